@@ -16,6 +16,7 @@
 #include "plugin/directory.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/reader_pod.h"
+#include "plugin/table.h"
 
 #define READY_WAIT "--timeout=180s"
 #define MISSING_MAX (64 << 10)
@@ -77,7 +78,7 @@ static void delete_pod(const struct job *job)
 	struct err err = { 0 };
 
 	if (kubectl_stream(job->kubectl, args, &stream, &err) < 0)
-		fprintf(stderr, "Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n", job->namespace, job->name,
+		stderr_note("Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n", job->namespace, job->name,
 			err_text(&err));
 }
 
@@ -89,7 +90,7 @@ static void on_file(void *arg, const char *name, int64_t size)
 	char text[SIZE_TEXT_MAX];
 
 	job->bytes += size;
-	fprintf(stderr, "  %-10s %s\n", size_format((uint64_t)size, text), name);
+	stderr_note("  %-10s %s\n", size_format((uint64_t)size, text), name);
 }
 
 static int on_data(void *arg, const void *data, size_t len, struct err *err)
@@ -124,10 +125,10 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 
 	if (r < 0)
 		return r;
-	fprintf(stderr, "%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
+	stderr_note("%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
 		size_format((uint64_t)job->bytes, text), directory);
 	if (missing.len)
-		fprintf(stderr,
+		stderr_note(
 			"These files are missing: the store does not have them any more, or cannot read them:\n%s",
 			strbuf_str(&missing));
 	return 0;
@@ -143,7 +144,7 @@ static int use_pod(struct job *job, struct err *err)
 
 static int fetch(struct job *job, struct err *err)
 {
-	fprintf(stderr, "Pod %s/%s reads the bundle %s\n", job->namespace, job->name, job->reader.path);
+	stderr_note("Pod %s/%s reads the bundle %s\n", job->namespace, job->name, job->reader.path);
 	int r = create_pod(job, err);
 
 	if (r == 0)

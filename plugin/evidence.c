@@ -10,10 +10,12 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/printable.h"
 #include "plugin/browser.h"
 #include "plugin/bundle.h"
 #include "plugin/foreign_page.h"
 #include "plugin/reads.h"
+#include "plugin/table.h"
 
 #define REPORT "report.html"
 #define REPORT_MAX ((size_t)16 << 20) /* far above the sidecar's own limit of one MiB */
@@ -71,7 +73,7 @@ static void open_page(const char *path)
 	struct err err = { 0 };
 
 	if (browser_open(path, &err) < 0)
-		fprintf(stderr, "The page was not opened: %s.\n", err_text(&err));
+		stderr_note("The page was not opened: %s.\n", err_text(&err));
 }
 
 static int show_place(const struct options *o, const char *path, struct strbuf *out)
@@ -84,7 +86,7 @@ static int show_place(const struct options *o, const char *path, struct strbuf *
 	 * This goes to stderr at once: `out` is printed later, and some openers do not return
 	 * before the browser ends.
 	 */
-	fprintf(stderr, "The report is in %s\n", path);
+	stderr_note("The report is in %s\n", path);
 	open_page(path);
 	return 0;
 }
@@ -112,40 +114,44 @@ int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err)
 {
 	char path[PATH_MAX];
 
-	return evidence_bundle_path(failure, "report.txt", path, err) < 0 ? -err->code : file_read(AT_FDCWD, path, out, err);
+	if (evidence_bundle_path(failure, "report.txt", path, err) < 0 || file_read(AT_FDCWD, path, out, err) < 0)
+		return -err->code;
+	if (out->len)
+		mend_printable(out->data, out->len, "\n\t");
+	return 0;
 }
 
-static int open_local(const struct options *o, struct strbuf *out, struct err *err)
+static int page_of_directory(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)
 {
-	_cleanup_json_ cJSON *failures = NULL;
-	const cJSON *failure;
 	char path[PATH_MAX];
 
-	if (read_failures(o, &failures, err) < 0 || find_failure(o, failures, &failure, err) < 0 ||
-	    evidence_bundle_path(failure, REPORT, path, err) < 0)
+	if (read_failures(o, ret_failures, err) < 0 || find_failure(o, *ret_failures, ret_failure, err) < 0 ||
+	    evidence_bundle_path(*ret_failure, REPORT, path, err) < 0 || file_read(AT_FDCWD, path, html, err) < 0)
 		return -err->code;
-	if (access(path, R_OK) < 0)
-		return err_set(err, errno, "%s", path);
-	return show_place(o, path, out);
+	return 0;
+}
+
+static int page_of_store(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)
+{
+	_cleanup_json_ cJSON *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
+	int r = read_for_bundle(o, ret_failures, ret_failure, &pods, err);
+
+	return r < 0 ? r : bundle_read(&kubectl, *ret_failure, pods, o->image, REPORT, html, err);
 }
 
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err)
 {
-	if (o->store)
-		return open_local(o, out, err);
 	/* A quotation mark becomes six characters. */
 	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX),
 				       page = STRBUF_INIT(6 * REPORT_MAX + 4096);
-	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
-	struct kubectl kubectl = kubectl_of(o);
+	_cleanup_json_ cJSON *failures = NULL;
 	const cJSON *failure;
-	int r = read_for_bundle(o, &failures, &failure, &pods, err);
+	int r = (o->store ? page_of_directory : page_of_store)(o, &failures, &failure, &html, err);
 
-	if (r == 0)
-		r = bundle_read(&kubectl, failure, pods, o->image, REPORT, &html, err);
 	if (r < 0)
 		return r;
-	foreign_page(json_str(failure, "metadata.name"), &html, &page);
+	foreign_page(json_str(failure, "metadata.name"), o->store, &html, &page);
 	return strbuf_failed(&page) ? err_set(err, EFBIG, REPORT " is too large") :
 				      evidence_write_report(o, &page, out, err);
 }

@@ -14,17 +14,20 @@ static const char style[] =
 	"p{margin:0;padding:.5em 1em;background:#fff3cd;color:#222}iframe{flex:1;border:0}</style>\n</head>\n<body>\n<p>";
 static const char note[] =
 	" names the bundle from which this report comes. A program that could write into that store may have written it: so it is shown "
-	"without scripts, and it can load nothing. <code>kubectl afterglow show</code> prints what the operator found.</p>\n"
-	"<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"";
+	"without scripts, and it can load nothing. <code>kubectl afterglow show</code> prints what the operator found.</p>\n";
+static const char local_note[] =
+	" is from a directory. Whoever may write there may have written it: so it is shown without scripts, and it can load nothing.</p>\n";
+static const char frame[] = "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"";
 
-void foreign_page(const char *name, const struct strbuf *html, struct strbuf *out)
+void foreign_page(const char *name, bool is_local, const struct strbuf *html, struct strbuf *out)
 {
 	strbuf_adds(out, head);
 	html_adds(out, name);
 	strbuf_adds(out, style);
-	strbuf_adds(out, "RayFailure ");
+	strbuf_adds(out, is_local ? "Bundle " : "RayFailure ");
 	html_adds(out, name);
-	strbuf_adds(out, note);
+	strbuf_adds(out, is_local ? local_note : note);
+	strbuf_adds(out, frame);
 	html_add(out, strbuf_str(html), html->len);
 	strbuf_adds(out, "\"></iframe>\n</body>\n</html>\n");
 }

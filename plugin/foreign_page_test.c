@@ -11,7 +11,7 @@ static void nothing_of_the_page_is_markup_outside_of_its_frame(void **state)
 	(void)state;
 
 	strbuf_adds(&html, evil);
-	foreign_page("a<script>\"", &html, &out);
+	foreign_page("a<script>\"", false, &html, &out);
 	assert_null(strstr(strbuf_str(&out), "<script"));
 	assert_null(strstr(strbuf_str(&out), "<img"));
 	assert_null(strstr(strbuf_str(&out), "<b>"));
@@ -27,11 +27,15 @@ static void the_frame_has_no_rights_and_the_policy_is_in_force_before_it(void **
 	(void)state;
 
 	strbuf_adds(&html, "<p>killed</p>");
-	foreign_page("f", &html, &out);
+	foreign_page("f", false, &html, &out);
 	policy = strstr(strbuf_str(&out), "default-src 'none'");
 	frame = strstr(strbuf_str(&out), "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed");
 	assert_true(policy && frame && policy < frame);
 	assert_null(strstr(strbuf_str(&out), "allow-"));
+	strbuf_reset(&out);
+	foreign_page("1-Segfault", true, &html, &out);
+	assert_non_null(strstr(strbuf_str(&out), "Bundle 1-Segfault is from a directory"));
+	assert_non_null(strstr(strbuf_str(&out), "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed"));
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
-#include "lib/printable.h"
+#include "plugin/table.h"
 
 #define CHUNK (64 << 10)
 
@@ -84,16 +84,11 @@ static int write_input(int to, const struct stream *stream, struct err *err)
 
 static void print_errors(int fd)
 {
-	char errors[STREAM_ERRORS_MAX], line[STREAM_ERRORS_MAX + 1];
+	char errors[STREAM_ERRORS_MAX];
 	ssize_t n = pread(fd, errors, sizeof(errors), 0);
 
-	for (size_t at = 0, len; n > 0 && at < (size_t)n; at += len + 1) {
-		const char *end = memchr(errors + at, '\n', (size_t)n - at);
-
-		len = end ? (size_t)(end - errors) - at : (size_t)n - at;
-		copy_printable(line, sizeof(line), errors + at, len);
-		fprintf(stderr, "%s\n", line);
-	}
+	if (n > 0)
+		stderr_note("%.*s%s", (int)n, errors, errors[n - 1] == '\n' ? "" : "\n");
 }
 
 static int run(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, int errors, struct err *err)

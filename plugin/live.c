@@ -35,7 +35,7 @@ static void add_answer(const struct kubectl *kubectl, const cJSON *pod, cJSON *a
 	struct err err = { 0 };
 
 	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
-		fprintf(stderr, "%s\n", err_text(&err));
+		stderr_note("%s\n", err_text(&err));
 		return;
 	}
 	answer = cJSON_CreateObject();
@@ -57,13 +57,13 @@ static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
 		if (!runs(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
 			continue;
 		if (asked++ == TOP_PODS_MAX) {
-			fprintf(stderr, "Only the first %d pods were asked; use POD, --cluster or --selector to ask fewer.\n", TOP_PODS_MAX);
+			stderr_note("Only the first %d pods were asked; use POD, --cluster or --selector to ask fewer.\n", TOP_PODS_MAX);
 			return;
 		}
 		add_answer(&kubectl, pod, answers);
 	}
 	if (!asked)
-		fprintf(stderr, "No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
+		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
 			o->argument ? o->argument : "", where_looked(o));
 }
 
@@ -121,7 +121,7 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 
 	add_answer(kubectl, pod, answers);
 	if (!cJSON_GetArraySize(answers)) {
-		fprintf(stderr, "memory.json and memory.txt are left out: "
+		stderr_note("memory.json and memory.txt are left out: "
 			"the sidecar did not answer with the memory of the pod\n");
 		return 0;
 	}
@@ -145,7 +145,7 @@ static int put_answers(struct snapshot *s, const struct kubectl *kubectl, const 
 		struct err why = { 0 };
 
 		if (sidecar_get(kubectl, pod, rows[i].path, &answer, &why) < 0)
-			fprintf(stderr, "%s is left out: %s\n", rows[i].name, err_text(&why));
+			stderr_note("%s is left out: %s\n", rows[i].name, err_text(&why));
 		else if (put(s, rows[i].name, &answer, err) < 0)
 			return -EIO;
 	}
@@ -164,7 +164,7 @@ static int put_objects(struct snapshot *s, const struct options *o, const cJSON 
 		return -EIO;
 	if (events)
 		return put_json(s, "events.json", events, err);
-	fprintf(stderr, "events.json is left out: you may not read Events\n");
+	stderr_note("events.json is left out: you may not read Events\n");
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "lib/units.h"
 #include "plugin/failure_items.h"
 #include "plugin/page.h"
+#include "plugin/table.h"
 
 #define REPORT_MAX ((size_t)4 << 20) /* above the sidecar's own limits for each part of it */
 #define DEPTH_MAX 8 /* of a cluster: namespace, cluster, pod, container, bundle */
@@ -81,7 +82,7 @@ static void take_report(const FTSENT *entry, cJSON *items)
 	if (failure)
 		json_append(items, failure);
 	else
-		fprintf(stderr, "%s is left out: %s\n", entry->fts_path, err_text(&err));
+		stderr_note("%s is left out: %s\n", entry->fts_path, err_text(&err));
 }
 
 /* Takes what is below the directory. Returns a code of errno if that cannot be read itself. */
@@ -93,14 +94,14 @@ static int tree_walk(FTS *tree, cJSON *items)
 		else if (e->fts_info == FTS_NS || e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
 			if (e->fts_level == 0)
 				return e->fts_errno;
-			fprintf(stderr, "%s is left out: %s\n", e->fts_path, strerror(e->fts_errno));
+			stderr_note("%s is left out: %s\n", e->fts_path, strerror(e->fts_errno));
 		} else if (e->fts_level == 0 && e->fts_info != FTS_D && e->fts_info != FTS_DP)
 			return ENOTDIR;
 		else if (e->fts_info == FTS_F && strcmp(e->fts_name, "report.json") == 0) {
 			take_report(e, items);
 			if (cJSON_GetArraySize(items) < PAGE_FAILURES_MAX)
 				continue;
-			fprintf(stderr, "Only %d bundles were read.\n", PAGE_FAILURES_MAX);
+			stderr_note("Only %d bundles were read.\n", PAGE_FAILURES_MAX);
 			return 0;
 		}
 	}

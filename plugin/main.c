@@ -9,6 +9,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/printable.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "plugin/doctor.h"
@@ -16,6 +17,7 @@
 #include "plugin/explain.h"
 #include "plugin/failure_list.h"
 #include "plugin/failure_text.h"
+#include "plugin/kubectl_stream.h"
 #include "plugin/live.h"
 #include "plugin/man.h"
 #include "plugin/memory.h"
@@ -89,7 +91,7 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 		    failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
 		    failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
-		fprintf(stderr, "No failures were found%s.\n",
+		stderr_note("No failures were found%s.\n",
 			where_looked(o));
 	return 0;
 }
@@ -147,9 +149,21 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 	return 0;
 }
 
-/* Becomes kubectl, which runs program with its arguments, NULL at the end, in the pod. container NULL: kubectl chooses the first. */
-static int plugin_exec(const struct options *o, const char *container, const char *const *program, struct err *err)
+static int plugin_take(void *arg, const void *data, size_t len, struct err *err)
 {
+	struct strbuf *out = arg;
+
+	strbuf_add(out, data, len);
+	return strbuf_failed(out) ? err_set(err, EFBIG, "the answer of the pod is too large") : 0;
+}
+
+/*
+ * Runs program with its arguments, NULL at the end, in the pod; container NULL: kubectl chooses the first. Whoever made the pod may have
+ * put another program into its place, so what it prints drives no terminal.
+ */
+static int plugin_exec(const struct options *o, const char *container, const char *const *program, struct strbuf *out, struct err *err)
+{
+	const struct stream stream = { .on_data = plugin_take, .arg = out };
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX] = { "exec", o->argument };
 	size_t n = 2;
@@ -165,7 +179,10 @@ static int plugin_exec(const struct options *o, const char *container, const cha
 	args[n++] = "--";
 	while (*program)
 		args[n++] = *program++;
-	return kubectl_exec(&kubectl, args, err);
+	int r = kubectl_stream(&kubectl, args, &stream, err);
+	if (out->len)
+		mend_printable(out->data, out->len, "\n\t");
+	return r;
 }
 
 static int incidents(const struct options *o, struct strbuf *out, struct err *err)
@@ -188,7 +205,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (o->argument)
 		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
 			       where_looked(o));
-	fprintf(stderr, "No failure caused others%s.\n",
+	stderr_note("No failure caused others%s.\n",
 		where_looked(o));
 	return 0;
 }
@@ -276,9 +293,9 @@ static int plugin_run(const struct options *o, struct strbuf *out, struct err *e
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:
-		return plugin_exec(o, o->container, (const char *const[]){ "/afterglow/bin/afterglow-launch", "--release", NULL }, err);
+		return plugin_exec(o, o->container, (const char *const[]){ "/afterglow/bin/afterglow-launch", "--release", NULL }, out, err);
 	case COMMAND_STACK:
-		return plugin_exec(o, "afterglow", (const char *const[]){ "/usr/bin/afterglow-sidecar", "stack", o->second, NULL }, err);
+		return plugin_exec(o, "afterglow", (const char *const[]){ "/usr/bin/afterglow-sidecar", "stack", o->second, NULL }, out, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }
@@ -293,7 +310,7 @@ static int plugin_print(const struct strbuf *out, struct err *err)
 /* program: what the user called, "afterglow" or the plugin of kubectl. */
 static int plugin_fail(const char *program, const struct err *err, int code)
 {
-	fprintf(stderr, "%s: %s\n", strcmp(program, "afterglow") == 0 ? program : "kubectl afterglow", err_text(err));
+	stderr_note("%s: %s\n", strcmp(program, "afterglow") == 0 ? program : "kubectl afterglow", err_text(err));
 	return code;
 }
 

@@ -52,7 +52,7 @@ static void pod_ask(const struct kubectl *kubectl, const cJSON *pod, cJSON *answ
 	cJSON *container;
 
 	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
-		fprintf(stderr, "%s\n", err_text(&err));
+		stderr_note("%s\n", err_text(&err));
 		return;
 	}
 	cJSON_ArrayForEach(container, json_get(memory, "containers")) {
@@ -75,7 +75,7 @@ static void pods_ask(const struct options *o, const cJSON *pods, cJSON *answers)
 		if (!phase || strcmp(phase, "Running") != 0 || !pod_sidecar_port(pod_sidecar(pod)))
 			continue;
 		if (asked++ == PODS_MAX) {
-			fprintf(stderr, "Only the first %d pods were asked.\n", PODS_MAX);
+			stderr_note("Only the first %d pods were asked.\n", PODS_MAX);
 			return;
 		}
 		pod_ask(&kubectl, pod, answers);
@@ -174,7 +174,7 @@ static void bundles_take(const struct options *o, const struct items *items, con
 			continue;
 		taken++;
 		if (bundle_needs(o, failure, pods, &needs, &err) < 0)
-			fprintf(stderr, "%s: %s\n", failure_str(failure, "metadata.name"), err_text(&err));
+			stderr_note("%s: %s\n", failure_str(failure, "metadata.name"), err_text(&err));
 		else
 			answer_add(answers, json_str(failure, "spec.group") ? json_str(failure, "spec.group") :
 									     failure_str(failure, "spec.container"), needs);

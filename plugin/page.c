@@ -299,30 +299,27 @@ static void add_fact(void *arg, const char *label, const char *text)
 	strbuf_adds(out, "</dd>");
 }
 
-/* Adds a path as a link of this machine: whatever a RayFailure says, it leads to no other one. */
-static void add_local_link(const char *path, struct strbuf *out)
-{
-	strbuf_adds(out, "<dt>report</dt><dd><a href=\"file://");
-	for (; *path; path++)
-		strbuf_addf(out, strchr("/._-", *path) || isalnum((unsigned char)*path) ? "%c" : "%%%02X", (unsigned char)*path);
-	strbuf_adds(out, "/report.html\">report.html</a></dd>");
-}
-
 /* Whether text is a name as Kubernetes has them. Nothing else becomes a part of a command. */
 static bool is_object_name(const char *text)
 {
 	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
 }
 
-/* Adds the way to the report: a link if its bundle is on this machine, else the command that opens it. */
+/* Whether text is a path of this machine that every shell takes as it is. */
+static bool is_plain_path(const char *text)
+{
+	return text[0] == '/' && !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@")];
+}
+
+/* Adds the command that opens the report. A link would open it with scripts, and others may have written it. */
 static void add_report(const cJSON *failure, struct strbuf *out)
 {
 	const char *name = failure_str(failure, "metadata.name"), *namespace = failure_str(failure, "metadata.namespace"),
 		   *bundle = failure_str(failure, "spec.bundle");
 
-	if (bundle[0] == '/' && bundle[1] != '/')
-		add_local_link(bundle, out);
-	else if (bundle[0] && is_object_name(name) && is_object_name(namespace))
+	if (is_plain_path(bundle))
+		strbuf_addf(out, "<dt>report</dt><dd><code>afterglow open --store %s</code></dd>", bundle);
+	else if (bundle[0] != '/' && bundle[0] && is_object_name(name) && is_object_name(namespace))
 		strbuf_addf(out, "<dt>report</dt><dd><code>kubectl afterglow report %s -n %s</code></dd>", name, namespace);
 }
 

@@ -82,18 +82,18 @@ static void consequences_stand_below_their_first_cause(void **state)
 	}
 }
 
-static void a_report_of_this_machine_is_a_link_and_leads_to_no_other(void **state)
+static void a_report_is_opened_by_a_command_and_never_by_a_link(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	(void)state;
 
-	make("{'items':[{'metadata':{'namespace':'ml','name':'a'},'spec':{'bundle':'/s/a b\\\"?#%/x'}},"
-	     "{'metadata':{'namespace':'ml','name':'b'},'spec':{'bundle':'//evil.example/x'}},"
+	make("{'items':[{'metadata':{'namespace':'ml','name':'a'},'spec':{'bundle':'/s/a b;reboot/x'}},"
+	     "{'metadata':{'namespace':'ml','name':'b'},'spec':{'bundle':'/scratch/team-1/2026.x/1-Segfault'}},"
 	     "{'metadata':{'namespace':'ml','name':'c; reboot'},'spec':{'bundle':'pvc:x'}},"
 	     "{'metadata':{'namespace':'ml','name':'d'},'spec':{'bundle':'javascript:alert(1)'}}]}", &all, &out);
-	has(&out, "<a href=\"file:///s/a%20b%22%3F%23%25/x/report.html\">");
-	assert_int_equal(count(&out, "<a "), 1);
-	has(&out, "<code>kubectl afterglow report b -n ml</code>");
+	assert_int_equal(count(&out, "<a "), 0);
+	assert_int_equal(count(&out, "href"), 0);
+	has(&out, "<code>afterglow open --store /scratch/team-1/2026.x/1-Segfault</code>");
 	has(&out, "<code>kubectl afterglow report d -n ml</code>");
 	assert_int_equal(count(&out, "<code>"), 2);
 }
@@ -157,7 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failures_stand_in_the_timeline_in_groups_and_in_the_list),
 		cmocka_unit_test(consequences_stand_below_their_first_cause),
-		cmocka_unit_test(a_report_of_this_machine_is_a_link_and_leads_to_no_other),
+		cmocka_unit_test(a_report_is_opened_by_a_command_and_never_by_a_link),
 		cmocka_unit_test(text_of_tenants_stays_text),
 		cmocka_unit_test(no_failures_are_a_page_that_says_so),
 		cmocka_unit_test(filters_narrow_the_page),

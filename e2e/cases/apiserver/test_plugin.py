@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -361,3 +362,33 @@ def test_release_runs_the_launchers_own_option_in_the_pod(tmp_path):
                             capture_output=True, text=True, check=True, env={**os.environ, "KUBECTL": str(script)})
     assert result.stdout == ("exec demo-worker --namespace ml --container ray-worker -- "
                              "/afterglow/bin/afterglow-launch --release\n")
+
+
+def test_what_a_program_of_the_pod_prints_drives_no_terminal(tmp_path):
+    script = tmp_path / "kubectl"
+    script.write_text("#!/bin/sh\nprintf 'a\\033]0;owned\\007\\n  b\\302\\2332J\\n'\nprintf 'c\\033[8m\\n' >&2\n")
+    script.chmod(0o755)
+    for command in (["stack", "demo-worker"], ["release", "demo-worker"]):
+        result = subprocess.run([BUILD.resolve() / "kubectl-afterglow", *command], capture_output=True, check=True,
+                                env={**os.environ, "KUBECTL": str(script)})
+        assert (result.stdout, result.stderr) == (b"a?]0;owned?\n  b??2J\n", b"c?[8m\n")
+
+
+def test_a_bundle_in_a_directory_runs_no_script_and_drives_no_terminal(tmp_path):
+    """Whoever may write there, or wrote the store from which it was saved, may have written any of its files."""
+    bundle = tmp_path / "store" / "evil\x1b[2J" / "1-Segfault"
+    bundle.mkdir(parents=True)
+    (bundle / "report.json").write_text(json.dumps({"class": "Segfault", "container": "train", "sentence": "It \x1b[8mended."}))
+    (bundle / "report.txt").write_text("It ended.\x1b]0;owned\x07\n\tlog \u009b2J\n")
+    (bundle / "report.html").write_text("<script>fetch('https://evil.example/')</script>")
+    (tmp_path / "store" / "evil\x1b[2J" / "2").mkdir()
+    (tmp_path / "store" / "evil\x1b[2J" / "2" / "report.json").write_text("{")
+
+    def run(*words):
+        return subprocess.run([BUILD.resolve() / "kubectl-afterglow", *words, "--store", tmp_path / "store"], capture_output=True,
+                              text=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    for words in (["list"], ["show"], ["report", "--no-open"]):
+        result = run(*words)
+        assert "left out" in result.stderr and not set(result.stdout + result.stderr) & set("\x1b\x07\u009b"), result
+    page = Path(run("report", "--no-open").stdout.removeprefix("The report is in ").strip()).read_text()
+    assert "<script" not in page and "<iframe sandbox" in page and "&lt;script&gt;" in page
