@@ -6,17 +6,10 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 
 #define LOOK_MIN_NS (100 * NS_PER_MS)
-
-static void copy_printable(const char *text, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", text);
-	for (; *buf; buf++)
-		if (*buf < ' ' || *buf > '~')
-			*buf = '?';
-}
 
 static struct kuberay_sighting *find(struct kuberay_sightings *s, const char *namespace)
 {
@@ -48,7 +41,7 @@ static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, 
 	struct kuberay_sighting *known = find(s, lease->namespace), now = { .listed = true };
 
 	snprintf(now.namespace, sizeof(now.namespace), "%s", lease->namespace);
-	copy_printable(lease->holder, now.holder, sizeof(now.holder));
+	copy_printable(now.holder, sizeof(now.holder), lease->holder, strlen(lease->holder));
 	snprintf(now.renewed, sizeof(now.renewed), "%s", lease->renewed);
 	if (!known && s->n == KUBERAY_LEASES_MAX)
 		return false;

@@ -185,7 +185,7 @@ static void a_holder_is_shown_without_what_is_not_printable(void **state)
 	(void)state;
 
 	kuberay_saw(&s, &lease, 1, S);
-	assert_string_equal(kuberay_witness(&s, S, NULL, NULL)->holder, "?[31mred???");
+	assert_string_equal(kuberay_witness(&s, S, NULL, NULL)->holder, "?[31mred?ä");
 }
 
 static void more_leases_than_have_room_count_as_a_running_kuberay(void **state)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/printable.h"
+#include "lib/utf8.h"
 
 static bool warnings_has(const cJSON *warnings, const char *text)
 {
@@ -23,23 +25,6 @@ bool warnings_full(const cJSON *warnings)
 	return cJSON_GetArraySize(warnings) >= WARNINGS_MAX;
 }
 
-/* A character of UTF-8 that the end cuts is removed, too. */
-static void warnings_tidy(char *text, size_t max)
-{
-	size_t len = strnlen(text, max), start = len;
-
-	text[len] = '\0';
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = '?';
-	if (len < max)
-		return;
-	while (start > 0 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
-		start--;
-	if (start > 0 && (unsigned char)text[start - 1] >= 0xc0)
-		text[start - 1] = '\0';
-}
-
 void warnings_addf(cJSON *warnings, const char *fmt, ...)
 {
 	char text[WARNING_TEXT_MAX + 2];
@@ -48,7 +33,9 @@ void warnings_addf(cJSON *warnings, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	warnings_tidy(text, WARNING_TEXT_MAX);
+	if (strlen(text) > WARNING_TEXT_MAX)
+		text[utf8_cut(text, WARNING_TEXT_MAX)] = '\0';
+	mend_printable(text, strlen(text), "");
 	if (!warnings_full(warnings) && !warnings_has(warnings, text))
 		json_append(warnings, cJSON_CreateString(text));
 }
@@ -68,7 +55,6 @@ void warnings_drop_known(cJSON *warnings, const cJSON *known)
 
 const char *warning_name(const char *name, char buf[static WARNING_NAME_MAX])
 {
-	snprintf(buf, WARNING_NAME_MAX, "%s", name);
-	warnings_tidy(buf, WARNING_NAME_MAX - 1);
+	copy_printable(buf, WARNING_NAME_MAX, name, strlen(name));
 	return buf;
 }

@@ -33,45 +33,16 @@ static struct span until(struct span text, const char *const *ends)
 
 #define UNTIL(text, ...) until(text, (const char *const[]){ __VA_ARGS__, NULL })
 
-/* Returns the length of the valid UTF-8 sequence at s, 0 if there is none. */
-static size_t utf8_len(const unsigned char *s, size_t len)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	if (!n || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
-
-/* Copies as much as fits. Control characters become blanks, and invalid UTF-8 becomes '?'. */
+/* Copies as much as fits, printable (lib/printable.h), with blanks in the place of ASCII's control characters. */
 static void copy_clean(struct span text, char *out, size_t size)
 {
-	size_t n = 0;
+	size_t n;
 
-	for (size_t i = 0; text.at && i < text.len;) {
-		const unsigned char *s = (const unsigned char *)text.at + i;
-		size_t step = utf8_len(s, text.len - i);
-
-		if (n + MAX(step, (size_t)1) >= size)
-			break;
-		if (!step)
-			out[n++] = '?';
-		else if (step == 1)
-			out[n++] = *s < ' ' || *s == 0x7f ? ' ' : (char)*s;
-		else if (step == 2 && s[0] == 0xc2 && s[1] < 0xa0)
-			out[n++] = ' '; /* C1 control characters */
-		else {
-			memcpy(out + n, s, step);
-			n += step;
-		}
-		i += MAX(step, (size_t)1);
-	}
+	copy_printable(out, size, text.at ? text.at : "", text.at ? text.len : 0);
+	n = strlen(out);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
+			out[i] = ' ';
 	while (n > 0 && out[n - 1] == ' ')
 		n--;
 	out[n] = '\0';

@@ -270,9 +270,9 @@ static void hostile_records_stay_within_bounds(void **state)
 	char text[RAY_RECORD_MAX + 100];
 	(void)state;
 
-	e = parse("running low on memory Selected to kill: (task name=\033[31m\xff\xc2\x9bx, required pid=99999999999999, worker ID=\n"
+	e = parse("running low on memory Selected to kill: (task name=\033[31m\xff\xc2\x9bx\u202e, required pid=99999999999999, worker ID=\n"
 		  "MEM(GB)COMMAND\n1");
-	assert_string_equal(e.task, "ray:: [31m? x");
+	assert_string_equal(e.task, "ray:: [31m???x???");
 	assert_int_equal(e.pid, 0);
 	assert_string_equal(e.table, "");
 	e = parse("4294967297 worker(s) running low on memory");
