@@ -42,6 +42,11 @@ wait_until is_sampled
 check "promtool has nothing to say of a running container" judged running
 check "its memory is there" has running '^afterglow_container_memory_bytes\{container="ray-worker",kind="usage"\} [1-9]'
 check "its samples are counted" has running '^afterglow_container_samples_total\{container="ray-worker"\} [1-9]'
+samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="ray-worker"} //p'; }
+before=$(samples)
+flooded=$(python3 "$(dirname "$0")/http_flood.py" "$port" 4)
+check "a flood of requests is answered" test "$flooded" -gt 100000
+check "a flood of requests does not stop the sampling" test "$(samples)" -ge $((before + 2))
 check "it has not failed" has running '^afterglow_failures_total\{class="Segfault"\} 0$'
 touch "$work/seen"
 wait "$launcher"

@@ -4,6 +4,9 @@
  *
  * Theory of operation: the inner base waits by an epoll descriptor, which is readable when one of its events is due. The outer base
  * watches that descriptor, and a timer of the outer base stands for the inner one's next timeout.
+ *
+ * libevent leaves the inner base only when none of its events is active, so a client that always has one more request would keep
+ * it. A timer with a higher priority ends each turn.
  */
 #include "lib/loop/inner_loop.h"
 
@@ -17,12 +20,12 @@
 
 #include "lib/macros.h"
 
-/* An event's callback may activate other events, so several rounds may be needed */
-#define ROUNDS_MAX 8
+static const struct timeval turn_max = { .tv_usec = INNER_LOOP_TURN_MS * 1000 };
 
 struct inner_loop {
 	struct event_base *base;
 	struct event *readable, *timer; /* events of the outer base */
+	struct event *enough; /* of the inner one */
 	bool turning;
 };
 
@@ -41,14 +44,21 @@ static bool is_epoll(int fd)
  */
 static int open_base(struct event_base **ret_base, struct err *err)
 {
+	struct event_config *config;
 	int fd = open("/", O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_set(err, errno, "open /");
 	close(fd);
-	*ret_base = event_base_new();
+	config = event_config_new();
+	if (!config)
+		return err_set(err, ENOMEM, "event loop");
+	event_config_set_max_dispatch_interval(config, &turn_max, -1, 1);
+	*ret_base = event_base_new_with_config(config);
+	event_config_free(config);
 	if (!*ret_base)
 		return err_set(err, ENOMEM, "event loop");
+	event_base_priority_init(*ret_base, 2);
 	if (is_epoll(fd))
 		return fd;
 	event_base_free(TAKE_PTR(*ret_base));
@@ -70,11 +80,13 @@ static void inner_loop_set_timer(struct inner_loop *l)
 
 	event_base_foreach_event(l->base, find_next, &next);
 	event_del(l->timer);
-	if (!timerisset(&next))
-		return;
-	evutil_gettimeofday(&now, NULL);
-	if (timercmp(&next, &now, >))
-		timersub(&next, &now, &left);
+	if (event_base_get_num_events(l->base, EVENT_BASE_COUNT_ACTIVE) == 0) {
+		if (!timerisset(&next))
+			return;
+		evutil_gettimeofday(&now, NULL);
+		if (timercmp(&next, &now, >))
+			timersub(&next, &now, &left);
+	}
 	event_add(l->timer, &left);
 }
 
@@ -83,13 +95,16 @@ void inner_loop_turn(struct inner_loop *l)
 	if (l->turning)
 		return;
 	l->turning = true;
-	for (int i = 0; i < ROUNDS_MAX; i++) {
-		event_base_loop(l->base, EVLOOP_NONBLOCK);
-		if (event_base_get_num_events(l->base, EVENT_BASE_COUNT_ACTIVE) == 0)
-			break;
-	}
+	event_add(l->enough, &turn_max);
+	event_base_loop(l->base, EVLOOP_NONBLOCK);
+	event_del(l->enough);
 	l->turning = false;
 	inner_loop_set_timer(l);
+}
+
+static void inner_loop_on_enough(evutil_socket_t, short, void *arg)
+{
+	event_base_loopbreak(arg);
 }
 
 static void inner_loop_on_due(evutil_socket_t, short, void *arg)
@@ -105,7 +120,8 @@ int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struc
 	if (fd >= 0) {
 		l->readable = event_new(outer, fd, EV_READ | EV_PERSIST, inner_loop_on_due, l);
 		l->timer = evtimer_new(outer, inner_loop_on_due, l);
-		if (!l->readable || !l->timer || event_add(l->readable, NULL) < 0)
+		l->enough = evtimer_new(l->base, inner_loop_on_enough, l->base);
+		if (!l->readable || !l->timer || !l->enough || event_priority_set(l->enough, 0) < 0 || event_add(l->readable, NULL) < 0)
 			fd = err_set(err, ENOMEM, "event loop");
 	}
 	if (fd < 0) {
@@ -124,6 +140,8 @@ void inner_loop_free(struct inner_loop *l)
 		event_free(l->readable);
 	if (l->timer)
 		event_free(l->timer);
+	if (l->enough)
+		event_free(l->enough);
 	if (l->base)
 		event_base_free(l->base);
 	free(l);

@@ -109,6 +109,43 @@ static void a_callback_that_waits_in_the_outer_loop_can_run_them_too(void **stat
 	event_free(waiting);
 }
 
+/* As a client that always has one more request. */
+static void is_active_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct fixture *f = arg;
+
+	(void)fd;
+	(void)what;
+	f->calls++;
+	event_active(f->event, EV_TIMEOUT, 0);
+}
+
+static void count_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	++*(int *)arg;
+}
+
+static void events_without_end_hold_neither_a_turn_nor_the_outer_loop(void **state)
+{
+	struct fixture *f = *state;
+	int ticks = 0, before;
+	struct event *tick = event_new(f->outer, -1, EV_PERSIST, count_tick, &ticks);
+
+	f->event = event_new(inner_loop_base(f->inner), -1, 0, is_active_again, f);
+	event_active(f->event, EV_TIMEOUT, 0);
+	inner_loop_turn(f->inner);
+	before = f->calls;
+	assert_true(before > 0);
+	event_add(tick, &(struct timeval){ .tv_usec = 5000 });
+	while (ticks < 5)
+		event_base_loop(f->outer, EVLOOP_ONCE);
+	/* What is left is not forgotten. */
+	assert_true(f->calls > before);
+	event_free(tick);
+}
+
 static int complaints;
 
 static void on_complaint(int severity, const char *text)
@@ -148,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_outer_loop_runs_events_of_the_inner_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_outer_loop_wakes_for_a_timeout_of_the_inner_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_its_events_may_wait_like_others_do, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_without_end_hold_neither_a_turn_nor_the_outer_loop, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_callback_that_waits_in_the_outer_loop_can_run_them_too, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
