@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/printable.h"
 #include "sidecar/unwind/symbols.h"
 
 #define CANDIDATES_MAX 8
@@ -55,6 +56,7 @@ bool python_find(struct python *py, const struct unwinder *u)
 {
 	const struct module *candidates[CANDIDATES_MAX];
 	size_t n = python_candidates_find(u->modules, candidates);
+	char name[81];
 
 	*py = (struct python){ 0 };
 	for (size_t i = 0; i < n; i++) {
@@ -65,9 +67,11 @@ bool python_find(struct python *py, const struct unwinder *u)
 			open_module(py, u, candidates[i], mod, runtime);
 			return true;
 		}
-		if (!py->why[0])
-			snprintf(py->why, sizeof(py->why), "%.80s: %s", module_name(candidates[i]),
-				 mod ? "it has no symbol _PyRuntime" : candidates[i]->why ? candidates[i]->why : "cannot be read");
+		if (py->why[0])
+			continue;
+		copy_printable(name, sizeof(name), module_name(candidates[i]), strlen(module_name(candidates[i])));
+		snprintf(py->why, sizeof(py->why), "%s: %s", name,
+			 mod ? "it has no symbol _PyRuntime" : candidates[i]->why ? candidates[i]->why : "cannot be read");
 	}
 	return n > 0;
 }
