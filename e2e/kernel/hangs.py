@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hangs.py NAME DIR: hangs in the way of that name, and puts the file DIR/NAME there first."""
+"""hangs.py NAME DIR: hangs in the way of that name, and writes its PID to the file DIR/NAME first."""
 import ctypes
 import os
 import subprocess
@@ -68,8 +68,26 @@ def waits_for_child():
     child.wait()
 
 
+def deep_threads():
+    # To sort takes some KiB of the stack: together these are as much as is ever copied.
+    all_are_there = threading.Barrier(81)
+
+    def deep(n):
+        if n:
+            return sorted([0], key=lambda _: deep(n - 1))
+        all_are_there.wait()
+        return time.sleep(1000)
+
+    for _ in range(80):
+        threading.Thread(target=deep, args=(30,), daemon=True).start()
+    all_are_there.wait()
+    yield
+    time.sleep(1000)
+
+
 if __name__ == "__main__":
     hang = globals()[sys.argv[1]]()
     next(hang)
-    open(os.path.join(sys.argv[2], sys.argv[1]), "w").close()
+    with open(os.path.join(sys.argv[2], sys.argv[1]), "w", encoding="ascii") as file:
+        file.write(str(os.getpid()))
     next(hang, None)

@@ -10,13 +10,11 @@ work=$(mktemp -d /tmp/hangs_test.XXXXXX)
 
 names='deadlock rank_sleeps loops_in_c stopped blocks_its_loop child_in_the_kernel waits_for_child'
 finish() {
-	[ -z "$launched" ] || kill "$launched" 2>/dev/null
-	wait 2>/dev/null
-	rm -rf "$work"
-	[ "$failed" = 0 ] || exit 1
-	exit
+	[ -z "$launched" ] || kill $launched 2>/dev/null
+	end_cgroups
 }
 launched=''
+begin_cgroups hangs
 trap finish EXIT
 
 # The user may not read where this checkout is.
@@ -26,7 +24,6 @@ cat >"$work/bin/all" <<'CODE'
 #!/bin/sh
 for name in $2; do
 	/usr/bin/python3 "$1/bin/hangs.py" "$name" "$1" &
-	echo $! >"$1/$name.pid"
 done
 trap 'kill -9 0' TERM
 wait
@@ -38,9 +35,9 @@ as_user() { exec ${session:-} setpriv --reuid=65532 --regid=65532 --clear-groups
 # A session of their own: the command ends all of it when it is asked to.
 session=setsid as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" -- "$work/bin/all" "$work" "$names" >"$work/log" 2>&1 &
 launched=$!
-all_hang() { for name in $names; do [ -e "$work/$name" ] || return 1; done; }
-wait_until all_hang
-pid_of() { cat "$work/$1.pid"; }
+hang() { for name in "$@"; do [ -s "$work/$name" ] || return 1; done; }
+wait_until hang $names
+pid_of() { cat "$work/$1"; }
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$(pid_of "$1")/stat"; }
 is_stopped() { [ "$(state_of stopped)" = T ]; }
 is_in_kernel() { [ "$(state_of child_in_the_kernel)" = D ]; }
@@ -68,6 +65,40 @@ stack no-such-name
 check "a name that nobody has is said" grep -q 'no watched process' "$work/err"
 setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err"
 check "another user gets nothing" test ! -s "$work/out"
+
+# Once its memory is full but for a little, what a look costs would be the end of it if it had to pay. Swap is no way out.
+fill() { # DIRECTORY ROOM
+	if [ "$version" = 1 ]; then echo 0 >"$1/memory.force_empty"; else echo 1G >"$1/memory.reclaim"; fi 2>/dev/null
+	set_limit "$1" $(($(cat "$1/memory.usage_in_bytes" 2>/dev/null || cat "$1/memory.current") + $2))
+}
+kills() { cat "$1/memory.oom_control" "$1/memory.events" 2>/dev/null | sed -n 's/^oom_kill //p'; }
+exec_deep() { exec "$work/bin/afterglow-sidecar" exec --store "$work/store" "$@" -- /usr/bin/python3 "$work/bin/hangs.py" deep_threads "$work"; }
+ask_deep() { "$work/bin/afterglow-sidecar" stack "$(pid_of deep_threads)" >"$work/out" 2>"$work/err"; }
+sees_deep() { ask_deep && prints "hangs.py:[0-9]+ in (deep_threads.<locals>.)?deep"; }
+lives() { kill -0 "$(pid_of deep_threads)"; }
+
+(exec_deep --memory-max 1G) >>"$work/log" 2>&1 &
+launched="$launched $!"
+wait_until hang deep_threads
+full=$memory$(sed -n 's/^[0-9]*:memory://p; s/^0::\(.*afterglow\)/\1/p' "/proc/$(pid_of deep_threads)/cgroup" | head -n 1)
+fill "$full" 2097152
+check "stacks of a process whose memory is full are seen" wait_until sees_deep
+check "they are as much as is ever copied" test "$(grep -c 'other threads' "$work/out")" -gt 0
+check "its memory did not have to pay for them" test "$(kills "$full")$(lives && echo lives)" = 0lives
+kill $!
+wait $! 2>/dev/null
+rm "$work/deep_threads"
+
+# Where sidecar and command share a limit, there is nobody else to pay.
+mkdir "$around/shared"
+(echo "$BASHPID" >"$around/shared/cgroup.procs" && exec_deep) >>"$work/log" 2>&1 &
+launched="$launched $!"
+wait_until hang deep_threads
+refuses() { ask_deep && prints 'no stacks: [0-9.]+ MiB are left below the memory limit that the command shares with afterglow'; }
+set_limit "$around/shared" 1073741824
+fill "$around/shared" 33554432
+check "where command and sidecar share a memory limit, little room is a reason to refuse" wait_until refuses
+check "a refusal costs nobody's life" test "$(kills "$around/shared")$(lives && echo lives)" = 0lives
 
 # Nothing is left traced or stopped.
 for name in $names; do

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "e2e/kernel/launch_testing.h"
 #include "sidecar/launch/dump.h"
 
-#define FDS 3
+#define FDS 2
 #define ROUNDS 20
 
 struct dumped {
@@ -20,21 +21,38 @@ struct dumped {
 	struct dump_thread first;
 };
 
-/* Orders a dump of the process and takes the answer. */
-static struct dumped dump_of(const struct sidecar *s, pid_t pid)
+static int dump_file(size_t size, int seals)
+{
+	int fd = memfd_create("dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_return_code(fd, errno);
+	assert_return_code(fallocate(fd, 0, 0, (off_t)size), errno);
+	assert_return_code(fcntl(fd, F_ADD_SEALS, seals), errno);
+	return fd;
+}
+
+static void order_dump(const struct sidecar *s, pid_t pid, int dump_fd)
+{
+	char command[48];
+
+	snprintf(command, sizeof(command), "dump-into 7 %d", (int)pid);
+	order_with_fd(s, command, dump_fd);
+}
+
+/* Orders a dump of the process into that file and takes the answer. */
+static struct dumped dump_into(const struct sidecar *s, pid_t pid, int dump_fd)
 {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(FDS * sizeof(int))];
 	} control;
-	char text[64] = "", command[48];
+	char text[64] = "";
 	struct iovec part = { text, sizeof(text) - 1 };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	struct dumped d = { .error = -1 };
 	struct cmsghdr *rights;
 
-	snprintf(command, sizeof(command), "dump 7 %d", (int)pid);
-	order(s, command);
+	order_dump(s, pid, dump_fd);
 	assert_true(readable_within(s->connection, PATIENCE_MS));
 	assert_true(recvmsg(s->connection, &message, 0) > 0);
 	assert_int_equal(sscanf(text, "dumped 7 %d", &d.error), 1);
@@ -42,8 +60,17 @@ static struct dumped dump_of(const struct sidecar *s, pid_t pid)
 	d.n_fds = rights ? (int)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
 	if (d.n_fds)
 		memcpy(d.fds, CMSG_DATA(rights), (size_t)d.n_fds * sizeof(int));
-	if (d.n_fds && pread(d.fds[0], &d.head, sizeof(d.head), 0) == sizeof(d.head))
-		(void)!pread(d.fds[0], &d.first, sizeof(d.first), sizeof(d.head));
+	if (pread(dump_fd, &d.head, sizeof(d.head), 0) == sizeof(d.head))
+		(void)!pread(dump_fd, &d.first, sizeof(d.first), offsetof(struct dump, threads));
+	return d;
+}
+
+static struct dumped dump_of(const struct sidecar *s, pid_t pid)
+{
+	int dump_fd = dump_file(sizeof(struct dump), DUMP_SEALS);
+	struct dumped d = dump_into(s, pid, dump_fd);
+
+	close(dump_fd);
 	return d;
 }
 
@@ -111,7 +138,7 @@ static void expect_dump(const struct how *how)
 	assert_true(d.first.n_registers >= 27);
 	assert_true(d.first.stack_len > DUMP_RED_ZONE);
 	/* It waits, so its memory is still what was copied. */
-	assert_int_equal(pread(d.fds[1], memory, sizeof(memory), (off_t)d.first.stack_address + DUMP_RED_ZONE), sizeof(memory));
+	assert_int_equal(pread(d.fds[0], memory, sizeof(memory), (off_t)d.first.stack_address + DUMP_RED_ZONE), sizeof(memory));
 	dumped_release(&d);
 	forget_hello(&h);
 	end_waiting(&s, &p);
@@ -142,6 +169,27 @@ static void a_process_that_is_not_there_is_refused(void **state)
 	assert_int_equal(d.n_fds, 0);
 	d = dump_of(&s, p.pid);
 	assert_int_equal(d.error, EINVAL); /* the launcher itself */
+	end_waiting(&s, &p);
+}
+
+/* Memory that is not the sidecar's, or may become shorter while the launcher writes to it. */
+static void a_file_that_is_no_dump_is_refused(void **state)
+{
+	const int files[] = { dump_file(sizeof(struct dump) - 1, DUMP_SEALS), dump_file(sizeof(struct dump), 0), open("/dev/null", O_RDWR), -1 };
+	struct sidecar s = sidecar_listen();
+	struct process p = start_waiting(&usual);
+	struct hello h;
+
+	(void)state;
+	sidecar_accept(&s);
+	h = receive_hello(&s);
+	for (size_t i = 0; files[i] >= 0; i++) {
+		assert_int_equal(dump_into(&s, h.command_pid, files[i]).error, EINVAL);
+		close(files[i]);
+	}
+	order(&s, "dump-into 7 1");
+	assert_string_equal(receive_text(&s), "dumped 7 22"); /* there is no file at all */
+	forget_hello(&h);
 	end_waiting(&s, &p);
 }
 
@@ -190,14 +238,14 @@ static void a_signal_that_comes_meanwhile_arrives(void **state)
 		struct sidecar s = sidecar_listen();
 		struct process p = start(&usual, "--", "/bin/sleep", "600", NULL);
 		struct hello h;
-		char text[32];
+		int dump_fd = dump_file(sizeof(struct dump), DUMP_SEALS);
 
 		sidecar_accept(&s);
 		h = receive_hello(&s);
 		for (int k = 0; k < i % 4; k++)
 			dump_and_release(&s, h.command_pid);
-		snprintf(text, sizeof(text), "dump 7 %d", h.command_pid);
-		order(&s, text);
+		order_dump(&s, h.command_pid, dump_fd);
+		close(dump_fd);
 		kill(h.command_pid, SIGTERM);
 		expect_exit_of_sigterm(&s);
 		order(&s, "done");
@@ -214,13 +262,13 @@ static void a_launcher_that_is_killed_meanwhile_leaves_nothing_stopped(void **st
 		struct sidecar s = sidecar_listen();
 		struct process p = start(&usual, "--", "/bin/sleep", "600", NULL);
 		struct hello h;
-		char text[32];
+		int dump_fd = dump_file(sizeof(struct dump), DUMP_SEALS);
 
 		sidecar_accept(&s);
 		h = receive_hello(&s);
-		snprintf(text, sizeof(text), "dump 7 %d", h.command_pid);
 		for (int k = 0; k < 5; k++)
-			order(&s, text);
+			order_dump(&s, h.command_pid, dump_fd);
+		close(dump_fd);
 		usleep((useconds_t)i * 100);
 		kill(p.pid, SIGKILL);
 		finish(&p);
@@ -278,6 +326,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(registers_and_stack_are_copied_and_the_process_goes_on),
 		cmocka_unit_test(a_launcher_that_is_pid_1_dumps_as_well),
 		cmocka_unit_test(a_process_that_is_not_there_is_refused),
+		cmocka_unit_test(a_file_that_is_no_dump_is_refused),
 		cmocka_unit_test(a_process_that_is_stopped_stays_stopped),
 		cmocka_unit_test(a_signal_that_comes_meanwhile_arrives),
 		cmocka_unit_test(a_launcher_that_is_killed_meanwhile_leaves_nothing_stopped),

@@ -510,7 +510,7 @@ void order(const struct sidecar *s, const char *text)
 	assert_int_equal(send(s->connection, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-int order_with_pipe(const struct sidecar *s, const char *text)
+void order_with_fd(const struct sidecar *s, const char *text, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -521,11 +521,17 @@ int order_with_pipe(const struct sidecar *s, const char *text)
 				  .msg_iovlen = 1,
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+	assert_int_equal(sendmsg(s->connection, &message, MSG_NOSIGNAL), strlen(text));
+}
+
+int order_with_pipe(const struct sidecar *s, const char *text)
+{
 	int ends[2];
 
 	assert_return_code(pipe2(ends, O_CLOEXEC), errno);
-	memcpy(CMSG_DATA(&control.header), &ends[1], sizeof(int));
-	assert_int_equal(sendmsg(s->connection, &message, MSG_NOSIGNAL), strlen(text));
+	order_with_fd(s, text, ends[1]);
 	close(ends[1]);
 	return ends[0];
 }

@@ -159,6 +159,8 @@ const char *receive_text(const struct sidecar *s);
 int receive_exit(const struct sidecar *s);
 
 void order(const struct sidecar *s, const char *text);
+/* Sends a descriptor with the order, which stays the caller's. */
+void order_with_fd(const struct sidecar *s, const char *text, int fd);
 /* Sends the writing end of a pipe with the order; returns the reading end. */
 int order_with_pipe(const struct sidecar *s, const char *text);
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The format of a dump: what the launcher copies of a process that lives, and afterglow-unwind reads.
- * A struct dump_head, then n_threads times struct dump_thread, then the copies of stacks. All else of
- * the memory is read from /proc/PID/mem, whose descriptor goes with the dump. Both programs are of
+ * It is a struct dump in a memfd of exactly its size, which the sidecar makes. The sidecar touches all of its pages, because
+ * memory is charged to the cgroup of whoever first touches it: a Ray container at its limit must not pay for being looked at. All
+ * else of the memory is read from /proc/PID/mem, whose descriptor the launcher sends. Both programs are of
  * one machine, so numbers are in its byte order. To the reader all of it is hostile.
  */
 #pragma once
 
+#include <fcntl.h>
 #include <stdint.h>
 
 #define DUMP_MAGIC "AFTGDMP1" /* the last character is the version */
 #define DUMP_THREADS_MAX 1024 /* further threads are only counted */
 #define DUMP_STACK_MAX (64 << 10) /* bytes that are copied of a stack, from its top on */
-#define DUMP_STACKS_MAX (4 << 20) /* of all stacks together; the container's memory pays for them */
+#define DUMP_STACKS_MAX (4 << 20) /* bytes of all stacks together */
+#define DUMP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) /* so that what is mapped is there */
 #define DUMP_RED_ZONE 128 /* bytes below the stack pointer that belong to the function (x86-64) */
 #define DUMP_REGISTERS_MAX 34
 
@@ -38,4 +41,10 @@ struct dump_thread {
 	uint64_t thread_pointer;
 	uint64_t stack_address, stack_offset; /* of the copy: in memory, and in the dump */
 	uint64_t stack_len; /* bytes; 0: it was not copied */
+};
+
+struct dump {
+	struct dump_head head;
+	struct dump_thread threads[DUMP_THREADS_MAX];
+	char stacks[DUMP_STACKS_MAX];
 };

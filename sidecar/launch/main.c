@@ -178,7 +178,7 @@ static void reap(struct launcher *l)
 
 		/* A thread that had not stopped in time for its dump has done so now. */
 		if (next.si_code == CLD_TRAPPED || next.si_code == CLD_STOPPED) {
-			tracer_let_go(&next);
+			tracer_let_go(next.si_pid, next.si_status);
 			next.si_pid = 0;
 			continue;
 		}

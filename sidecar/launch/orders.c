@@ -91,14 +91,14 @@ static void watch(struct launcher *l, const char *order)
 	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
 }
 
-static void dump_process(struct launcher *l, const char *order)
+static void dump_process(struct launcher *l, const char *order, int dump_fd)
 {
 	int id, pid, fds[TRACER_FDS], r, len;
 	char text[64];
 
 	if (sscanf(order, "%d %d", &id, &pid) != 2)
 		return;
-	r = tracer_dump(pid, fds);
+	r = tracer_dump(pid, dump_fd, fds);
 	len = snprintf(text, sizeof(text), "dumped %d %d", id, -r);
 	connection_send(l->socket_fd, text, (size_t)len, fds, r == 0 ? TRACER_FDS : 0);
 	for (int i = 0; r == 0 && i < TRACER_FDS; i++)
@@ -115,8 +115,8 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 		run_hook(l, text + 4, fd);
 	else if (strncmp(text, "watch ", 6) == 0)
 		watch(l, text + 6);
-	else if (strncmp(text, "dump ", 5) == 0)
-		dump_process(l, text + 5);
+	else if (strncmp(text, "dump-into ", 10) == 0)
+		dump_process(l, text + 10, fd);
 	else if (strncmp(text, "remove ", 7) == 0)
 		cores_remove(&l->cores, text + 7);
 	else if (strncmp(text, "hold ", 5) == 0 && l->ended) {

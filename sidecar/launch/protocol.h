@@ -43,8 +43,8 @@
  *	outside, as from the container runtime. AT_NS is CLOCK_BOOTTIME. Sent again after
  *	each hello, and when a signal from outside follows a signal from inside.
  *   dumped ID ERRNO
- *	the result of an order to dump. ERRNO 0: the descriptors of this message are the dump
- *	(dump.h), and the process' /proc/PID/mem and /proc/PID/maps, open for reading.
+ *	the result of an order to dump. ERRNO 0: the dump is written, and the descriptors of this
+ *	message are the process' /proc/PID/mem and /proc/PID/maps, open for reading.
  *   unwatched PID ERRNO
  *	that process is not watched. ESRCH: it has ended, or another process has its
  *	PID now; EBUSY: too many are watched; ENOSYS: the kernel has no pidfds.
@@ -66,9 +66,10 @@
  *	report when that process of the container ends, and how. START is the time
  *	of its start as /proc/PID/stat has it (field 22, in clock ticks). At most
  *	LAUNCH_WATCHED_MAX at a time.
- *   dump ID PID
+ *   dump-into ID PID
  *	stop the threads of that process for a moment, and copy their registers and stacks
- *	(tracer.h). PID is below the launcher, in the container's PID namespace.
+ *	(tracer.h) to the descriptor of this message, a memfd of the sidecar (dump.h). PID is
+ *	below the launcher, in the container's PID namespace.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the sidecar is gone, until SIGTERM or afterglow-launch --release
  *   done	the sidecar needs nothing more: exit

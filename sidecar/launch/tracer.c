@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -44,17 +47,15 @@ struct linux_dirent {
 	char name[];
 };
 
-/* Static, because the launcher allocates nothing. Its pages take no memory before the first dump. */
+/* Static, because the launcher allocates nothing, and small, because the container pays for it. */
 static struct tracer {
 	pid_t pid;
-	int dump_fd, memory_fd, maps_fd;
-	struct dump_head head;
-	struct dump_thread threads[DUMP_THREADS_MAX];
-	enum thread_progress progress[DUMP_THREADS_MAX];
-	siginfo_t stops[DUMP_THREADS_MAX];
+	int memory_fd, maps_fd;
+	struct dump *dump; /* the sidecar's memory */
+	uint8_t progress[DUMP_THREADS_MAX]; /* enum thread_progress */
+	int stop_status[DUMP_THREADS_MAX]; /* si_status of those that have stopped */
 	int64_t stopped_ns; /* when the first was interrupted */
-	uint64_t end; /* of the dump */
-	char stack[DUMP_STACK_MAX];
+	uint64_t end; /* of what is written of dump->stacks */
 } tracer;
 
 /* --- The timer --- */
@@ -120,22 +121,22 @@ static void note_state(struct dump_thread *t)
 
 static bool thread_is_known(pid_t tid)
 {
-	for (uint32_t i = 0; i < tracer.head.n_threads; i++)
-		if (tracer.threads[i].tid == tid)
+	for (uint32_t i = 0; i < tracer.dump->head.n_threads; i++)
+		if (tracer.dump->threads[i].tid == tid)
 			return true;
 	return false;
 }
 
 static void take_tid(pid_t tid, uint32_t *seen)
 {
-	struct dump_thread *t = &tracer.threads[tracer.head.n_threads];
+	struct dump_thread *t = &tracer.dump->threads[tracer.dump->head.n_threads];
 
 	(*seen)++;
-	if (tracer.head.n_threads == DUMP_THREADS_MAX || thread_is_known(tid))
+	if (tracer.dump->head.n_threads == DUMP_THREADS_MAX || thread_is_known(tid))
 		return;
 	*t = (struct dump_thread){ .tid = tid, .error = EBUSY };
 	note_state(t);
-	tracer.progress[tracer.head.n_threads++] = THREAD_FOUND;
+	tracer.progress[tracer.dump->head.n_threads++] = THREAD_FOUND;
 }
 
 /* Adds the threads that are not known yet. Returns whether there are some. */
@@ -143,7 +144,7 @@ static bool list_threads(void)
 {
 	char path[32];
 	uint64_t list[512]; /* aligned as struct linux_dirent is */
-	uint32_t before = tracer.head.n_threads, seen = 0;
+	uint32_t before = tracer.dump->head.n_threads, seen = 0;
 	long len;
 	int fd;
 
@@ -159,8 +160,8 @@ static bool list_threads(void)
 		}
 	if (fd >= 0)
 		close(fd);
-	tracer.head.threads_seen = seen;
-	return tracer.head.n_threads > before;
+	tracer.dump->head.threads_seen = seen;
+	return tracer.dump->head.n_threads > before;
 }
 
 /* --- Stopping --- */
@@ -186,35 +187,36 @@ static bool thread_seize(pid_t tid)
 /* May wait for a process that is in execve: then the timer leaves this function. */
 static void seize_found(void)
 {
-	for (uint32_t i = 0; i < tracer.head.n_threads; i++)
+	for (uint32_t i = 0; i < tracer.dump->head.n_threads; i++)
 		if (tracer.progress[i] == THREAD_FOUND) {
-			bool seized = thread_seize(tracer.threads[i].tid);
+			bool seized = thread_seize(tracer.dump->threads[i].tid);
 
 			tracer.progress[i] = seized ? THREAD_SEIZED : THREAD_GONE;
 			if (!seized)
-				tracer.threads[i].error = errno;
+				tracer.dump->threads[i].error = errno;
 		}
 }
 
 static void interrupt_from(uint32_t first)
 {
-	for (uint32_t i = first; i < tracer.head.n_threads; i++)
+	for (uint32_t i = first; i < tracer.dump->head.n_threads; i++)
 		if (tracer.progress[i] == THREAD_SEIZED)
-			ptrace(PTRACE_INTERRUPT, tracer.threads[i].tid, NULL, NULL);
+			ptrace(PTRACE_INTERRUPT, tracer.dump->threads[i].tid, NULL, NULL);
 }
 
 /* Looks without taking anything: the end of a process stays for reap(). */
 static void look_at_thread(uint32_t i)
 {
-	siginfo_t *info = &tracer.stops[i];
+	siginfo_t info = { 0 };
 
-	info->si_pid = 0;
-	if (waitid(P_PID, (id_t)tracer.threads[i].tid, info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
-	    (info->si_pid && info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED)) {
+	if (waitid(P_PID, (id_t)tracer.dump->threads[i].tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
+	    (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)) {
 		tracer.progress[i] = THREAD_GONE;
-		tracer.threads[i].error = ESRCH;
-	} else if (info->si_pid)
+		tracer.dump->threads[i].error = ESRCH;
+	} else if (info.si_pid) {
 		tracer.progress[i] = THREAD_STOPPED;
+		tracer.stop_status[i] = info.si_status;
+	}
 }
 
 /* Returns whether all that could be seized have stopped or are gone before the time is over. */
@@ -225,7 +227,7 @@ static bool await_stops(void)
 	for (;;) {
 		uint32_t running = 0;
 
-		for (uint32_t i = 0; i < tracer.head.n_threads; i++) {
+		for (uint32_t i = 0; i < tracer.dump->head.n_threads; i++) {
 			if (tracer.progress[i] == THREAD_SEIZED)
 				look_at_thread(i);
 			running += tracer.progress[i] == THREAD_SEIZED;
@@ -245,32 +247,32 @@ static bool stop_all(void)
 		interrupt_from(first);
 		if (!await_stops())
 			return false;
-		first = tracer.head.n_threads;
+		first = tracer.dump->head.n_threads;
 		if (!list_threads())
-			return tracer.head.threads_seen <= DUMP_THREADS_MAX;
+			return tracer.dump->head.threads_seen <= DUMP_THREADS_MAX;
 		seize_found();
 	}
 	return false; /* those that it has just started may run */
 }
 
-void tracer_let_go(const siginfo_t *stopped)
+void tracer_let_go(pid_t tid, int stop_status)
 {
 	/* Above the signal is PTRACE_EVENT_STOP, unless a signal is about to be delivered. */
-	int signo = stopped->si_status >> 8 == 0 ? stopped->si_status : 0;
+	int signo = stop_status >> 8 == 0 ? stop_status : 0;
 
-	ptrace(PTRACE_DETACH, stopped->si_pid, NULL, (void *)(intptr_t)signo);
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signo);
 }
 
 /* A thread that runs on cannot be let go: it has to stop for that, and reap() then sees it. */
 static void let_all_go(void)
 {
-	for (uint32_t i = 0; i < tracer.head.n_threads; i++)
+	for (uint32_t i = 0; i < tracer.dump->head.n_threads; i++)
 		if (tracer.progress[i] == THREAD_STOPPED)
-			tracer_let_go(&tracer.stops[i]);
+			tracer_let_go(tracer.dump->threads[i].tid, tracer.stop_status[i]);
 		else
-			ptrace(PTRACE_INTERRUPT, tracer.threads[i].tid, NULL, NULL);
+			ptrace(PTRACE_INTERRUPT, tracer.dump->threads[i].tid, NULL, NULL);
 	if (tracer.stopped_ns)
-		tracer.head.stopped_us = (uint32_t)((now_ns() - tracer.stopped_ns) / 1000);
+		tracer.dump->head.stopped_us = (uint32_t)((now_ns() - tracer.stopped_ns) / 1000);
 }
 
 /* --- Copying --- */
@@ -297,28 +299,28 @@ static void copy_registers(struct dump_thread *t)
 static void copy_stack(struct dump_thread *t, size_t most)
 {
 	uint64_t from = t->registers[SP] - RED_ZONE;
-	ssize_t n = pread(tracer.memory_fd, tracer.stack, most, (off_t)from);
+	ssize_t n = pread(tracer.memory_fd, tracer.dump->stacks + tracer.end, most, (off_t)from);
 
-	if (n <= 0 || pwrite(tracer.dump_fd, tracer.stack, (size_t)n, (off_t)tracer.end) != n)
+	if (n <= 0)
 		return;
 	t->stack_address = from;
-	t->stack_offset = tracer.end;
+	t->stack_offset = offsetof(struct dump, stacks) + tracer.end;
 	t->stack_len = (uint64_t)n;
 	tracer.end += (uint64_t)n;
 }
 
 static void copy_threads(bool all_stopped)
 {
-	size_t each = DUMP_STACKS_MAX / (tracer.head.n_threads ? tracer.head.n_threads : 1) / PAGE_MIN * PAGE_MIN;
+	size_t each = DUMP_STACKS_MAX / (tracer.dump->head.n_threads ? tracer.dump->head.n_threads : 1) / PAGE_MIN * PAGE_MIN;
 
 	if (each > DUMP_STACK_MAX)
 		each = DUMP_STACK_MAX;
-	for (uint32_t i = 0; i < tracer.head.n_threads; i++)
+	for (uint32_t i = 0; i < tracer.dump->head.n_threads; i++)
 		if (tracer.progress[i] == THREAD_STOPPED)
-			copy_registers(&tracer.threads[i]);
-	for (uint32_t i = 0; all_stopped && i < tracer.head.n_threads && in_time(); i++)
-		if (tracer.threads[i].error == 0)
-			copy_stack(&tracer.threads[i], each);
+			copy_registers(&tracer.dump->threads[i]);
+	for (uint32_t i = 0; all_stopped && i < tracer.dump->head.n_threads && in_time(); i++)
+		if (tracer.dump->threads[i].error == 0)
+			copy_stack(&tracer.dump->threads[i], each);
 }
 
 /* --- The dump --- */
@@ -327,9 +329,9 @@ static void copy_threads(bool all_stopped)
 static int open_memory(void)
 {
 	int auxv_fd = proc_file_open(tracer.pid, "auxv");
-	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.head.auxv, sizeof(tracer.head.auxv));
+	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.dump->head.auxv, sizeof(tracer.dump->head.auxv));
 
-	tracer.head.auxv_len = n > 0 ? (uint32_t)n : 0;
+	tracer.dump->head.auxv_len = n > 0 ? (uint32_t)n : 0;
 	if (auxv_fd >= 0)
 		close(auxv_fd);
 	tracer.memory_fd = proc_file_open(tracer.pid, "mem");
@@ -345,66 +347,61 @@ static int dump_stopped(void)
 
 	if (!list_threads())
 		return -ESRCH;
-	memcpy(tracer.head.command, tracer.threads[0].name, sizeof(tracer.head.command));
+	memcpy(tracer.dump->head.command, tracer.dump->threads[0].name, sizeof(tracer.dump->head.command));
 	seize_found();
 	/* Threads may end any time, but not the first one without its process. */
 	if (tracer.progress[0] == THREAD_GONE)
-		return -tracer.threads[0].error;
+		return -tracer.dump->threads[0].error;
 	r = open_memory();
 	if (r == 0)
 		copy_threads(stop_all());
 	return r;
 }
 
-static bool write_at(const void *data, size_t len, off_t at)
+static int dump_map(int dump_fd)
 {
-	return pwrite(tracer.dump_fd, data, len, at) == (ssize_t)len;
+	int seals = fcntl(dump_fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || (seals & DUMP_SEALS) != DUMP_SEALS || fstat(dump_fd, &st) < 0 || st.st_size != sizeof(struct dump))
+		return -EINVAL;
+	tracer.dump = mmap(NULL, sizeof(struct dump), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, dump_fd, 0);
+	return tracer.dump == MAP_FAILED ? -errno : 0;
 }
 
-static int write_head(void)
+static void close_both(void)
 {
-	if (write_at(&tracer.head, sizeof(tracer.head), 0) &&
-	    write_at(tracer.threads, tracer.head.n_threads * sizeof(tracer.threads[0]), sizeof(tracer.head)))
-		return 0;
-	return -ENOSPC;
+	if (tracer.memory_fd >= 0)
+		close(tracer.memory_fd);
+	if (tracer.maps_fd >= 0)
+		close(tracer.maps_fd);
 }
 
-static void close_all(void)
-{
-	for (const int *fd = (const int[]){ tracer.dump_fd, tracer.memory_fd, tracer.maps_fd, -2 }; *fd != -2; fd++)
-		if (*fd >= 0)
-			close(*fd);
-}
-
-int tracer_dump(pid_t pid, int ret_fds[static TRACER_FDS])
+int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
 {
 	static struct sigaction old; /* its value survives siglongjmp */
-	volatile int r = -ETIMEDOUT;
+	volatile int r = pid <= 0 || pid == getpid() ? -EINVAL : dump_map(dump_fd);
 
-	if (pid <= 0 || pid == getpid())
-		return -EINVAL;
+	if (r < 0)
+		return r;
+	r = -ETIMEDOUT;
 	tracer.pid = pid;
 	tracer.memory_fd = tracer.maps_fd = -1;
 	tracer.stopped_ns = 0;
-	tracer.end = sizeof(tracer.head) + sizeof(tracer.threads);
-	tracer.head = (struct dump_head){ .machine = MACHINE, .pid = pid };
-	memcpy(tracer.head.magic, DUMP_MAGIC, sizeof(tracer.head.magic));
-	tracer.dump_fd = memfd_create("afterglow-dump", MFD_CLOEXEC);
-	if (tracer.dump_fd < 0)
-		return -errno;
+	tracer.end = 0;
+	tracer.dump->head = (struct dump_head){ .machine = MACHINE, .pid = pid };
+	memcpy(tracer.dump->head.magic, DUMP_MAGIC, sizeof(tracer.dump->head.magic));
 	if (sigsetjmp(overdue, 1) == 0) {
 		timer_switch(true, &old);
 		r = dump_stopped();
 	}
 	timer_switch(false, &old);
 	let_all_go();
-	if (r == 0)
-		r = write_head();
+	munmap(tracer.dump, sizeof(*tracer.dump));
 	if (r == 0) {
-		ret_fds[0] = tracer.dump_fd;
-		ret_fds[1] = tracer.memory_fd;
-		ret_fds[2] = tracer.maps_fd;
+		ret_fds[0] = tracer.memory_fd;
+		ret_fds[1] = tracer.maps_fd;
 	} else
-		close_all();
+		close_both();
 	return r;
 }

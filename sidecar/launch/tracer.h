@@ -14,20 +14,20 @@
  */
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #define TRACER_STOP_MS 20 /* from the first interrupt on; then all threads are let go */
-#define TRACER_FDS 3
+#define TRACER_FDS 2
 
 /*
- * ret_fds: the dump, and /proc/PID/mem and /proc/PID/maps, which the caller closes. Returns -errno: EPERM, another process
- * traces it, or it changed its user; ESRCH, it is gone; ETIMEDOUT, the kernel did not let us in.
+ * Writes the dump to dump_fd, a memfd of the size of struct dump with DUMP_SEALS. ret_fds: /proc/PID/mem and /proc/PID/maps,
+ * which the caller closes. Returns -errno: EPERM, another process traces it, or it changed its user; ESRCH, it is gone;
+ * ETIMEDOUT, the kernel did not let us in; EINVAL, dump_fd is not such a file, or the process is the launcher.
  */
-int tracer_dump(pid_t pid, int ret_fds[static TRACER_FDS]);
+int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS]);
 
 /*
- * To be called when waitid has found a thread that is stopped for us. It goes on with the signal that it was about to get, or stays
- * stopped if its whole process is.
+ * To be called when waitid has found a thread that is stopped for us, with its si_status. It goes on with the signal that it was
+ * about to get, or stays stopped if its whole process is.
  */
-void tracer_let_go(const siginfo_t *stopped);
+void tracer_let_go(pid_t tid, int stop_status);

@@ -86,12 +86,12 @@ void container_say(struct container *c, const char *text)
 	}
 }
 
-int container_dump(const struct container *c, int id, pid_t pid)
+int container_dump(const struct container *c, int id, pid_t pid, int dump_fd)
 {
 	char order[48];
 
 	snprintf(order, sizeof(order), "%d %d", id, (int)pid);
-	return c->state == CONTAINER_RUNNING ? launch_send(c->fd, "dump", order, NULL) : -ENOTCONN;
+	return c->state == CONTAINER_RUNNING ? launch_send_fd(c->fd, "dump-into", order, dump_fd, NULL) : -ENOTCONN;
 }
 
 void container_emit(const struct container *c, const char *event, cJSON *fields)

@@ -122,8 +122,8 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 /* Prints text on the container's stderr if its launcher is connected. */
 void container_say(struct container *c, const char *text);
 
-/* Orders a dump of a process from its launcher (launch/tracer.h); dumped() follows, if the launcher knows how. */
-int container_dump(const struct container *c, int id, pid_t pid);
+/* Orders a dump of a process from its launcher (launch/tracer.h) into a file; dumped() follows, if the launcher knows how. */
+int container_dump(const struct container *c, int id, pid_t pid, int dump_fd);
 
 /* The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. */
 void container_pod_terminating(struct container *c);

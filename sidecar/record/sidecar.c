@@ -361,7 +361,7 @@ static void listen_for_questions(struct sidecar *r)
 {
 	struct err err = { 0 };
 
-	if (stacks_new(r->base, &(struct stacks_callbacks){ .each = each_process, .arg = r }, &r->stacks, &err) < 0)
+	if (stacks_new(r->base, &(struct stacks_callbacks){ .each = each_process, .shares_memory = r->options->own_launcher, .arg = r }, &r->stacks, &err) < 0)
 		log_warning("%s", err_text(&err));
 }
 

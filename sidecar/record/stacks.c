@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include "lib/log.h"
 #include "lib/loop/child.h"
 #include "lib/printable.h"
+#include "sidecar/launch/dump.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/socket/discard.h"
@@ -25,7 +28,7 @@
 #define DUMP_WITHIN_S 3 /* for the launcher's answer */
 #define UNWIND_WITHIN_NS (30 * NS_PER_SEC)
 #define ERRORS_MAX 512
-#define DUMP_FDS 3
+#define DUMP_FDS 2
 #define QUEUE_MAX 4
 #define CLIENT_SECONDS 60 /* for a client that does not ask, or does not read */
 
@@ -46,6 +49,7 @@ struct stacks {
 	size_t n_targets, next, left_out; /* next: the number of targets that were begun */
 	int id; /* of the order that was sent last */
 	bool ordered; /* its answer has not come */
+	int dump_fd; /* where it goes, a struct dump */
 	struct child *unwinder;
 	int64_t free_ns; /* when the next question is answered */
 };
@@ -60,6 +64,7 @@ static void client_close(struct stacks *s)
 		bufferevent_free(s->client);
 	s->client = NULL;
 	s->ordered = false;
+	closep(&s->dump_fd);
 	s->n_targets = s->next = 0;
 	child_cancel(TAKE_PTR(s->unwinder));
 	event_del(s->overdue);
@@ -117,6 +122,7 @@ static void stacks_on_unwound(const struct child_result *r, void *arg)
 	struct stacks *s = arg;
 
 	s->unwinder = NULL;
+	closep(&s->dump_fd);
 	evbuffer_add(bufferevent_get_output(s->client), r->output, r->output_len);
 	if (r->exited_well)
 		answer_next(s);
@@ -130,7 +136,7 @@ static int unwinder_start(struct stacks *s, const int fds[static DUMP_FDS], int 
 	static const char *const alone[] = { "afterglow-unwind", "--dump-fd", "3", "--memory-fd", "4", "--maps-fd", "5", "--no-root", NULL };
 	char path[PATH_MAX];
 	struct child_work work = {
-		.path = path, .argv = root_fd < 0 ? alone : argv, .fds = { fds[0], fds[1], fds[2], root_fd }, .n_fds = root_fd < 0 ? 3 : 4,
+		.path = path, .argv = root_fd < 0 ? alone : argv, .fds = { s->dump_fd, fds[0], fds[1], root_fd }, .n_fds = root_fd < 0 ? 3 : 4,
 		.output_max = STACKS_TEXT_MAX, .errors_max = ERRORS_MAX, .no_new_privs = true, .within_ns = UNWIND_WITHIN_NS,
 	};
 
@@ -184,10 +190,55 @@ static void dump_on_overdue(evutil_socket_t fd, short what, void *arg)
 	answer_failed(s, "the launcher did not answer: it is older than this sidecar, or hangs");
 }
 
+/*
+ * Makes the file of a dump anew: a launcher that keeps an earlier one must not see this one. To allocate is to touch: the pages are
+ * charged to our cgroup.
+ */
+static int dump_make(struct stacks *s, struct err *err)
+{
+	closep(&s->dump_fd);
+	s->dump_fd = memfd_create("afterglow-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->dump_fd < 0 || fallocate(s->dump_fd, 0, 0, sizeof(struct dump)) < 0 || fcntl(s->dump_fd, F_ADD_SEALS, DUMP_SEALS) < 0)
+		return err_set(err, errno, "memory for the copies of stacks");
+	return 0;
+}
+
+/* Bytes that are left below the limit that holds for our own cgroup; -1: there is none. */
+static int64_t own_room(void)
+{
+	_cleanup_close_ int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct memcg own = { 0 };
+	struct cgroup_watch watch;
+	struct memory memory;
+	int64_t room = -1;
+
+	if (root_fd < 0 || cgroup_watch_open(&watch, &own, root_fd, getpid(), NULL, NULL) < 0)
+		return -1;
+	if (cgroup_watch_read(&watch, &own, now_boottime_ns(), false, &memory) == 0)
+		room = cgroup_watch_headroom(&watch, &memory);
+	memcg_close(&own);
+	cgroup_watch_close(&watch);
+	return room;
+}
+
+/* Beside a command that shares a limit with us, our own memory may be what the command lacks. */
+static bool room_suffices(const struct stacks *s, struct err *err)
+{
+	int64_t room = s->callbacks.shares_memory ? own_room() : -1;
+	char left[SIZE_TEXT_MAX], needed[SIZE_TEXT_MAX];
+
+	if (room < 0 || room >= STACKS_ROOM_MIN)
+		return true;
+	err_set(err, ENOMEM, "%s are left below the memory limit that the command shares with afterglow, and reading stacks may take %s",
+		size_format((uint64_t)room, left), size_format(STACKS_ROOM_MIN, needed));
+	return false;
+}
+
 static void answer_next(struct stacks *s)
 {
 	const struct timeval within = { .tv_sec = DUMP_WITHIN_S };
 	char line[PROCESS_NAME_MAX + 64];
+	struct err err = { 0 };
 	const struct target *t;
 
 	if (s->next >= s->n_targets) {
@@ -202,7 +253,11 @@ static void answer_next(struct stacks *s)
 	snprintf(line, sizeof(line), "target %d %s\n", (int)t->pid, t->name);
 	client_add(s, line);
 	s->id = (s->id + 1) & INT_MAX;
-	s->ordered = t->container && container_dump(t->container, s->id, t->pid) == 0;
+	if (!room_suffices(s, &err) || dump_make(s, &err) < 0) {
+		answer_failed(s, err_text(&err));
+		return;
+	}
+	s->ordered = t->container && container_dump(t->container, s->id, t->pid, s->dump_fd) == 0;
 	if (s->ordered)
 		event_add(s->overdue, &within);
 	else
@@ -314,7 +369,7 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 
 	if (!s)
 		return err_set(err, ENOMEM, "stacks");
-	*s = (struct stacks){ .base = base, .callbacks = *callbacks };
+	*s = (struct stacks){ .base = base, .callbacks = *callbacks, .dump_fd = -1 };
 	s->overdue = evtimer_new(base, dump_on_overdue, s);
 	if (!s->overdue)
 		err_set(err, ENOMEM, "stacks");

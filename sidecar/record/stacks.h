@@ -7,7 +7,7 @@
  * sidecar. Only a process of our user, or root, in our PID namespace is answered, so neither another container nor the network can
  * have processes stopped, unless the pod shares its PID namespace; and STACKS_SPACING_NS apart at least. Connections are taken at
  * the rate of socket/listener.h, because every process of the pod's network namespace may connect. For one process after the other, the launcher is ordered
- * to make a dump (launch/tracer.h), and a confined child reads it.
+ * to write a dump (launch/tracer.h) to memory of ours, and a confined child reads it.
  *
  * Question: "stack\n", or "stack PID|TEXT\n" for that process or those with TEXT in their names. Answer: for each process
  * "target PID NAME", then "failed WHY" or what unwind/living.h writes; at last "end".
@@ -28,6 +28,7 @@
 #define STACKS_ARGUMENT_MAX 128 /* bytes */
 #define STACKS_TEXT_MAX (512 << 10) /* bytes, of a process */
 #define STACKS_UNREAD_MAX ((size_t)4 << 20) /* bytes; then whoever asked is let go */
+#define STACKS_ROOM_MIN ((int64_t)64 << 20) /* bytes: of the dump, of the child that reads it (48 MiB), and of the answer */
 
 struct container;
 struct stacks;
@@ -35,6 +36,7 @@ struct stacks;
 struct stacks_callbacks {
 	/* Calls fn for each process of each container whose launcher is connected. */
 	void (*each)(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg);
+	bool shares_memory; /* what is watched may be in our memory cgroup: nothing is read where little is left of it */
 	void *arg;
 };
 

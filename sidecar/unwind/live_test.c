@@ -18,7 +18,7 @@
 #define STACK 0x12000
 #define SP_X86 19
 
-struct dump {
+struct small_dump {
 	struct dump_head head;
 	struct dump_thread threads[4];
 	char stack[256];
@@ -29,13 +29,13 @@ static const char maps_text[] =
 	"00011000-00014000 rw-p 00000000 00:00 0 \n"
 	"00020000-00021000 rw-s 00000000 00:05 9                          /dev/gpu0\n";
 
-static struct dump dump_new(void)
+static struct small_dump dump_new(void)
 {
-	struct dump d = {
+	struct small_dump d = {
 		.head = { .magic = "", .machine = EM_X86_64, .pid = 7, .n_threads = 1, .threads_seen = 3, .auxv_len = 32, .command = "python3",
 			  .auxv = { AT_PHDR, BASE, AT_NULL, 0 } },
 		.threads = { { .tid = 7, .n_registers = 27, .state = 'S', .name = "main", .stack_address = STACK,
-			       .stack_offset = offsetof(struct dump, stack), .stack_len = 256, .registers = { [SP_X86] = STACK + 16 } } },
+			       .stack_offset = offsetof(struct small_dump, stack), .stack_len = 256, .registers = { [SP_X86] = STACK + 16 } } },
 	};
 
 	memcpy(d.head.magic, DUMP_MAGIC, sizeof(d.head.magic));
@@ -57,7 +57,7 @@ static int file_of(const void *data, size_t len)
 }
 
 /* The memory has 'm' everywhere, up to address 0x30000. */
-static struct sources sources_of(const struct dump *d, const char *maps)
+static struct sources sources_of(const struct small_dump *d, const char *maps)
 {
 	static char memory[0x30000];
 
@@ -72,7 +72,7 @@ static void sources_release(struct sources *s)
 	closep(&s->maps_fd);
 }
 
-static int open_of(struct core *core, const struct dump *d, const char *maps, struct sources *ret)
+static int open_of(struct core *core, const struct small_dump *d, const char *maps, struct sources *ret)
 {
 	struct err err = { 0 };
 
@@ -82,7 +82,7 @@ static int open_of(struct core *core, const struct dump *d, const char *maps, st
 
 static void stacks_come_from_the_dump_and_all_else_from_memory(void **state)
 {
-	const struct dump d = dump_new();
+	const struct small_dump d = dump_new();
 	struct sources s;
 	struct core core;
 	char text[8];
@@ -111,7 +111,7 @@ static void stacks_come_from_the_dump_and_all_else_from_memory(void **state)
 
 static void a_stack_that_changes_shows_that_its_thread_ran(void **state)
 {
-	const struct dump d = dump_new();
+	const struct small_dump d = dump_new();
 	struct sources s;
 	struct core core;
 
@@ -133,7 +133,7 @@ static void a_stack_that_changes_shows_that_its_thread_ran(void **state)
 
 static void a_dump_that_is_none_is_refused(void **state)
 {
-	struct dump d = dump_new();
+	struct small_dump d = dump_new();
 	struct sources s;
 	struct core core;
 
@@ -158,14 +158,14 @@ static void numbers_that_lie_are_bounded(void **state)
 {
 	static const struct dump_thread rows[] = {
 		{ .stack_address = STACK, .stack_offset = UINT64_MAX, .stack_len = 16 },
-		{ .stack_address = STACK, .stack_offset = sizeof(struct dump) - 8, .stack_len = 16 },
+		{ .stack_address = STACK, .stack_offset = sizeof(struct small_dump) - 8, .stack_len = 16 },
 		{ .stack_address = STACK, .stack_offset = 0, .stack_len = UINT64_MAX },
 		{ .stack_address = UINT64_MAX - 4, .stack_offset = 0, .stack_len = 16 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct dump d = dump_new();
+		struct small_dump d = dump_new();
 		struct sources s;
 		struct core core;
 
@@ -185,7 +185,7 @@ static void mappings_that_lie_are_left_out(void **state)
 		"x\n", "\n\n\n", "00010000\n", "00020000-00010000 r-xp 0 0:0 0 /a\n", "7fffffffffffffff-ffffffffffffffff r-xp 0 0:0 0 /a\n",
 		"00010000-00020000 r-xp 0 0:0 0 /not ended",
 	};
-	const struct dump d = dump_new();
+	const struct small_dump d = dump_new();
 	struct sources s;
 	struct core core;
 
