@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: what a launcher sends of a process that lives. The first two bytes are the length of the list of mappings, which
- * follows; the rest is the dump behind its magic, and also the memory from BASE on.
+ * Fuzz target: the list of mappings up to the first NUL, and then any bytes as the dump of a process that lives and, at the same offsets, as
+ * its memory. All three come from a container.
  */
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "lib/fileio.h"
-#include "sidecar/launch/dump.h"
 #include "sidecar/unwind/live.h"
 #include "sidecar/unwind/living.h"
-
-#define BASE 0x10000
-#define MAGIC_LEN 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,40 +23,40 @@ static bool text_take(struct strbuf *text)
 	return true;
 }
 
-static void stacks_write(struct core *core)
+static void process_write(struct core *core)
 {
 	struct files files = { .socket_fd = -1 };
-	struct modules modules;
 	struct unwinder u = { 0 };
 	struct symbols symbols;
+	struct modules modules;
 
 	if (modules_find(&modules, core, &files, NULL) == 0 && unwinder_init(&u, &modules, NULL) == 0) {
 		symbols_init(&symbols, &u);
-		living_write(&u, &symbols, 8, text_take, NULL);
+		living_write(&u, &symbols, 4, text_take, NULL);
 		symbols_release(&symbols);
 	}
 	unwinder_release(&u);
 	modules_release(&modules);
 }
 
+static int file_of(const void *data, size_t len)
+{
+	_cleanup_close_ int fd = memfd_create("live", MFD_CLOEXEC);
+
+	return fd >= 0 && fd_write_all(fd, data, len, NULL) == 0 ? TAKE_FD(fd) : -1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_close_ int dump_fd = memfd_create("dump", MFD_CLOEXEC), memory_fd = memfd_create("memory", MFD_CLOEXEC),
-			    maps_fd = memfd_create("maps", MFD_CLOEXEC);
-	size_t len = size < 2 ? 0 : MIN((size_t)(data[0] | data[1] << 8), size - 2);
+	const uint8_t *end = memchr(data, '\0', size);
+	size_t maps_len = end ? (size_t)(end - data) : size, rest = end ? size - maps_len - 1 : 0;
+	_cleanup_close_ int maps_fd = file_of(data, maps_len), dump_fd = file_of(end ? end + 1 : data, rest);
 	struct err err = { 0 };
 	struct core core;
 
-	if (size < 2 || dump_fd < 0 || memory_fd < 0 || maps_fd < 0 || fd_write_all(maps_fd, data + 2, len, NULL) < 0)
-		return 0;
-	data += 2 + len;
-	size -= 2 + len;
-	if (fd_write_all(dump_fd, DUMP_MAGIC, MAGIC_LEN, NULL) < 0 || fd_write_all(dump_fd, data, size, NULL) < 0 ||
-	    lseek(memory_fd, BASE, SEEK_SET) < 0 || fd_write_all(memory_fd, data, size, NULL) < 0)
-		return 0;
-	if (live_open(&core, dump_fd, memory_fd, maps_fd, &err) < 0)
-		return 0;
-	stacks_write(&core);
-	core_close(&core);
+	if (maps_fd >= 0 && dump_fd >= 0 && live_open(&core, dump_fd, dump_fd, maps_fd, &err) == 0) {
+		process_write(&core);
+		core_close(&core);
+	}
 	return 0;
 }
