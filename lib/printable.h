@@ -7,7 +7,7 @@
 /*
  * Copies whole UTF-8 characters of len bytes as far as they fit into size (which
  * is not 0), and a final NUL. NULs become blanks; bytes that would disturb a
- * terminal, a line or a JSON document become '?'.
+ * terminal, a line or a JSON document become '?'. to may be from.
  */
 void copy_printable(char *to, size_t size, const char *from, size_t len);
 

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts equal stacks together and writes them for people. */
-#include "sidecar/stack_groups.h"
+/* Puts equal stacks together and writes them. */
+#include "lib/stack_groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/printable.h"
 
 #define NAMED_MAX 8 /* threads that are named of each group */
 #define PYTHON_MARK "  Python"
+#define FRAME_INDENT 5 /* blanks */
+#define NOTE_MAX 2048
 
 struct stacked_thread {
 	int pid, tid;
+	const struct stack_place *place;
 	const char *process, *name;
 	char state; /* as in /proc/PID/stat */
 	bool still, has_python;
 	const char *stack; /* its lines */
 	size_t len;
-	size_t number; /* in the answer */
+	size_t number; /* among all */
 };
 
 struct stack_group {
@@ -27,39 +31,75 @@ struct stack_group {
 	size_t n;
 };
 
-struct answer {
+struct stack_groups {
 	struct stacked_thread *threads;
 	size_t n_threads, left_out, processes;
+	struct stack_group *groups;
+	size_t n_groups;
 	unsigned int stopped_us; /* the longest stop */
-	int pid; /* of the process whose lines are being read */
+	cJSON *notes; /* texts: what could not be seen */
+	/* The process whose lines are being read, and its last thread; 0, "" and NULL: none. */
+	int pid;
 	const char *process;
+	struct stacked_thread *thread;
+	const struct stack_place *place;
 };
+
+struct stack_groups *stack_groups_new(void)
+{
+	struct stack_groups *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->notes = cJSON_CreateArray();
+	g->threads = calloc(GROUP_THREADS_MAX, sizeof(*g->threads));
+	if (g->notes && g->threads)
+		return g;
+	stack_groups_free(g);
+	return NULL;
+}
+
+void stack_groups_free(struct stack_groups *g)
+{
+	if (!g)
+		return;
+	cJSON_Delete(g->notes);
+	free(g->groups);
+	free(g->threads);
+	free(g);
+}
+
+size_t stack_groups_processes(const struct stack_groups *g)
+{
+	return g->processes;
+}
 
 /* --- Reading --- */
 
 /* "thread TID STATE MOVED NAME"; the lines of its stack follow. */
-static void take_thread_line(struct answer *a, const char *line)
+static void take_thread_line(struct stack_groups *g, const char *line)
 {
-	struct stacked_thread t = { .pid = a->pid, .process = a->process, .number = a->n_threads };
+	struct stacked_thread t = { .pid = g->pid, .place = g->place, .process = g->process, .number = g->n_threads };
 	char moved[8];
 	int at = 0;
 
 	if (sscanf(line, "thread %d %c %7s %n", &t.tid, &t.state, moved, &at) != 3 || !at)
 		return;
-	if (a->n_threads == GROUP_THREADS_MAX) {
-		a->left_out++;
+	if (g->n_threads == GROUP_THREADS_MAX) {
+		g->left_out++;
 		return;
 	}
 	t.name = line + at;
 	t.still = strcmp(moved, "still") == 0;
-	a->threads[a->n_threads++] = t;
+	g->thread = &g->threads[g->n_threads++];
+	*g->thread = t;
 }
 
-static void take_stack_line(struct answer *a, const char *line, size_t len)
+static void take_stack_line(struct stack_groups *g, const char *line, size_t len)
 {
-	struct stacked_thread *t = a->n_threads && !a->left_out ? &a->threads[a->n_threads - 1] : NULL;
+	struct stacked_thread *t = g->thread;
 
-	if (!t || t->pid != a->pid)
+	if (!t)
 		return;
 	if (!t->stack) {
 		t->stack = line;
@@ -68,28 +108,69 @@ static void take_stack_line(struct answer *a, const char *line, size_t len)
 	t->len = (size_t)(line + len + 1 - t->stack);
 }
 
-/* Lines that are not a thread's are written at once. */
-static void take_answer_line(struct answer *a, char *line, size_t len, struct strbuf *out)
+/* Writes "POD on NODE, PID 7", as far as it is known. */
+static void add_process(struct strbuf *out, const struct stack_place *place, int pid)
+{
+	if (place && place->pod)
+		strbuf_addf(out, "%s%s%s%s", place->pod, place->node ? " on " : "", place->node ? place->node : "", pid ? ", " : "");
+	if (pid)
+		strbuf_addf(out, "PID %d", pid);
+}
+
+static void add_note(struct stack_groups *g, const char *what, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT(NOTE_MAX);
+
+	add_process(&note, g->place, g->pid);
+	strbuf_addf(&note, "%s%s%s", note.len ? what : "", note.len ? ": " : "", text);
+	json_append(g->notes, cJSON_CreateString(strbuf_str(&note)));
+}
+
+static void take_target_line(struct stack_groups *g, const char *line)
+{
+	int pid, at = 0;
+
+	if (sscanf(line, "target %d %n", &pid, &at) != 1 || !at)
+		return;
+	g->pid = pid;
+	g->process = line + at;
+	g->processes++;
+}
+
+static void take_answer_line(struct stack_groups *g, char *line, size_t len)
 {
 	unsigned int us;
-	int at = 0;
 
+	copy_printable(line, len + 1, line, len);
 	if (line[0] == ' ') {
-		take_stack_line(a, line, len); /* keeps its line end */
+		line[len] = '\n'; /* stacks are compared with their lines' ends */
+		take_stack_line(g, line, len);
 		return;
 	}
-	line[len] = '\0';
-	if (sscanf(line, "target %d %n", &a->pid, &at) == 1 && at) {
-		a->process = line + at;
-		a->processes++;
-	} else if (sscanf(line, "process %*d stopped for %u us", &us) == 1)
-		a->stopped_us = MAX(a->stopped_us, us);
+	g->thread = NULL; /* its stack has ended */
+	if (strncmp(line, "target ", 7) == 0)
+		take_target_line(g, line);
+	else if (sscanf(line, "process %*d stopped for %u us", &us) == 1)
+		g->stopped_us = MAX(g->stopped_us, us);
 	else if (strncmp(line, "thread ", 7) == 0)
-		take_thread_line(a, line);
-	else if (strncmp(line, "failed ", 7) == 0)
-		strbuf_addf(out, "PID %d %s: no stacks: %s\n", a->pid, a->process ? a->process : "", line + 7);
-	else if (strncmp(line, "note ", 5) == 0)
-		strbuf_addf(out, a->pid ? "PID %d: %s\n" : "%.0d%s\n", a->pid, line + 5);
+		take_thread_line(g, line);
+	else if (strncmp(line, "failed ", 7) == 0) {
+		char what[NOTE_MAX / 4];
+
+		snprintf(what, sizeof(what), " %s: no stacks", g->process);
+		add_note(g, what, line + 7);
+	} else if (strncmp(line, "note ", 5) == 0)
+		add_note(g, "", line + 5);
+}
+
+void stack_groups_add(struct stack_groups *g, const struct stack_place *place, char *answer)
+{
+	g->place = place;
+	g->pid = 0;
+	g->process = "";
+	g->thread = NULL;
+	for (char *line = answer, *end; (end = strchr(line, '\n')); line = end + 1)
+		take_answer_line(g, line, (size_t)(end - line));
 }
 
 /* --- Grouping --- */
@@ -130,19 +211,24 @@ static int stack_groups_compare(const void *one, const void *other)
 	return a->first->number < b->first->number ? -1 : 1;
 }
 
-/* Sorts the threads, so that each group is in one place. Returns the number of groups. */
-static size_t group_threads(struct stacked_thread *threads, size_t n_threads, struct stack_group *groups)
+/* Sorts the threads, so that each group is in one place. */
+static void group_threads(struct stack_groups *g)
 {
 	size_t n = 0;
 
-	qsort(threads, n_threads, sizeof(*threads), compare_threads);
-	for (size_t i = 0; i < n_threads; i++)
-		if (n && stacks_are_equal(groups[n - 1].first, &threads[i]))
-			groups[n - 1].n++;
+	if (g->groups)
+		return;
+	g->groups = calloc(g->n_threads + 1, sizeof(*g->groups));
+	if (!g->groups)
+		return;
+	qsort(g->threads, g->n_threads, sizeof(*g->threads), compare_threads);
+	for (size_t i = 0; i < g->n_threads; i++)
+		if (n && stacks_are_equal(g->groups[n - 1].first, &g->threads[i]))
+			g->groups[n - 1].n++;
 		else
-			groups[n++] = (struct stack_group){ &threads[i], 1 };
-	qsort(groups, n, sizeof(*groups), stack_groups_compare);
-	return n;
+			g->groups[n++] = (struct stack_group){ &g->threads[i], 1 };
+	qsort(g->groups, n, sizeof(*g->groups), stack_groups_compare);
+	g->n_groups = n;
 }
 
 /* --- Writing --- */
@@ -172,7 +258,9 @@ static void group_write(const struct stack_group *g, size_t processes, struct st
 	for (size_t i = 0; i < MIN(g->n, (size_t)NAMED_MAX); i++) {
 		const struct stacked_thread *t = &g->first[i];
 
-		strbuf_addf(out, "  PID %d %s", t->pid, t->process);
+		strbuf_adds(out, "  ");
+		add_process(out, t->place, t->pid);
+		strbuf_addf(out, " %s", t->process);
 		if (!is_main(t))
 			strbuf_addf(out, ", thread %d %s", t->tid, t->name);
 		strbuf_addf(out, ": %s\n", state_text(t));
@@ -182,26 +270,84 @@ static void group_write(const struct stack_group *g, size_t processes, struct st
 	strbuf_add(out, g->first->stack ? g->first->stack : "", g->first->len);
 }
 
-size_t stack_groups_write(char *answer, struct strbuf *out)
+void stack_groups_write(struct stack_groups *g, struct strbuf *out)
 {
-	struct answer a = { .threads = calloc(GROUP_THREADS_MAX, sizeof(*a.threads)), .process = "" };
-	struct stack_group *groups;
-	size_t n;
+	size_t n = g->n_threads + g->left_out;
+	const cJSON *note;
 
-	mend_printable(answer, strlen(answer), "\n");
-	for (char *line = answer, *end; a.threads && (end = strchr(line, '\n')); line = end + 1)
-		take_answer_line(&a, line, (size_t)(end - line), out);
-	groups = calloc(a.n_threads + 1, sizeof(*groups));
-	if (a.threads && groups && a.n_threads) {
-		n = group_threads(a.threads, a.n_threads, groups);
-		strbuf_addf(out, "%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n", a.processes, a.processes == 1 ? "" : "es",
-			    a.n_threads + a.left_out, a.n_threads + a.left_out == 1 ? "" : "s", a.stopped_us / 1000.0);
-		for (size_t i = 0; i < n; i++)
-			group_write(&groups[i], a.processes, out);
+	group_threads(g);
+	cJSON_ArrayForEach(note, g->notes)
+		strbuf_addf(out, "%s\n", note->valuestring);
+	if (n)
+		strbuf_addf(out, "%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n", g->processes,
+			    g->processes == 1 ? "" : "es", n, n == 1 ? "" : "s", g->stopped_us / 1000.0);
+	for (size_t i = 0; i < g->n_groups; i++)
+		group_write(&g->groups[i], g->processes, out);
+	if (g->left_out)
+		strbuf_addf(out, "\n%zu more threads are not shown\n", g->left_out);
+}
+
+/* --- JSON --- */
+
+/* A line without a frame's indent is a heading, and has words of its own where there are no frames. */
+static void json_add_stack(cJSON *json, const struct stacked_thread *t)
+{
+	cJSON *frames = NULL;
+
+	for (const char *line = t->stack; line && line < t->stack + t->len; line = strchr(line, '\n') + 1) {
+		bool is_frame = strncmp(line, "     ", FRAME_INDENT) == 0;
+		const char *text = line + strspn(line, " ");
+		char copy[NOTE_MAX];
+
+		copy_printable(copy, sizeof(copy), text, strcspn(text, "\n"));
+		if (!is_frame)
+			frames = json_array_at(json, strncmp(line, PYTHON_MARK, strlen(PYTHON_MARK)) == 0 ? "python" : "native");
+		if (is_frame ? frames != NULL : !strstr(copy, "innermost first"))
+			json_append(frames, cJSON_CreateString(copy));
 	}
-	if (a.left_out)
-		strbuf_addf(out, "\n%zu more threads are not shown\n", a.left_out);
-	free(groups);
-	free(a.threads);
-	return a.processes;
+}
+
+static cJSON *json_of_thread(const struct stacked_thread *t)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	if (t->place && t->place->pod)
+		json_set_str(json, "pod", t->place->pod);
+	if (t->place && t->place->node)
+		json_set_str(json, "node", t->place->node);
+	json_set_int(json, "pid", t->pid);
+	json_set_str(json, "process", t->process);
+	json_set_int(json, "tid", t->tid);
+	json_set_str(json, "thread", t->name);
+	json_set_str(json, "state", state_text(t));
+	return json;
+}
+
+static cJSON *json_of_group(const struct stack_group *g)
+{
+	cJSON *json = cJSON_CreateObject(), *threads;
+
+	json_set(json, "mainThreads", cJSON_CreateBool(is_main(g->first)));
+	json_set_int(json, "count", (int64_t)g->n);
+	json_add_stack(json, g->first);
+	threads = json_array_at(json, "threads");
+	for (size_t i = 0; i < g->n; i++)
+		json_append(threads, json_of_thread(&g->first[i]));
+	return json;
+}
+
+cJSON *stack_groups_json(struct stack_groups *g)
+{
+	cJSON *json = cJSON_CreateObject(), *groups = json_array_at(json, "groups");
+
+	group_threads(g);
+	json_set_str(json, "kind", "Stacks");
+	json_set_int(json, "processes", (int64_t)g->processes);
+	json_set_int(json, "threads", (int64_t)(g->n_threads + g->left_out));
+	json_set_int(json, "threadsLeftOut", (int64_t)g->left_out);
+	json_set(json, "longestStopMilliseconds", cJSON_CreateNumber(g->stopped_us / 1000.0));
+	for (size_t i = 0; i < g->n_groups; i++)
+		json_append(groups, json_of_group(&g->groups[i]));
+	json_set(json, "notes", cJSON_Duplicate(g->notes, true));
+	return json;
 }

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts equal stacks of a sidecar's answers (record/stacks.h) together and writes them for people: the main threads
- * first, the stack that the fewest have before the others, then the other threads. Pure.
+ * Puts equal stacks of sidecars' answers (sidecar/record/stacks.h) together and writes them: the main threads
+ * first, the stack that the fewest have before the others, then the other threads. Pure. The answers may be hostile.
  */
 #pragma once
+
+#include <cjson/cJSON.h>
 
 #include "lib/strbuf.h"
 
 #define GROUP_THREADS_MAX 65536 /* further threads are only counted */
 
-/* Changes answer, the text of one or several answers. Returns how many processes are in it. */
-size_t stack_groups_write(char *answer, struct strbuf *out);
+struct stack_groups;
+
+/* Returns NULL if there is no memory. */
+struct stack_groups *stack_groups_new(void);
+void stack_groups_free(struct stack_groups *g);
+
+/* Where the processes of an answer run; NULL: not known. */
+struct stack_place {
+	const char *pod, *node;
+};
+
+/* Takes one answer, or several in a row. Changes it; it and the texts of place (NULL: here) have to outlive g. */
+void stack_groups_add(struct stack_groups *g, const struct stack_place *place, char *answer);
+
+/* How many processes are in the answers. */
+size_t stack_groups_processes(const struct stack_groups *g);
+
+/* Write all that was taken, for people or as JSON (docs/hangs.md), which the caller owns. Nothing can be added afterwards. */
+void stack_groups_write(struct stack_groups *g, struct strbuf *out);
+cJSON *stack_groups_json(struct stack_groups *g);

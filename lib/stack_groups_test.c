@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of putting equal stacks together. */
-#include "sidecar/stack_groups.h"
+#include "lib/stack_groups.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/json.h"
 
 #define WAITS "  Python, innermost first:\n     train.py:88 in all_reduce\n"
 #define LOADS "  Python, innermost first:\n     data.py:40 in next\n"
 
 static const char *written(const char *answer, size_t processes, struct strbuf *out)
 {
-	char text[4096];
+	_cleanup_free_ char *text = strdup(answer);
+	struct stack_groups *g = stack_groups_new();
+	cJSON *json;
 
 	*out = STRBUF_INIT(65536);
-	assert_true(strlen(answer) < sizeof(text));
-	memcpy(text, answer, strlen(answer) + 1);
-	assert_int_equal(stack_groups_write(text, out), processes);
+	stack_groups_add(g, NULL, text);
+	assert_int_equal(stack_groups_processes(g), processes);
+	json = stack_groups_json(g);
+	assert_int_equal(json_int(json, "processes", -1), processes);
+	cJSON_Delete(json);
+	stack_groups_write(g, out);
+	stack_groups_free(g);
 	return strbuf_str(out);
 }
 
@@ -57,11 +66,48 @@ static void what_could_not_be_seen_is_said(void **state)
 			    "  native: not seen\n");
 }
 
+static void stacks_of_several_pods_are_one_picture(void **state)
+{
+	static const struct stack_place places[] = { { "worker-0", "node-a" }, { "worker-1", "node-b" }, { "worker-2", NULL } };
+	char answers[][256] = {
+		"target 7 rank 0\nthread 7 S still python3\n" WAITS "end\n",
+		"target 7 rank 1\nthread 7 S still python3\n" LOADS "  native: not seen\nend\n",
+		"target 7 rank \033[2J\nthread 7 S still python3\n" WAITS "target 8 x\nfailed it has ended\nend\n",
+	};
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(65536);
+	struct stack_groups *g = stack_groups_new();
+	cJSON *json, *first;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		stack_groups_add(g, &places[i], answers[i]);
+	stack_groups_write(g, &out);
+	assert_string_equal(strbuf_str(&out), "worker-2, PID 8 x: no stacks: it has ended\n"
+					      "4 processes, 3 threads; a process stood still for at most 0.0 ms\n"
+					      "\nMain thread of 1 of 4 processes:\n"
+					      "  worker-1 on node-b, PID 7 rank 1: waits\n" LOADS "  native: not seen\n"
+					      "\nMain thread of 2 of 4 processes:\n"
+					      "  worker-0 on node-a, PID 7 rank 0: waits\n"
+					      "  worker-2, PID 7 rank ?[2J: waits\n" WAITS);
+	json = stack_groups_json(g);
+	assert_string_equal(json_str(json, "kind"), "Stacks");
+	assert_string_equal(cJSON_GetArrayItem(json_get(json, "notes"), 0)->valuestring, "worker-2, PID 8 x: no stacks: it has ended");
+	first = cJSON_GetArrayItem(json_get(json, "groups"), 0);
+	assert_int_equal(json_int(first, "count", 0), 1);
+	assert_true(json_bool(first, "mainThreads", false));
+	assert_string_equal(cJSON_GetArrayItem(json_get(first, "python"), 0)->valuestring, "data.py:40 in next");
+	assert_string_equal(cJSON_GetArrayItem(json_get(first, "native"), 0)->valuestring, "native: not seen");
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(first, "threads"), 0), "node"), "node-b");
+	cJSON_Delete(json);
+	stack_groups_free(g);
+}
+
 static void an_answer_that_is_cut_or_forged_harms_nobody(void **state)
 {
 	static const char *const rows[] = {
 		"", "\n", "end\n", "thread\n", "thread 1\n", "thread x S still\n", "  a stack without a thread\n", "process\n",
-		"thread 1 S still a", "failed \n", "note \n", "thread 1 S stillstillstill a\n",
+		"thread 1 S still a", "failed \n", "note \n", "thread 1 S stillstillstill a\n", "thread 1 S still a\n \n",
+		"thread 1 S still a\n  x\nnote y\n  z\n", "thread 1 S still a\n     a frame without a heading\n",
 	};
 
 	(void)state;
@@ -91,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_stack_that_differs_comes_first),
 		cmocka_unit_test(what_could_not_be_seen_is_said),
+		cmocka_unit_test(stacks_of_several_pods_are_one_picture),
 		cmocka_unit_test(an_answer_that_is_cut_or_forged_harms_nobody),
 		cmocka_unit_test(names_drive_no_terminal),
 	};

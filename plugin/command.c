@@ -78,13 +78,14 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"  -o, --output json      print the same as JSON\n"
 		"      --store DIR        bundles below DIR in place of a cluster; WHAT: a cluster, a command or a\n"
 		"                         bundle there (default: all)\n" IMAGE_HELP NAMESPACE_HELP CONTEXT_HELP },
-	[COMMAND_STACK] = { "stack", 1, 2, "POD [NAME]", "show what the threads of a running Ray pod are doing",
-		"usage: kubectl afterglow stack POD [NAME] [OPTION...]\n"
-		"Prints the stacks of the processes of a Ray pod that runs, Python's frames and native ones: of all, or of the\n"
-		"process whose PID is NAME, or of those with NAME in their names. Equal stacks are put together, the rarest\n"
-		"first. Each process stands still for a few milliseconds. It needs neither py-spy nor a privilege in the pod;\n"
-		"you need the right to create pods/exec.\n"
-		"\n" NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_STACK] = { "stack", 1, 2, "WHAT [NAME]", "show what the threads of running Ray pods are doing",
+		"usage: kubectl afterglow stack WHAT [NAME] [OPTION...]\n"
+		"Prints the stacks of the processes of Ray pods that run, Python's frames and native ones: of all, or of the\n"
+		"process whose PID is NAME, or of those with NAME in their names. Equal stacks of all pods are put together,\n"
+		"the rarest first. WHAT is a pod, a RayCluster, RayJob/NAME or RayService/NAME. Each process stands still for\n"
+		"a few milliseconds. It needs neither py-spy nor a privilege in the pod; you need the right to create\n"
+		"pods/exec.\n"
+		"\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
 		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
 		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"

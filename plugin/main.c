@@ -24,6 +24,7 @@
 #include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
+#include "plugin/stack.h"
 #include "plugin/table.h"
 
 #define OUT_MAX (64 << 20)
@@ -158,10 +159,10 @@ static int plugin_take(void *arg, const void *data, size_t len, struct err *err)
 }
 
 /*
- * Runs program with its arguments, NULL at the end, in the pod; container NULL: kubectl chooses the first. Whoever made the pod may have
- * put another program into its place, so what it prints drives no terminal.
+ * Runs the launcher in the pod. Without --container, kubectl chooses the first. Whoever made the pod may have put another program
+ * into its place, so what it prints drives no terminal.
  */
-static int plugin_exec(const struct options *o, const char *container, const char *const *program, struct strbuf *out, struct err *err)
+static int pod_release(const struct options *o, struct strbuf *out, struct err *err)
 {
 	const struct stream stream = { .on_data = plugin_take, .arg = out };
 	struct kubectl kubectl = kubectl_of(o);
@@ -172,13 +173,13 @@ static int plugin_exec(const struct options *o, const char *container, const cha
 		args[n++] = "--namespace";
 		args[n++] = o->namespace;
 	}
-	if (container) {
+	if (o->container) {
 		args[n++] = "--container";
-		args[n++] = container;
+		args[n++] = o->container;
 	}
 	args[n++] = "--";
-	while (*program)
-		args[n++] = *program++;
+	args[n++] = "/afterglow/bin/afterglow-launch";
+	args[n++] = "--release";
 	int r = kubectl_stream(&kubectl, args, &stream, err);
 	if (out->len)
 		mend_printable(out->data, out->len, "\n\t");
@@ -293,9 +294,9 @@ static int plugin_run(const struct options *o, struct strbuf *out, struct err *e
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:
-		return plugin_exec(o, o->container, (const char *const[]){ "/afterglow/bin/afterglow-launch", "--release", NULL }, out, err);
+		return pod_release(o, out, err);
 	case COMMAND_STACK:
-		return plugin_exec(o, "afterglow", (const char *const[]){ "/usr/bin/afterglow-sidecar", "stack", o->second, NULL }, out, err);
+		return stack_command(o, out, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }

@@ -23,7 +23,6 @@
 #define BUNDLES_MAX 8 /* a pod that reads it for each, so about half a minute in all */
 #define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
 #define SAVED_MAX ((size_t)16 << 20)
-#define SELECTOR_MAX 4096
 #define NEEDS_FILE "task-memory.json"
 
 /* Takes needs over. */
@@ -82,47 +81,11 @@ static void pods_ask(const struct options *o, const cJSON *pods, cJSON *answers)
 	}
 }
 
-/* Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there is none. */
-static void clusters_select(const struct options *o, const char *owner, struct strbuf *selector)
-{
-	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
-	const char *slash = strchr(owner, '/'), *args[READS_ARGS_MAX];
-	const cJSON *cluster;
-	size_t n;
-
-	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
-	n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
-	args[n++] = "--output=json";
-	args[n] = NULL;
-	_cleanup_json_ cJSON *clusters = read_quietly(o, args);
-
-	cJSON_ArrayForEach(cluster, json_get(clusters, "items"))
-		if (json_str(cluster, "metadata.name"))
-			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
-	if (selector->len)
-		strbuf_addc(selector, ')');
-}
-
-/* Returns the name of the RayCluster; NULL: WHAT is an object that has clusters. */
-static const char *cluster_named(const char *what)
-{
-	const char *slash = strchr(what, '/');
-
-	return !slash ? what : strncmp(what, "RayCluster/", (size_t)(slash + 1 - what)) == 0 ? slash + 1 : NULL;
-}
-
 static int pods_running(const struct options *o, const char *what, cJSON *answers, struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
-	const char *cluster = cluster_named(what);
 	_cleanup_json_ cJSON *pods = NULL;
-	int r;
+	int r = read_pods_of(o, what, &pods, err);
 
-	if (!cluster)
-		clusters_select(o, what, &selector);
-	if (!cluster && !selector.len)
-		return 0;
-	r = read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, &pods, err);
 	if (r == 0)
 		pods_ask(o, pods, answers);
 	return r;

@@ -4,13 +4,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "plugin/failure_list.h"
 #include "plugin/local.h"
 
-#define SELECTOR_MAX 1024
+#define SELECTOR_MAX 4096
 #define RAY_PODS "ray.io/is-ray-node=yes"
 
 struct kubectl kubectl_of(const struct options *o)
@@ -67,6 +68,48 @@ int read_ray_pods(const struct options *o, const char *cluster, const char *sele
 	if (strbuf_failed(&all))
 		return err_set(err, E2BIG, "the selector is too long");
 	return read_list(o, "pods", strbuf_str(&all), ret_list, err);
+}
+
+/* Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there is none. */
+static void clusters_select(const struct options *o, const char *owner, struct strbuf *selector)
+{
+	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
+	const char *slash = strchr(owner, '/'), *args[READS_ARGS_MAX];
+	const cJSON *cluster;
+	size_t n;
+
+	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
+	n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
+	args[n++] = "--output=json";
+	args[n] = NULL;
+	_cleanup_json_ cJSON *clusters = read_quietly(o, args);
+
+	cJSON_ArrayForEach(cluster, json_get(clusters, "items"))
+		if (json_str(cluster, "metadata.name"))
+			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
+	if (selector->len)
+		strbuf_addc(selector, ')');
+}
+
+const char *cluster_named(const char *what)
+{
+	const char *slash = strchr(what, '/');
+
+	return !slash ? what : strncmp(what, "RayCluster/", (size_t)(slash + 1 - what)) == 0 ? slash + 1 : NULL;
+}
+
+int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
+	const char *cluster = cluster_named(what);
+
+	if (!cluster)
+		clusters_select(o, what, &selector);
+	if (!cluster && !selector.len) {
+		*ret_list = NULL;
+		return 0;
+	}
+	return read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, ret_list, err);
 }
 
 int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err)

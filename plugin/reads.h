@@ -24,6 +24,13 @@ int read_failures(const struct options *o, cJSON **ret_list, struct err *err);
  * not NULL.
  */
 int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err);
+/*
+ * Reads the Ray pods of what a person names: a RayCluster, or KIND/NAME of an object for which KubeRay has made clusters. *ret_list is
+ * NULL where there is no cluster.
+ */
+int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
+/* The name of the RayCluster that a person names; NULL: it is another object, which has clusters. */
+const char *cluster_named(const char *what);
 int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err);
 /*
  * Returns what kubectl prints for args, which the caller owns; NULL if the object does not exist or

@@ -13,10 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/command_line.h"
 #include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/stack_groups.h"
 #include "lib/strbuf.h"
 #include "sidecar/record/stacks.h"
-#include "sidecar/stack_groups.h"
 
 #define ANSWERS_MAX ((size_t)64 << 20) /* bytes of all answers */
 #define SOCKETS_TEXT_MAX ((size_t)16 << 20)
@@ -26,10 +28,42 @@
 #define ANSWER_WITHIN_S 120 /* for the next part of an answer */
 
 static const char usage[] =
-	"usage: afterglow-sidecar stack [PID|NAME]\n"
+	"usage: afterglow-sidecar stack [-o json] [PID|NAME]\n"
 	"Prints what the threads of the watched processes are doing, or of the process with that PID, or of those with\n"
 	"NAME in their names: Python's frames and native ones. Equal stacks are put together, the rarest first. Each process\n"
-	"stands still for a few milliseconds. It asks the sidecars of this user that run on this machine, or in this pod.\n";
+	"stands still for a few milliseconds. It asks the sidecars of this user that run on this machine, or in this pod.\n"
+	"\n"
+	"  -o, --output json  print the same as JSON\n"
+	"      --raw          print the sidecars' answers as they are, for a program that puts those of several pods together\n";
+
+struct ask_options {
+	const char *wanted, *output; /* NULL: not given */
+	bool raw, help;
+};
+
+static const struct option_row ask_rows[] = {
+	{ "--output", .letter = 'o', .kind = OPTION_TEXT, .at = offsetof(struct ask_options, output) },
+	{ "--raw", .kind = OPTION_FLAG, .at = offsetof(struct ask_options, raw) },
+	{ "--help", .letter = 'h', .kind = OPTION_FLAG, .at = offsetof(struct ask_options, help) },
+};
+static const struct option_table ask_table = OPTION_TABLE(ask_rows, 0);
+
+static int ask_options_parse(char **argv, struct ask_options *o, struct err *err)
+{
+	for (int n; *argv; argv += n) {
+		n = argv[0][0] == '-' ? option_take(&ask_table, 0, argv, o, err) : 1;
+		if (n < 0)
+			return n;
+		if (argv[0][0] == '-')
+			continue;
+		if (o->wanted)
+			return err_set(err, EINVAL, "\"%.80s\" is one argument too many", argv[0]);
+		o->wanted = argv[0];
+	}
+	if (o->output && (strcmp(o->output, "json") != 0 || o->raw))
+		return err_set(err, EINVAL, "--output can only be json, and does not go with --raw");
+	return 0;
+}
 
 /* Connects to a sidecar of that name, unless somebody else listens there. Returns the socket, or -1. */
 static int sidecar_connect(const char *name)
@@ -115,23 +149,49 @@ static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
 	return n;
 }
 
+/* Prints the answers as asked. Returns how many processes are in them. */
+static size_t answers_print(const struct ask_options *o, struct strbuf *answers)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(ANSWERS_MAX);
+	struct stack_groups *groups = stack_groups_new();
+	size_t n = 0;
+
+	if (groups && answers->len)
+		stack_groups_add(groups, NULL, answers->data);
+	if (groups && o->output) {
+		_cleanup_json_ cJSON *json = stack_groups_json(groups);
+		_cleanup_free_ char *text = cJSON_Print(json);
+
+		strbuf_addf(&out, "%s\n", text ? text : "");
+	} else if (groups)
+		stack_groups_write(groups, &out);
+	fd_write_all(STDOUT_FILENO, strbuf_str(&out), out.len, NULL);
+	n = groups ? stack_groups_processes(groups) : 0;
+	stack_groups_free(groups);
+	return n;
+}
+
 int ask_stacks_run(char **argv)
 {
-	_cleanup_strbuf_ struct strbuf answers = STRBUF_INIT(ANSWERS_MAX), out = STRBUF_INIT(ANSWERS_MAX);
-	size_t n;
+	_cleanup_strbuf_ struct strbuf answers = STRBUF_INIT(ANSWERS_MAX);
+	struct ask_options o = { 0 };
+	struct err err = { 0 };
 
-	if (argv[0] && (argv[1] || argv[0][0] == '-')) {
-		fputs(usage, strcmp(argv[0], "--help") == 0 ? stdout : stderr);
-		return strcmp(argv[0], "--help") == 0 ? 0 : 2;
+	if (ask_options_parse(argv, &o, &err) < 0) {
+		fprintf(stderr, "afterglow: %s\n%s", err_text(&err), usage);
+		return 2;
 	}
+	if (o.help)
+		return fputs(usage, stdout) == EOF;
 	signal(SIGPIPE, SIG_IGN); /* a sidecar that is busy hangs up */
-	if (sidecars_ask(argv[0], &answers) == 0) {
+	if (sidecars_ask(o.wanted, &answers) == 0) {
 		fprintf(stderr, "afterglow: no sidecar and no `afterglow run` of this user is here\n");
 		return 1;
 	}
-	n = answers.len ? stack_groups_write(answers.data, &out) : 0;
-	if (n == 0)
-		fprintf(stderr, "afterglow: no watched process is called so\n");
-	fd_write_all(STDOUT_FILENO, strbuf_str(&out), out.len, NULL);
-	return n ? 0 : 1;
+	if (o.raw)
+		return fd_write_all(STDOUT_FILENO, strbuf_str(&answers), answers.len, NULL) < 0;
+	if (answers_print(&o, &answers))
+		return 0;
+	fprintf(stderr, "afterglow: no watched process is called so\n");
+	return 1;
 }

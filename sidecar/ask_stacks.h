@@ -5,7 +5,7 @@
 #include "lib/err.h"
 
 /*
- * argv: the arguments after "stack": none, a PID, or a part of a process' name. Returns the exit code: 0, stacks were printed;
+ * argv: the arguments after "stack": options, and a PID or a part of a process' name. Returns the exit code: 0, stacks were printed;
  * 1, there is no such process, or no sidecar to ask; 2, wrong arguments.
  */
 int ask_stacks_run(char **argv);

@@ -2,7 +2,7 @@
 /*
  * Writes the stacks of a process that lives: for each thread a heading "thread TID STATE MOVED NAME",
  * then its stack in lines that begin with blanks. The stack has no addresses and no numbers of its
- * thread, so threads that wait in the same place have the same text (sidecar/stack_groups.h).
+ * thread, so threads that wait in the same place have the same text (lib/stack_groups.h).
  *
  * MOVED is "still" if the thread was where it had been stopped after its Python frames were read, which
  * happens when the process runs again; else "moved": Python's frames may be later than the others.

@@ -7,7 +7,7 @@ import sys
 
 VERSION = "@VERSION@"
 HELP = """usage: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]
-       afterglow stack [PID|NAME]
+       afterglow stack [-o json] [PID|NAME]
        afterglow list|show|open|memory|page|explain [ARGUMENT] [OPTION...]
 Says why a Ray program, or any other, ended: with proof, without root, without Kubernetes.
 

@@ -104,6 +104,16 @@ def bundle_of(volume, event):
     return volume / path
 
 
+def test_stacks_of_all_pods_of_a_cluster_are_one_answer(k, voice, worker):
+    result = subprocess.run([ROOT / "build/kubectl-afterglow", "stack", "voice", "raylet", "-n", k.namespace, "-o", "json"],
+                            capture_output=True, text=True, timeout=240, check=False)
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    main = [group for group in answer["groups"] if group["mainThreads"]]
+    assert {thread["pod"] for group in main for thread in group["threads"]} == {worker, voice.pod_name("head")}, answer["notes"]
+    assert all(group["native"] for group in main)
+
+
 def test_rays_memory_monitor_kills_a_task_and_the_report_names_it(voice, events, volume):
     assert voice.python(LEAK) == "OutOfMemoryError"
     event = died(events, "ray::hoard")

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the sidecars of pods for stacks. */
+#include "plugin/stack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/sidecar_names.h"
+#include "lib/stack_groups.h"
+#include "plugin/kubectl_stream.h"
+#include "plugin/pod_sidecar.h"
+#include "plugin/reads.h"
+#include "plugin/table.h"
+
+#define STACK_PODS_MAX 64
+#define AT_A_TIME 8 /* kubectl processes; the stacks of waiting ranks should be of about the same time */
+#define STACKS_ANSWER_MAX ((size_t)64 << 20) /* bytes of a pod's answer */
+
+struct ask {
+	struct stack_place place;
+	const char *namespace;
+	FILE *file; /* takes the answer; NULL: nobody was asked */
+	pid_t child;
+	struct strbuf answer;
+};
+
+struct asks {
+	struct ask all[STACK_PODS_MAX];
+	size_t n;
+};
+
+/* --- Which pods ---------------------------------------------------------------------------------------- */
+
+static int stack_pods_find(const struct options *o, cJSON **ret_pods, struct err *err)
+{
+	const char *what = o->argument, *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
+	const char *args[READS_ARGS_MAX];
+	size_t n = get_args(o, "pod", NULL, args);
+	cJSON *pod = NULL;
+
+	args[n++] = "--output=json";
+	args[n++] = name;
+	args[n] = NULL;
+	if (!strchr(name, '/'))
+		pod = read_quietly(o, args);
+	if (pod) {
+		*ret_pods = cJSON_CreateObject();
+		json_append(json_array_at(*ret_pods, "items"), pod);
+		return 0;
+	}
+	return name == what ? read_pods_of(o, what, ret_pods, err) : read_pod(o, name, ret_pods, err);
+}
+
+/* Returns why nobody in the pod can be asked; NULL: somebody can. */
+static const char *pod_refusal(const cJSON *pod)
+{
+	if (!pod_sidecar(pod))
+		return "it has no container afterglow, which would have to be asked. Ray pods that are made while Afterglow runs have one; "
+		       "`kubectl afterglow doctor` says what keeps it out";
+	return json_is(pod, "status.phase", "Running") ? NULL : "it does not run";
+}
+
+/* --- Asking -------------------------------------------------------------------------------------------- */
+
+static int ask_take(void *arg, const void *data, size_t len, struct err *err)
+{
+	return fwrite(data, 1, len, arg) == len ? 0 : err_set(err, EIO, "a temporary file for stacks");
+}
+
+/* Runs in a child, so that several are asked at a time. */
+_Noreturn static void ask_run(const struct options *o, const struct ask *a)
+{
+	const struct kubectl kubectl = kubectl_of(o);
+	const struct stream stream = { .on_data = ask_take, .arg = a->file };
+	const char *const args[] = { "exec", a->place.pod, "--namespace", a->namespace, "--container", SIDECAR_CONTAINER, "--",
+				     "/usr/bin/afterglow-sidecar", "stack", "--raw", o->second, NULL };
+
+	_exit(kubectl_stream(&kubectl, args, &stream, NULL) < 0 || fflush(a->file) != 0);
+}
+
+static void ask_begin(const struct options *o, const cJSON *pod, struct ask *a)
+{
+	const char *refusal = pod_refusal(pod);
+
+	*a = (struct ask){ .place = { json_str(pod, "metadata.name"), json_str(pod, "spec.nodeName") },
+			   .namespace = json_str(pod, "metadata.namespace"), .answer = STRBUF_INIT(STACKS_ANSWER_MAX) };
+	if (refusal) {
+		strbuf_addf(&a->answer, "note %s\n", refusal);
+		return;
+	}
+	a->file = a->place.pod && a->namespace ? tmpfile() : NULL;
+	a->child = a->file ? fork() : -1;
+	if (a->child == 0)
+		ask_run(o, a);
+}
+
+static void ask_finish(struct ask *a)
+{
+	int status = -1;
+
+	if (a->child > 0)
+		while (waitpid(a->child, &status, 0) < 0 && errno == EINTR)
+			;
+	if (a->file) {
+		lseek(fileno(a->file), 0, SEEK_SET);
+		fd_read_all(fileno(a->file), &a->answer, NULL);
+		fclose(a->file);
+	}
+	if (status != 0 && !a->answer.len)
+		strbuf_adds(&a->answer, "note its sidecar gave no stacks; what kubectl said of it is on stderr\n");
+}
+
+static void pods_ask(const struct options *o, const cJSON *pods, struct asks *asks)
+{
+	const cJSON *pod;
+	size_t finished = 0;
+
+	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+		if (asks->n == STACK_PODS_MAX) {
+			fprintf(stderr, "Only the first %d pods were asked.\n", STACK_PODS_MAX);
+			break;
+		}
+		if (asks->n - finished == AT_A_TIME)
+			ask_finish(&asks->all[finished++]);
+		ask_begin(o, pod, &asks->all[asks->n++]);
+	}
+	while (finished < asks->n)
+		ask_finish(&asks->all[finished++]);
+}
+
+/* --- The command --------------------------------------------------------------------------------------- */
+
+static int answers_write(const struct options *o, struct asks *asks, struct strbuf *out, struct err *err)
+{
+	struct stack_groups *groups = stack_groups_new();
+	size_t processes = 0;
+
+	if (!groups)
+		return err_set(err, ENOMEM, "stacks");
+	for (size_t i = 0; i < asks->n; i++)
+		if (asks->all[i].answer.len)
+			stack_groups_add(groups, &asks->all[i].place, asks->all[i].answer.data);
+	processes = stack_groups_processes(groups);
+	if (o->output) {
+		_cleanup_json_ cJSON *json = stack_groups_json(groups);
+
+		json_print(json, out);
+	} else
+		stack_groups_write(groups, out);
+	stack_groups_free(groups);
+	if (!processes && !out->len)
+		return err_set(err, EPROTO, "no process there is called \"%.80s\"", o->second ? o->second : "");
+	return processes ? 0 : 1;
+}
+
+int stack_command(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *pods = NULL;
+	struct asks *asks = calloc(1, sizeof(*asks));
+	int r = asks ? stack_pods_find(o, &pods, err) : err_set(err, ENOMEM, "pods"), n;
+	const cJSON *first = cJSON_GetArrayItem(json_get(pods, "items"), 0);
+
+	n = cJSON_GetArraySize(json_get(pods, "items"));
+	if (r == 0 && n == 0)
+		r = err_set(err, EPROTO, "no pod, and no RayCluster with pods, is called \"%.253s\"", o->argument);
+	if (r == 0 && n == 1 && pod_refusal(first))
+		r = err_set(err, EPROTO, "pod %.253s: %s", json_str(first, "metadata.name"), pod_refusal(first));
+	if (r == 0) {
+		pods_ask(o, pods, asks);
+		r = answers_write(o, asks, out, err);
+	}
+	for (size_t i = 0; asks && i < asks->n; i++)
+		strbuf_release(&asks->all[i].answer);
+	free(asks);
+	return r;
+}
