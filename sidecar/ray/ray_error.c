@@ -19,6 +19,7 @@ static const char *const error_names[] = {
 	"NodeDiedError",  "ActorDiedError",	"ActorUnavailableError",
 	"RayActorError",  "WorkerCrashedError", "OutOfMemoryError",
 	"OwnerDiedError", "ObjectLostError",	"LocalRayletDiedError",
+	"TaskCancelledError",
 };
 
 /* The words before a name, the most exact first. An owner has died before the actor that it owned. */
@@ -201,8 +202,11 @@ bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 	copy_printable(e.line, sizeof(e.line), line.at, line.len);
 	found.len = MIN(found.len, (size_t)ERROR_TEXT_MAX);
 	found = before_raylet(found);
-	/* Whoever killed it knows. */
-	if (!span_find(found, "it was killed by `ray.kill`").at)
+	if (span_find(found, "it was killed by `ray.kill`").at)
+		e.meant = "ray.kill";
+	else if (strcmp(e.name, "TaskCancelledError") == 0)
+		e.meant = "ray.cancel";
+	else
 		take_names(found, &e);
 	if (strcmp(e.name, "WorkerCrashedError") == 0)
 		take_crashed_worker(all, &e);

@@ -9,6 +9,7 @@
  *       \tpid: 26\n\tip: 10.0.0.7\nThe actor died because its node has died. Node Id: HEX
  *   ray.exceptions.OutOfMemoryError: .. Memory on the node (IP: 10.0.0.7, ID: HEX) .. pid=13, .. worker ID=HEX (before 2.5x: this worker (ID: HEX))
  *   ray.exceptions.OwnerDiedError: .. Owner worker ID: HEX, owner node ID: HEX, owner address: 10.0.0.7:34073.
+ *   ray.exceptions.TaskCancelledError: Task: TaskID(HEX) was cancelled.
  *   ray.exceptions.WorkerCrashedError: The worker died unexpectedly while executing this task. ..
  * WorkerCrashedError names nothing; a line of raylet before it does, where the driver prints those (log_to_driver):
  *   (raylet, ip=10.0.0.7) A worker died or was killed .. Worker ID: HEX Node ID: HEX Worker IP address: 10.0.0.7 .. Worker PID: 29
@@ -31,6 +32,7 @@ struct ray_error {
 		actor_id[RAY_ID_MAX]; /* lower-case hexadecimal */
 	char ip[46]; /* of the node */
 	pid_t pid; /* of the worker, in its container's PID namespace; 0: not named */
+	const char *meant; /* static: "ray.kill" or "ray.cancel", by which a program of the job ended it; NULL: neither */
 };
 
 /*

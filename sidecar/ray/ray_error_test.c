@@ -62,6 +62,7 @@ static void the_exceptions_of_real_drivers_name_what_died(void **state)
 		  "1dddad278dda78766bab3f9ce68490512d6c15b0796d3b71b26daff7", "",
 		  "4f78bf51fc054a8b885e397d01000000", "10.0.0.7", 18217 },
 		{ "2.60-actorkill.log", "ActorDiedError", "", "", "", "", 0 },
+		{ "2.60-cancel.log", "TaskCancelledError", "", "", "", "", 0 },
 		{ "2.60-owner.log", "OwnerDiedError",
 		  "863a2a3a2c3ae38abe9f2c6181bd923525372b73fb58488a4b1789c5",
 		  "e471c6487b4b96bda781e034b3174d16f8b24d36902d0b02e2723635", "", "10.0.0.7", 0 },
@@ -95,6 +96,27 @@ static void the_exceptions_of_real_drivers_name_what_died(void **state)
 		snprintf(path, sizeof(path), TESTDATA "%s", rows[i].text);
 		assert_return_code(file_read(AT_FDCWD, path, &text, &err), 0);
 		same(path, strbuf_str(&text), text.len, &rows[i]);
+	}
+}
+
+static void what_a_program_of_the_job_ended_itself_was_meant(void **state)
+{
+	static const struct {
+		const char *file, *meant;
+	} rows[] = { { "2.60-actorkill.log", "ray.kill" }, { "2.60-cancel.log", "ray.cancel" }, { "2.60-actor.log", NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64 * 1024);
+		char path[128];
+		struct ray_error e;
+
+		snprintf(path, sizeof(path), TESTDATA "%s", rows[i].file);
+		assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
+		assert_true(ray_error_parse(strbuf_str(&text), text.len, &e));
+		assert_true(!e.meant == !rows[i].meant);
+		if (e.meant)
+			assert_string_equal(e.meant, rows[i].meant);
 	}
 }
 
@@ -170,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_exceptions_of_real_drivers_name_what_died),
 		cmocka_unit_test(what_a_program_wrote_names_no_more_than_its_last_exception),
+		cmocka_unit_test(what_a_program_of_the_job_ended_itself_was_meant),
 		cmocka_unit_test(nul_bytes_and_controls_do_not_reach_its_line),
 	};
 

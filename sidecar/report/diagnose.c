@@ -814,6 +814,15 @@ static void zombies_at_limit(struct report *r)
 	       z->of_parent && z->name[0] ? z->name : "their parent");
 }
 
+/* Another user's descriptors cannot be seen, but the limit of a process can. Each inherits that of its parent, unless it sets its own. */
+static void files_at_limit(struct report *r)
+{
+	if (r->verdict.class != FAILURE_FILE_DESCRIPTORS_EXHAUSTED || !knows_largest(r) || r->large.open_files <= 0)
+		return;
+	SAY(r, "%s (PID %d), the largest process, could have %" PRId64 " open files.", r->top[0].name, (int)r->large.pid, r->large.open_files);
+	ADVISE(r, "a larger ulimit -n, or find what does not close its files");
+}
+
 /* What a program writes goes to its container's log, which the sidecar does not read. */
 static void own_words(struct report *r)
 {
@@ -832,6 +841,7 @@ void report_diagnose(struct report *r)
 	r->diagnosis[0] = r->advice[0] = '\0';
 	if (r->slowed_ns <= 0) {
 		zombies_at_limit(r);
+		files_at_limit(r);
 		own_words(r);
 	}
 	/*

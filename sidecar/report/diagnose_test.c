@@ -272,6 +272,11 @@ static const struct row {
 	{ "an exit code in a pod", FAILURE_APPLICATION_ERROR, GIB, GIB, GIB, { { "ray::leak", GIB, 5, 0 } },
 	  "An exit code is the command's own: what it wrote says why, if anything does.",
 	  "kubectl logs -n default demo -c ray-worker (with -p once the container has been restarted)", .pod = "demo" },
+	{ "no more open files", FAILURE_FILE_DESCRIPTORS_EXHAUSTED, GIB, GIB / 2, 0, { { "ray::open_files", 200 * MIB, 0, 0 } },
+	  "ray::open_files (PID 1), the largest process, could have 1024 open files.",
+	  "a larger ulimit -n, or find what does not close its files", .open_files = 1024 },
+	{ "no more open files, of an unknown limit", FAILURE_FILE_DESCRIPTORS_EXHAUSTED, GIB, GIB / 2, 0,
+	  { { "ray::open_files", 200 * MIB, 0, 0 } }, NULL, NULL },
 };
 
 static int64_t known(int64_t value)
@@ -379,6 +384,9 @@ static const struct premise {
 	{ "zombies at the limit of processes", " of the processes were zombies", NUMBER(zombies.n), 0 },
 	{ "zombies at the limit of processes", " are children of ", NUMBER(zombies.of_parent), 0 },
 	{ "zombies at the limit of processes", "They fill a larger limit as well.", NUMBER(verdict.class), FAILURE_APPLICATION_ERROR },
+	{ "no more open files", "could have 1024 open files.", NUMBER(large.open_files), -1 },
+	{ "no more open files", "a larger ulimit -n", NUMBER(large.pid), 7 },
+	{ "no more open files", "a larger ulimit -n", NUMBER(verdict.class), FAILURE_KILLED },
 	{ "an exit code in a pod", "An exit code is the command's own: ", NUMBER(verdict.class), FAILURE_KILLED },
 	{ "an exit code in a pod", "kubectl logs", NUMBER(id.pod), 0 },
 	{ "two leakers of a size", "Two processes, ", NUMBER(n_top), 1 },

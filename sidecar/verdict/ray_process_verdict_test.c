@@ -869,6 +869,10 @@ static void a_driver_whose_exception_names_a_node_says_so(void **state)
 	ray_error_verdict(&error, &v);
 	assert_string_equal(v.sentence, " Its last exception is Ray's NodeDiedError.");
 	assert_int_equal(v.n_missing, 0);
+	v = (struct verdict){ .n_missing = 0 };
+	ray_error_verdict(&(struct ray_error){ .name = "ActorDiedError", .meant = "ray.kill" }, &v);
+	assert_string_equal(v.sentence, " Its last exception is Ray's ActorDiedError, about what a program of the job had ended itself, by ray.kill.");
+	assert_int_equal(v.n_missing, 0);
 	memset(v.sentence, 'x', sizeof(v.sentence) - 1);
 	ray_error_verdict(&error, &v);
 	assert_int_equal(strlen(v.sentence), sizeof(v.sentence) - 1);
