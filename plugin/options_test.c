@@ -3,7 +3,9 @@
 #include "plugin/options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
+#include "lib/fileio.h"
 #include "plugin/testing.h"
 
 #define WORDS_MAX 10
@@ -123,6 +125,33 @@ static void completion_knows_commands_options_and_classes(void **state)
 	}
 }
 
+/* Each command of the toolset for HolmesGPT: "{{ name }}" is a word that its agent chooses. */
+static void the_commands_of_the_toolset_are_the_plugins(void **state)
+{
+	static const char mark[] = "command: \"kubectl afterglow ";
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
+	unsigned int n = 0;
+	(void)state;
+
+	assert_int_equal(file_read(AT_FDCWD, "docs/holmesgpt.yaml", &text, NULL), 0);
+	for (char *at = text.data, *line; (line = strstr(at, mark)); n++) {
+		const char *words[WORDS_MAX + 1] = { NULL };
+		struct options o = { 0 };
+		struct err err = { 0 };
+		size_t k = 0;
+
+		line += strlen(mark);
+		at = strchr(line, '"') + 1;
+		at[-1] = '\0';
+		for (char *word; (word = strsep(&line, " ")) && k < WORDS_MAX;)
+			if (strcmp(word, "{{") != 0 && strcmp(word, "}}") != 0)
+				words[k++] = strcmp(word, "owner") == 0 ? "RayJob/train" : word;
+		if (parse(words, &o, &err) < 0)
+			fail_msg("%s: %s", words[0], err_text(&err));
+	}
+	assert_true(n > 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +159,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_named_with_what_would_be_right),
 		cmocka_unit_test(help_needs_no_argument),
 		cmocka_unit_test(completion_knows_commands_options_and_classes),
+		cmocka_unit_test(the_commands_of_the_toolset_are_the_plugins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
