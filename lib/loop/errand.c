@@ -343,12 +343,25 @@ static bool errand_on_filled(const void *data, size_t len, int passed_fd, void *
 	return false; /* we wait until it has ended, so that the next call does not find it busy */
 }
 
-bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns)
+int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, struct err *err)
 {
-	struct call c = { .fn = fn, .arg = arg, .out = out, .size = size };
+	return errand_start(e, errand_fill, &(struct call){ .fn = fn, .arg = arg, .out = out, .size = size }, err);
+}
 
-	if (errand_start(e, errand_fill, &c, NULL) < 0)
-		return false;
+static bool errand_await(struct errand *e, void *out, size_t size, int64_t within_ns)
+{
+	struct call c = { .out = out, .size = size };
+
 	errand_wait(e, within_ns, errand_on_filled, &c);
 	return c.filled;
+}
+
+bool errand_take(struct errand *e, void *out, size_t size)
+{
+	return errand_await(e, out, size, 0);
+}
+
+bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns)
+{
+	return errand_ask(e, fn, arg, out, size, NULL) >= 0 && errand_await(e, out, size, within_ns);
 }

@@ -365,6 +365,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->fd = fd;
 	c->observer.root_fd = -1;
 	c->spill = SPILL_WATCH_NONE;
+	c->spilling = ERRAND_NONE;
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
@@ -402,6 +403,7 @@ void container_free(struct container *c)
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	free(c->report);
+	errand_cancel(&c->spilling);
 	observer_close(&c->observer);
 	discard_connection(c->fd);
 	discard(&c->termination_fd, 1);

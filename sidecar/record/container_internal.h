@@ -84,6 +84,7 @@ struct container {
 	int64_t node_watches_until_ns;
 	struct event *sender_timer;
 	struct spill_watch spill;
+	struct errand spilling; /* reads for spill */
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
 	struct report *report; /* the report of its end; allocated at hello, so that there is memory for it */

@@ -138,7 +138,7 @@ static cJSON *spill_fields(const struct spill_watch *w, const char *text)
 void container_check_spill(struct container *c, int64_t now_ns)
 {
 	struct observer *o = &c->observer;
-	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray), .errand = &o->files,
+	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray), .errand = &c->spilling,
 					   .launcher = c->hello.launcher, .limit = c->options->disk_limit };
 	char text[400], line[440];
 

@@ -12,7 +12,6 @@
 
 #define STATE_FILE "debug_state.txt"
 #define STATE_MAX (256 * 1024)
-#define LOOK_WITHIN_NS (200 * NS_PER_MS)
 #define EVIDENCE_BYTES ((int64_t)1 << 30)
 
 /* Another raylet may spill elsewhere. */
@@ -89,12 +88,14 @@ bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const
 {
 	struct looked looked = { .warns = false };
 
-	if (at->root_fd < 0 || at->logs_fd < 0 || node->raylet <= 0 || (w->polled_ns && now_ns - w->polled_ns < SPILL_EVERY_NS))
-		return false;
-	w->polled_ns = now_ns;
-	if (!errand_call(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &looked, sizeof(looked), LOOK_WITHIN_NS))
-		return false;
-	*w = looked.watch;
+	if (errand_take(at->errand, &looked, sizeof(looked)))
+		*w = looked.watch;
+	if (at->root_fd >= 0 && at->logs_fd >= 0 && node->raylet > 0 && (!w->polled_ns || now_ns - w->polled_ns >= SPILL_EVERY_NS)) {
+		struct looked next;
+
+		w->polled_ns = now_ns;
+		errand_ask(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &next, sizeof(next), NULL);
+	}
 	return looked.warns;
 }
 

@@ -32,13 +32,13 @@ struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
 	pid_t launcher; /* its mounts are the container's; numbered as in root_fd's /proc */
-	struct errand *errand; /* reads there, because any path may be on a filesystem that does not answer */
+	struct errand *errand; /* its own: it reads there, because any path may be on a filesystem that does not answer */
 	int64_t limit; /* the limit of the container's ephemeral storage, bytes; 0: none, or not known */
 };
 
 /*
- * To be called after each sample; does nothing if the last reading is younger than 10 s. Returns
- * true if w->forecast is worth a warning now.
+ * To be called after each sample: takes a reading that has come, and begins the next one 10 s after the last. Returns true if
+ * w->forecast is new and worth a warning now.
  */
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 

@@ -64,6 +64,25 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, root) ? 0 : -1;
 }
 
+/* Reads from a pipe to which nobody writes. */
+static void hang(int, void *arg)
+{
+	const int *ends = arg;
+	char byte;
+
+	_exit(read(ends[0], &byte, 1) < 0);
+}
+
+/* Polls until the reading that begins now has come, if one does. */
+static bool poll_at(int64_t at_s)
+{
+	bool warns = spill_watch_poll(&w, &place, &node, at_s * NS_PER_SEC);
+
+	for (; errand.pid; usleep(1000))
+		warns |= spill_watch_poll(&w, &place, &node, at_s * NS_PER_SEC);
+	return warns;
+}
+
 /* Ten seconds later raylet writes this figure. */
 static bool says(int64_t mib)
 {
@@ -72,7 +91,7 @@ static bool says(int64_t mib)
 	now_s += 10;
 	snprintf(text, sizeof(text), "LocalObjectManager:\n- num bytes currently spilled: %lld\n", (long long)(mib * MIB));
 	put("logs/debug_state.txt", text);
-	return spill_watch_poll(&w, &place, &node, now_s * NS_PER_SEC);
+	return poll_at(now_s);
 }
 
 static void growth_towards_the_limit_is_warned_of(void **state)
@@ -119,7 +138,7 @@ static void without_a_directory_or_raylet_nothing_is_watched(void **state)
 	node.raylet = 0;
 	assert_false(says(1024));
 	place.logs_fd = -1;
-	assert_false(spill_watch_poll(&w, &place, &node, now_s * NS_PER_SEC));
+	assert_false(poll_at(now_s));
 	assert_false(spill_watch_is_evidence(&w));
 }
 
@@ -128,7 +147,24 @@ static void a_state_that_raylet_did_not_write_anew_is_no_reading(void **state)
 	(void)state;
 	says(1024);
 	for (int i = 0; i < 5; i++)
-		assert_false(spill_watch_poll(&w, &place, &node, (now_s + i * 10 + 10) * NS_PER_SEC));
+		assert_false(poll_at(now_s + i * 10 + 10));
+	assert_int_equal(w.spill.n, 1);
+}
+
+/* The caller takes samples. */
+static void a_disk_that_does_not_answer_is_not_waited_for(void **state)
+{
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(errand_start(&errand, hang, ends, NULL), 0);
+	assert_false(spill_watch_poll(&w, &place, &node, now_s * NS_PER_SEC));
+	assert_true(errand_busy(&errand));
+	errand_cancel(&errand);
+	close(ends[0]);
+	close(ends[1]);
+	says(1024);
 	assert_int_equal(w.spill.n, 1);
 }
 
@@ -150,6 +186,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_network_filesystem_is_never_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_directory_or_raylet_nothing_is_watched, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_state_that_raylet_did_not_write_anew_is_no_reading, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_disk_that_does_not_answer_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_raylet_begins_anew, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
