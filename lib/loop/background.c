@@ -62,7 +62,16 @@ void background_limit(struct background *b, int64_t within_ns)
 	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC, .tv_usec = within_ns % NS_PER_SEC / 1000 };
 
 	if (b->event)
-		event_add(b->event, &within);
+		event_add(b->event, within_ns < INT64_MAX ? &within : NULL);
+}
+
+bool background_await(struct background *b, int64_t within_ns)
+{
+	bool ended = b->event && errand_wait(&b->errand, within_ns, background_pass_on, b) == ERRAND_ENDED;
+
+	if (ended)
+		background_finish(b, true);
+	return ended;
 }
 
 void background_cancel(struct background *b)

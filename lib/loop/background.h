@@ -18,13 +18,16 @@ struct background {
 /*
  * Like errand_start. The event loop, and never this call itself, calls on_message for each message,
  * ignoring its result, and then done, once: the errand has ended, or within_ns has passed and it
- * was killed. done may start the next errand.
+ * was killed; INT64_MAX: it has all the time it needs. done may start the next errand.
  */
 int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
 		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err);
 
 /* Gives the errand within_ns from now on. */
 void background_limit(struct background *b, int64_t within_ns);
+
+/* To be called when the event loop runs no more: waits for the end in its place. Returns whether there was an end. */
+bool background_await(struct background *b, int64_t within_ns);
 
 /* Kills the errand without waiting; done is not called. */
 void background_cancel(struct background *b);

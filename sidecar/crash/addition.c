@@ -16,10 +16,9 @@
 #include "lib/units.h"
 #include "sidecar/store/extend.h"
 
-#define UNDO_WITHIN_NS (200 * NS_PER_MS) /* enough for a disk that answers */
+#define FINISH_WITHIN_NS (200 * NS_PER_MS) /* enough for a disk that answers */
 /* More than one, because the process that removes the file may itself be killed */
 #define UNDO_TRIES 3
-#define UNDO_AGAIN_US 200000 /* between two looks at a removal that is late */
 #define TO_UNDO_MAX 64 /* each keeps a descriptor; a container has a handful */
 
 struct addition {
@@ -27,7 +26,7 @@ struct addition {
 	char *bundle;
 	char file[NAME_MAX + 1];
 	int fd;
-	uint64_t disk_free, disk_size;
+	uint64_t room;
 	struct background commit;
 	const struct strbuf *text; /* written together with sha256, in the child that commits */
 	const char *sha256;
@@ -44,7 +43,8 @@ struct addition {
  * Only one process at a time waits for a disk that does not answer, however many files are to be
  * added: one errand begins files, another removes abandoned ones.
  */
-static struct errand beginning = ERRAND_NONE, undoing = ERRAND_NONE;
+static struct errand beginning = ERRAND_NONE;
+static struct background undoing = { .errand = { .fd = -1 } };
 /* The additions whose files are to be removed, oldest first; `undoing` works on the first. */
 static struct addition *to_undo;
 static void (*taken_back)(void *arg);
@@ -63,25 +63,22 @@ int addition_fd(const struct addition *a)
 	return a->fd;
 }
 
-uint64_t addition_disk_free(const struct addition *a)
+uint64_t addition_room(const struct addition *a)
 {
-	return a->disk_free;
-}
-
-uint64_t addition_disk_size(const struct addition *a)
-{
-	return a->disk_size;
+	return a->room;
 }
 
 /* --- Beginning --- */
 
 struct begun {
 	struct err err;
-	uint64_t disk_free, disk_size;
+	uint64_t room;
 };
 
 struct begin {
 	const char *bundle, *file;
+	addition_room_fn room;
+	void *arg;
 	int fd; /* the file, in the parent; -1: none */
 	bool answered;
 	struct begun begun;
@@ -94,17 +91,20 @@ struct begin {
 static void addition_child_begin(int fd, void *arg)
 {
 	const struct begin *b = arg;
-	struct begun begun = { .disk_free = 0 };
+	struct begun begun = { .room = UINT64_MAX };
 	struct extension *e = NULL;
-	struct statvfs fs;
+	struct statvfs fs = { 0 };
 	int file = -1;
 	char taken;
 
-	if (statvfs(b->bundle, &fs) == 0) {
-		begun.disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
-		begun.disk_size = (uint64_t)fs.f_blocks * fs.f_frsize;
+	if (b->room) {
+		statvfs(b->bundle, &fs);
+		begun.room = b->room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, b->arg);
 	}
-	extend_begin(b->bundle, b->file, &e, &file, &begun.err);
+	if (begun.room > 0)
+		extend_begin(b->bundle, b->file, &e, &file, &begun.err);
+	else
+		err_set(&begun.err, ENOSPC, "no room beside the bundles");
 	if (!errand_send(fd, &begun, sizeof(begun), file) || errand_receive(fd, &taken, sizeof(taken)) == 0)
 		extend_abort(e);
 }
@@ -173,44 +173,11 @@ static void addition_undo(int fd, void *arg)
 		errand_send(fd, "", 1, -1);
 }
 
-static bool on_undone(const void *, size_t, int passed_fd, void *arg)
+static bool on_undone(const void *, size_t, int passed_fd, void *)
 {
-	struct addition *a = arg;
-
 	closep(&passed_fd);
-	a->undone = true;
-	return false; /* we wait for its end, so that the next call does not find it busy */
-}
-
-/*
- * Returns true if the removal is over: the file is gone, or is left to the next sidecar. Returns
- * false if the disk has not answered so far.
- */
-static bool undo_within(struct addition *a, int64_t within_ns)
-{
-	while (!a->undone) {
-		if (!undoing.pid) {
-			if (a->undo_tries++ == UNDO_TRIES)
-				break;
-			if (errand_start(&undoing, addition_undo, a, NULL) < 0) {
-				/*
-				 * No process could be started, perhaps because the pod may have no
-				 * more; so it is done here.
-				 */
-				addition_undo(-1, a);
-				break;
-			}
-			/*
-			 * Closing a file may hang as well. It cannot hang here, because the errand
-			 * has the last copy.
-			 */
-			closep(&a->fd);
-			a->fd = -1;
-		}
-		if (errand_wait(&undoing, within_ns, on_undone, a) == ERRAND_LATE)
-			return false;
-	}
-	return true;
+	to_undo->undone = true;
+	return false;
 }
 
 static void drop_first(void)
@@ -221,35 +188,33 @@ static void drop_first(void)
 	addition_free(a);
 }
 
-static bool undo_waiting(int64_t within_ns);
+static void undo_next(void);
 
-static void on_undo_again(evutil_socket_t, short, void *)
+static void on_undo_over(bool, void *)
 {
-	if (undo_waiting(0) && taken_back)
+	undo_next();
+	if (taken_back)
 		taken_back(taken_back_arg);
 }
 
-/* Leaves all files that are still there to the next sidecar, which removes them. */
-static void leave_all(void)
+/* Starts to remove the first file that is still there. A file that no process could remove is left to the next sidecar. */
+static void undo_next(void)
 {
-	errand_cancel(&undoing);
-	while (to_undo)
-		drop_first();
-}
+	while (to_undo && !undoing.event) {
+		struct addition *a = to_undo;
 
-/* Waits for removals. Returns whether any of them is over. */
-static bool undo_waiting(int64_t within_ns)
-{
-	const struct timeval again = { .tv_usec = UNDO_AGAIN_US };
-	bool any = false;
-
-	for (; to_undo && undo_within(to_undo, within_ns); any = true)
-		drop_first();
-	/* Waiting fails when there is no memory. */
-	if (to_undo &&
-	    event_base_once(to_undo->base, -1, EV_TIMEOUT, on_undo_again, NULL, &again) < 0)
-		leave_all();
-	return any;
+		if (a->undone || a->undo_tries++ == UNDO_TRIES) {
+			drop_first();
+		} else if (background_start(&undoing, a->base, addition_undo, a, INT64_MAX, on_undone, on_undo_over, NULL, NULL) < 0) {
+			/* The pod may have no more processes, so it is done here. */
+			addition_undo(-1, a);
+			drop_first();
+		} else {
+			/* Closing a file may hang as well. It cannot hang here, because the errand has the last copy. */
+			closep(&a->fd);
+			a->fd = -1;
+		}
+	}
 }
 
 /* Puts it behind the removals that a slow disk keeps busy. */
@@ -265,8 +230,7 @@ static void take_back(struct addition *a)
 		return;
 	}
 	*end = a;
-	if (a == to_undo)
-		undo_waiting(UNDO_WITHIN_NS);
+	undo_next();
 }
 
 void addition_on_taken_back(void (*fn)(void *arg), void *arg)
@@ -277,11 +241,13 @@ void addition_on_taken_back(void (*fn)(void *arg), void *arg)
 
 void addition_finish(void)
 {
-	int64_t until = now_boottime_ns() + UNDO_WITHIN_NS;
+	int64_t until = now_boottime_ns() + FINISH_WITHIN_NS;
 
-	while (to_undo && undo_within(to_undo, MAX(until - now_boottime_ns(), (int64_t)0)))
+	while (background_await(&undoing, MAX(until - now_boottime_ns(), (int64_t)0)))
+		;
+	background_cancel(&undoing);
+	while (to_undo)
 		drop_first();
-	leave_all();
 }
 
 /*
@@ -296,10 +262,10 @@ static bool is_being_taken_back(const char *bundle, const char *file)
 	return false;
 }
 
-int addition_begin(struct event_base *base, const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition,
-		   struct err *err)
+int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, void *arg, int64_t within_ns,
+		   struct addition **ret_addition, struct err *err)
 {
-	struct begin b = { .bundle = bundle, .file = file, .fd = -1 };
+	struct begin b = { .bundle = bundle, .file = file, .room = room, .arg = arg, .fd = -1 };
 	struct err local = { 0 };
 	struct addition *a;
 
@@ -318,8 +284,7 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 		return -err->code;
 	}
 	a->fd = b.fd;
-	a->disk_free = b.begun.disk_free;
-	a->disk_size = b.begun.disk_size;
+	a->room = b.begun.room;
 	*ret_addition = a;
 	return 0;
 }

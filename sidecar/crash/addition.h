@@ -14,18 +14,23 @@
 struct addition;
 
 /*
+ * Says how many bytes a file may have on a filesystem of that size with so many free bytes; 0: not even a small one fits. Called in an
+ * errand, so it may ask a disk.
+ */
+typedef uint64_t (*addition_room_fn)(uint64_t disk_free, uint64_t disk_size, void *arg);
+
+/*
  * Begins an addition. bundle, file: as for extend_begin. Waits for the disk for at most within_ns, then returns -ETIMEDOUT. -ECHILD:
  * the errand was killed. -EBUSY: the previous errand, for any bundle, has not returned, or an addition with that name is still being
- * undone. base must outlive the addition.
+ * undone. -ENOSPC: room has said 0. room NULL: any file fits. base must outlive the addition.
  */
-int addition_begin(struct event_base *base, const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition,
-		   struct err *err);
+int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, void *arg, int64_t within_ns,
+		   struct addition **ret_addition, struct err *err);
 
 /* The descriptor of the file, to be written by a child; it belongs to the addition. */
 int addition_fd(const struct addition *a);
-/* The free bytes of the bundle's filesystem when the addition began, and its size; 0: not known. */
-uint64_t addition_disk_free(const struct addition *a);
-uint64_t addition_disk_size(const struct addition *a);
+/* What room has said. */
+uint64_t addition_room(const struct addition *a);
 
 /* err: code 0 if the file is in the bundle; -EEXIST: the bundle had such a file before. err is valid until the function returns. */
 typedef void (*addition_done_fn)(const struct err *err, void *arg);
@@ -39,14 +44,14 @@ int addition_commit(struct addition *a, const struct strbuf *text, const char *s
 		    void *arg, struct err *err);
 
 /*
- * Undoes the addition and frees a; done is not called. Waits a moment for the disk; if that is not enough, or if another addition is
- * being undone, the event loop undoes it later. If it was being committed, the file may be in the bundle. a may be NULL.
+ * Undoes the addition and frees a; done is not called. An errand removes the file, after those of other additions that are being
+ * undone. If it was being committed, the file may be in the bundle. a may be NULL.
  */
 void addition_abort(struct addition *a);
 
 /*
- * Sets a function that the event loop calls when it has taken back additions that a disk kept waiting: until then their bundles could
- * not be shipped. fn NULL: none.
+ * Sets a function that the event loop calls when an addition has been taken back: until then its bundle could not be shipped. fn NULL:
+ * none.
  */
 void addition_on_taken_back(void (*fn)(void *arg), void *arg);
 

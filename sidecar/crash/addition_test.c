@@ -180,11 +180,16 @@ static void on_done(const struct err *err, void *arg)
 	event_base_loopbreak(base);
 }
 
+static uint64_t say_room(uint64_t disk_free, uint64_t disk_size, void *)
+{
+	return disk_free <= disk_size && disk_size > 0 ? 4711 : 0;
+}
+
 static struct addition *begin(const char *file)
 {
 	struct addition *a = NULL;
 
-	assert_int_equal(addition_begin(base, path, file, LONG_NS, &a, NULL), 0);
+	assert_int_equal(addition_begin(base, path, file, say_room, NULL, LONG_NS, &a, NULL), 0);
 	return a;
 }
 
@@ -200,8 +205,7 @@ static void what_a_child_wrote_is_in_the_bundle_once_it_is_committed(void **stat
 	(void)state;
 
 	assert_true(is_pending());
-	assert_true(addition_disk_size(a) >= addition_disk_free(a));
-	assert_true(addition_disk_size(a) > 0);
+	assert_int_equal(addition_room(a), 4711);
 	assert_int_equal(write(addition_fd(a), "core", 4), 4);
 	commit(a, NULL, LONG_NS);
 	event_base_dispatch(base);
@@ -224,6 +228,21 @@ static void a_text_is_written_by_the_child(void **state)
 	snprintf(file, sizeof(file), "%s/backtrace.txt", path);
 	assert_int_equal(file_read(AT_FDCWD, file, &found, NULL), 0);
 	assert_string_equal(strbuf_str(&found), "frame 0\n");
+}
+
+static uint64_t say_no_room(uint64_t, uint64_t, void *)
+{
+	return 0;
+}
+
+static void where_no_file_fits_none_is_begun(void **state)
+{
+	struct addition *a = NULL;
+	(void)state;
+
+	assert_int_equal(addition_begin(base, path, FILE_NAME, say_no_room, NULL, LONG_NS, &a, NULL), -ENOSPC);
+	assert_null(a);
+	assert_false(is_pending());
 }
 
 static void what_the_bundle_has_already_stays(void **state)
@@ -264,7 +283,7 @@ static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_i
 	addition_abort(third);
 	assert_true(is_pending());
 	/* The old file has not been removed yet, and its removal would remove the new one. */
-	assert_int_equal(addition_begin(base, path, "core.2", LONG_NS, &again, NULL), -EBUSY);
+	assert_int_equal(addition_begin(base, path, "core.2", NULL, NULL, LONG_NS, &again, NULL), -EBUSY);
 	thaw();
 	event_base_dispatch(base);
 	assert_false(is_pending());
@@ -347,7 +366,7 @@ static void what_a_killed_process_has_begun_is_taken_back(void **state)
 	(void)state;
 
 	*n_begins_to_die = 1;
-	assert_int_equal(addition_begin(base, path, FILE_NAME, LONG_NS, &a, NULL), -ECHILD);
+	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, LONG_NS, &a, NULL), -ECHILD);
 	/*
 	 * If the process that removes the file is late, the name is free only after the loop has
 	 * seen its end.
@@ -383,13 +402,13 @@ static void a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_take
 
 	start_pumping();
 	freeze(&begin_hangs);
-	assert_int_equal(addition_begin(base, path, FILE_NAME, SHORT_NS, &a, &err), -ETIMEDOUT);
+	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, SHORT_NS, &a, &err), -ETIMEDOUT);
 	assert_true(n_pumped > 1); /* samples were taken meanwhile */
 	/* No second process hangs at the same disk. */
-	assert_int_equal(addition_begin(base, path, FILE_NAME, SHORT_NS, &a, &err), -EBUSY);
+	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, SHORT_NS, &a, &err), -EBUSY);
 	errand_set_pump(NULL, NULL);
 	thaw();
-	while (addition_begin(base, path, "other", LONG_NS, &a, &err) == -EBUSY)
+	while (addition_begin(base, path, "other", NULL, NULL, LONG_NS, &a, &err) == -EBUSY)
 		usleep(5000);
 	assert_non_null(a);
 	addition_abort(a);
@@ -443,6 +462,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_child_wrote_is_in_the_bundle_once_it_is_committed),
 		TEST(a_text_is_written_by_the_child),
+		TEST(where_no_file_fits_none_is_begun),
 		TEST(what_the_bundle_has_already_stays),
 		TEST(an_addition_that_is_taken_back_leaves_no_trace),
 		TEST(what_a_killed_process_was_to_take_back_another_one_takes_back),

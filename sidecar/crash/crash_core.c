@@ -75,22 +75,21 @@ static void on_packed(const struct child_result *r, void *arg)
 	end_core(crash);
 }
 
-/* Returns how much may be written beside the bundles, so that there is still room for reports. */
-static uint64_t room_for_core(const struct crash *crash, uint64_t spool_room)
+/* In an errand: how much may be written beside the bundles, so that there is still room for reports. */
+static uint64_t room_for_core(uint64_t disk_free, uint64_t disk_size, void *arg)
 {
-	uint64_t free_bytes = addition_disk_free(crash->core);
-	uint64_t reserve = MIN(SPACE_LEFT, addition_disk_size(crash->core) / SPACE_LEFT_PART);
-	uint64_t most = MIN(free_bytes > reserve ? free_bytes - reserve : 0, spool_room);
+	const struct crash *crash = arg;
+	uint64_t reserve = MIN(SPACE_LEFT, disk_size / SPACE_LEFT_PART);
+	uint64_t most = disk_free > reserve ? disk_free - reserve : 0;
 
-	return crash->owner->mode == CORES_SUMMARY ? MIN(most, SUMMARY_FILE_MAX) : most;
+	if (!crash->announced)
+		most = MIN(most, (uint64_t)crash->owner->callbacks.room(crash->owner->callbacks.arg));
+	if (crash->owner->mode == CORES_SUMMARY)
+		most = MIN(most, SUMMARY_FILE_MAX);
+	return most < ROOM_MIN ? 0 : most;
 }
 
-static int set_no_room(struct err *err)
-{
-	return err_set(err, ENOSPC, "no room beside the bundles");
-}
-
-int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
+int crash_start_packer(struct crash *crash, struct err *err)
 {
 	char max[24];
 	const char *argv[] = { "afterglow-pack", "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3",
@@ -102,16 +101,10 @@ int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 		.output_max = ANSWER_MAX,
 		.within_ns = PACK_NS,
 	};
-	uint64_t room;
 
-	if (spool_room < ROOM_MIN)
-		return set_no_room(err);
-	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, ADD_BEGINS_NS, &crash->core, err) < 0)
+	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, room_for_core, crash, ADD_BEGINS_NS, &crash->core, err) < 0)
 		return -err->code;
-	room = room_for_core(crash, (uint64_t)spool_room);
-	if (room < ROOM_MIN)
-		return set_no_room(err);
-	snprintf(max, sizeof(max), "%" PRIu64, room);
+	snprintf(max, sizeof(max), "%" PRIu64, addition_room(crash->core));
 	work.fds[1] = addition_fd(crash->core);
 	return crash_start_child(crash, &work, on_packed, &crash->packer, err);
 }

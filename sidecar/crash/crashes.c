@@ -145,11 +145,9 @@ void crash_will_be_in(struct crash *crash, const char *bundle)
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 }
 
-/* Keeps the core. room is NULL for a core whose bundle was announced by a previous sidecar. */
-static void crashes_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
 {
 	struct err err = { 0 };
-	int64_t bytes;
 
 	crash->settled = true;
 	crash->bundle = strdup(bundle);
@@ -163,22 +161,16 @@ static void crashes_keep(struct crash *crash, const char *bundle, bool with_back
 	 * keeps the core and does not report it again.
 	 */
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
-	bytes = room ? room(crash->owner->callbacks.arg) : INT64_MAX;
 	crash_begin_late_backtrace(crash);
 	if (crash->unwound)
 		crash_end_late_backtrace(crash);
-	if (crash_start_packer(crash, bytes, &err) < 0) {
+	if (crash_start_packer(crash, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("the core of %s (PID %d) was not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		addition_abort(TAKE_PTR(crash->core));
 		crash->packed = true;
 	}
 	crash_free_if_over(crash);
-}
-
-void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
-{
-	crashes_keep(crash, bundle, with_backtrace, crash->owner->callbacks.room);
 }
 
 void crash_drop(struct crash *crash, enum core_drop why)
@@ -462,8 +454,9 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
 		/* The container does not hear of this crash, so it is finished here. */
+		crash->announced = true;
 		if (bundle)
-			crashes_keep(crash, bundle, false, NULL);
+			crash_keep(crash, bundle, false);
 		else
 			crash_drop(crash, CORE_DROP_FAILED);
 		return NULL;

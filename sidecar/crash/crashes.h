@@ -38,7 +38,7 @@ struct crashes_callbacks {
 	/* That core is not needed any more. */
 	void (*over)(const struct core_key *key, void *arg);
 	void (*idle)(void *arg);
-	/* Returns how many bytes of a core fit beside the bundles. It asks the disk, and may take long. */
+	/* Returns how many bytes of a core fit beside the bundles. It is called in an errand, because it asks the disk. */
 	int64_t (*room)(void *arg);
 	void *arg;
 };

@@ -29,6 +29,7 @@ struct crash {
 	struct event *without_unwinder; /* set if the unwinder could not be started; else NULL */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
+	bool announced; /* a previous sidecar has announced its bundle, and has asked for room */
 	bool users_own; /* it is no crash, and its file is left where it is */
 	struct addition *core; /* the core, for its bundle */
 	struct addition *late; /* a backtrace that comes after the bundle was committed */
@@ -71,5 +72,5 @@ void crash_start_unwinder(struct crash *crash);
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);
 
-/* Starts to compress the core into its bundle, to at most spool_room bytes (crash_core.c). -ENOSPC: not even a small core fits. */
-int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err);
+/* Starts to compress the core into its bundle (crash_core.c). -ENOSPC: not even a small core fits. */
+int crash_start_packer(struct crash *crash, struct err *err);

@@ -21,10 +21,6 @@
 #define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* enough for a disk that answers */
 #define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* the sidecar waits so long, before it exits, for a bundle that it has reported */
-/*
- * For the look at the room: the disk has just taken a bundle, so only a busy machine needs longer.
- */
-#define ROOM_WITHIN_NS (10 * NS_PER_SEC)
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
@@ -46,7 +42,6 @@ struct keeper {
 	struct lane lanes[LANES];
 	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
 	struct recent access; /* the last look at whether it can be written */
-	struct errand asking; /* finds out how much room there is */
 	int access_errno; /* the result of that look; 0: the spool can be written */
 	char access_text[ERR_TEXT_MAX];
 	struct spool_stats spool_stats; /* of all lanes */
@@ -258,7 +253,6 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 	k->options = options;
 	k->journal = journal;
 	k->access = RECENT(ACCESS_SPACING_NS);
-	k->asking = ERRAND_NONE;
 	k->settle = evtimer_new(base, on_settle, k);
 	k->lanes[SPOOL].path = record_options_bundles(options);
 	if (k->lanes[SPOOL].path && record_options_ships(options))
@@ -287,7 +281,6 @@ void keeper_free(struct keeper *k)
 		spool_free(l->spool);
 	}
 	recent_release(&k->access);
-	errand_cancel(&k->asking);
 	if (k->settle)
 		event_free(k->settle);
 	free(k);
@@ -378,21 +371,11 @@ void keeper_changed(struct keeper *k)
 		event_add(k->settle, &now);
 }
 
-static void ask_room(const void *spool, void *out)
-{
-	int64_t room = spool_room(spool);
-
-	memcpy(out, &room, sizeof(room));
-}
-
-int64_t keeper_room(struct keeper *k)
+int64_t keeper_room(const struct keeper *k)
 {
 	const struct lane *l = &k->lanes[k->broken.code && k->lanes[FALLBACK].spool ? FALLBACK : SPOOL];
-	int64_t room = 0;
 
-	if (l->spool)
-		errand_call(&k->asking, ask_room, l->spool, &room, sizeof(room), ROOM_WITHIN_NS);
-	return room;
+	return l->spool ? spool_room(l->spool) : 0;
 }
 
 void keeper_stop(struct keeper *k, int64_t deadline_ns)

@@ -37,8 +37,8 @@ bool keeper_is_keeping(const struct keeper *k);
 /* To be called when a bundle in the spool has changed, or when the spool has bundles of an earlier sidecar. */
 void keeper_changed(struct keeper *k);
 
-/* Bytes that may be added to the spool now, for example by a core; 0 if its disk does not answer within 10 s. */
-int64_t keeper_room(struct keeper *k);
+/* Bytes that may be added to the spool now, for example by a core. Asks its disk, so it is for errands. */
+int64_t keeper_room(const struct keeper *k);
 
 /* To be called when the pod terminates: ships until deadline_ns (CLOCK_BOOTTIME). */
 void keeper_stop(struct keeper *k, int64_t deadline_ns);
