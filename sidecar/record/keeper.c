@@ -18,8 +18,10 @@
 #include "sidecar/record/recent.h"
 #include "sidecar/store/bundle.h"
 
-#define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* enough for a disk that answers */
+/* Between two looks at whether a lane is settled: a disk that answers takes milliseconds, another one seconds. */
+#define SETTLE_SOON_US 10000
 #define SETTLE_AGAIN_US 200000
+#define SETTLE_SOON_NS (50 * NS_PER_MS)
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* the sidecar waits so long, before it exits, for a bundle that it has reported */
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
@@ -32,7 +34,8 @@ struct lane {
 	struct spool *spool;
 	struct shipper *shipper; /* NULL: bundles stay where they are written */
 	struct errand errand; /* writes and removes bundles */
-	pid_t settling; /* the child that removes bundles, until the errand has another */
+	pid_t settling; /* the child that removes bundles, until its end was seen; 0: none */
+	bool changed; /* since that child was started */
 	pid_t finishing; /* the child that still writes a reported bundle, until the errand has another */
 };
 
@@ -150,33 +153,39 @@ static bool on_dropped_message(const void *data, size_t len, int passed_fd, void
 	return false;
 }
 
-/* Returns false if the disk is still busy with an earlier errand. */
+/* Goes on with it as far as its errand has come. Returns whether nothing is left to do. */
 static bool settle_lane(struct keeper *k, struct lane *l)
 {
 	struct settling s = { .k = k, .lane = l };
 
-	/* An errand that was late goes on, and will be done at some time. */
-	if (is_at(l, l->settling))
-		return errand_wait(&l->errand, 0, on_dropped_message, &s) == ERRAND_ENDED;
-	if (errand_start(&l->errand, settle, &s, NULL) < 0)
-		return false;
-	l->settling = l->errand.pid;
-	return errand_wait(&l->errand, SETTLE_WITHIN_NS, on_dropped_message, &s) == ERRAND_ENDED;
+	if (l->settling && is_at(l, l->settling)) {
+		if (errand_wait(&l->errand, 0, on_dropped_message, &s) != ERRAND_ENDED)
+			return false;
+		shipper_kick(l->shipper);
+	} else if (l->settling) {
+		l->changed = true; /* a bundle that was being written has taken its end */
+	}
+	l->settling = 0;
+	if (!l->changed)
+		return true;
+	/* If the errand still writes a bundle, the lane is settled later. */
+	if (errand_start(&l->errand, settle, &s, NULL) >= 0) {
+		l->settling = l->errand.pid;
+		l->changed = false;
+	}
+	return false;
 }
 
 static void on_settle(evutil_socket_t, short, void *arg)
 {
-	const struct timeval again = { .tv_usec = SETTLE_AGAIN_US };
+	struct timeval again = { 0 };
 	struct keeper *k = arg;
-	bool settled = true;
 
 	/* If the lane hangs, the shipper must not look into the same disk from the event loop. */
 	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
-		if (settle_lane(k, l))
-			shipper_kick(l->shipper);
-		else
-			settled = false;
-	if (!settled)
+		if (!settle_lane(k, l))
+			again.tv_usec = MAX(again.tv_usec, now_boottime_ns() - l->errand.since_ns < SETTLE_SOON_NS ? SETTLE_SOON_US : SETTLE_AGAIN_US);
+	if (timerisset(&again))
 		event_add(k->settle, &again);
 }
 
@@ -274,8 +283,9 @@ void keeper_free(struct keeper *k)
 	if (!k)
 		return;
 	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++) {
-		if (is_at(l, l->finishing))
-			errand_wait(&l->errand, FINISH_WITHIN_NS, on_dropped_message, &(struct settling){ .k = k, .lane = l });
+		if (is_at(l, l->finishing) || is_at(l, l->settling))
+			errand_wait(&l->errand, is_at(l, l->finishing) ? FINISH_WITHIN_NS : SETTLE_SOON_NS, on_dropped_message,
+				    &(struct settling){ .k = k, .lane = l });
 		errand_cancel(&l->errand);
 		shipper_free(l->shipper);
 		spool_free(l->spool);
@@ -367,6 +377,8 @@ void keeper_changed(struct keeper *k)
 {
 	const struct timeval now = { 0 };
 
+	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++)
+		l->changed = true;
 	if (k->lanes[SPOOL].spool)
 		event_add(k->settle, &now);
 }
