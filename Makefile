@@ -276,7 +276,7 @@ NEED_OWN_KERNEL := node/core_account_test operator/injection/launch_script_test 
 	sidecar/faults_test sidecar/launch/disposition_test sidecar/launch/environment_test sidecar/memcg_make_test sidecar/node/nodes_test \
 	sidecar/pack/confine_test sidecar/socket/channel_test \
 	sidecar/socket/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
-	sidecar/record/kept_report_test sidecar/record/ray_watch_test sidecar/record/sidecar_test sidecar/record/unread_cores_test \
+	sidecar/record/kept_report_test sidecar/record/ray_watch_test sidecar/record/sidecar_test \
 	sidecar/sample/limits_test sidecar/sample/proc_stat_test sidecar/sample/processes_test sidecar/sample/ray_node_test sidecar/sample/rootfd_test \
 	sidecar/unwind/confine_test
 UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=$(BUILD)/test/%),$(UNIT_TESTS)),$(UNIT_TESTS)))

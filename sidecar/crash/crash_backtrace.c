@@ -79,7 +79,7 @@ static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 	crash_free_if_over(crash);
 }
 
-/* Reports from the event loop that there is no backtrace, because crashes_take must not call back. */
+/* Reports from the event loop that there is no backtrace, because a crash is handed over before anything else is said of it. */
 static void without_backtrace(evutil_socket_t, short, void *arg)
 {
 	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };

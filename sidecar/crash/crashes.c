@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
 #define DUMP_MAX_NS \
 	(900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
-#define LOOK_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
+#define LOOK_GIVE_UP_NS (60 * NS_PER_SEC)
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {
@@ -185,18 +186,6 @@ void crash_drop(struct crash *crash, enum core_drop why)
 /* --- The beginning of a crash --- */
 
 /*
- * What an errand finds in a core's headers. They are read by an errand because the filesystem of
- * the container may not answer.
- */
-struct core_look {
-	struct core_key key;
-	struct err err; /* code 0: it is a core; else the reason why it is none */
-	struct elf_identity id;
-	bool cut, by_debugger;
-	int64_t dump_ns;
-};
-
-/*
  * Returns whether the kernel writes a core for this signal. A core without such a signal was
  * written by a debugger (gcore), of a process that lives on.
  */
@@ -241,21 +230,20 @@ static int64_t dump_time(int core_fd)
 	return ns > 0 && ns <= DUMP_MAX_NS ? ns : 0;
 }
 
-static void look_at_core(const void *arg, void *out)
+/* In an errand, because the filesystem of the container may not answer. */
+static void look_at_core(int core_fd, struct core_look *look)
 {
-	const int *core_fd = arg;
-	struct core_look *look = out;
 	struct elf_core core;
 
-	look->key = taken_key(*core_fd);
-	if (elf_core_open(*core_fd, &core, &look->err) < 0)
+	look->key = taken_key(core_fd);
+	if (elf_core_open(core_fd, &core, &look->err) < 0)
 		return;
 	elf_core_identify(&core, &look->id);
 	if (look->id.tid > 0 && !dumps_core(look->id.signal))
 		err_set(&look->err, ENOEXEC, "no signal ended its process: a debugger wrote it");
 	look->cut = core.file_size < core.should_size;
 	look->by_debugger = is_by_debugger(&core);
-	look->dump_ns = look->by_debugger ? 0 : dump_time(*core_fd);
+	look->dump_ns = look->by_debugger ? 0 : dump_time(core_fd);
 	elf_core_close(&core);
 }
 
@@ -338,24 +326,6 @@ static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct
 	return NULL;
 }
 
-/*
- * Passes over a file that is no core of a crash. It has cost a look and nothing more. It may be the
- * user's own file, so it is left where it is.
- */
-static struct crash *pass_over(struct crashes *c, int core_fd, const struct err *why, struct err *err)
-{
-	close(core_fd);
-	c->stats->dropped[CORE_DROP_NO_CORE]++;
-	*err = *why;
-	/*
-	 * A soft mount may report ETIMEDOUT. The caller would take that to mean that it still owns
-	 * the descriptor.
-	 */
-	if (err->code == ETIMEDOUT)
-		err->code = EIO;
-	return NULL;
-}
-
 static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
 				   struct err *err)
 {
@@ -374,73 +344,33 @@ static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct 
 	return crash;
 }
 
-/* Returns false if it could not be found out what the file is. */
-static bool crashes_look(struct crashes *c, int core_fd, struct core_look *ret_look,
-			 struct err *err)
+static struct crash *crashes_admit(struct crashes *c, const struct unread_core *core, const struct core_look *look, struct err *err)
 {
-	if (!crashes_is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS)) {
-		c->stats->dropped[CORE_DROP_RATE]++;
-		err_set(err, ETIMEDOUT, "more than %d in a short time: this one is not looked at", LOOKS_BURST);
-		return false;
-	}
-	*ret_look = (struct core_look){ .cut = false };
-	if (errand_call(&c->looking, look_at_core, &core_fd, ret_look, sizeof(*ret_look), LOOK_WITHIN_NS))
-		return true;
-	c->stats->dropped[CORE_DROP_TIMEOUT]++;
-	err_set(err, ETIMEDOUT, "the filesystem that it is on, or the one of a core before it, does not answer");
-	return false;
-}
-
-static void find_bundle(const void *arg, void *out)
-{
-	*(bool *)out = access(arg, F_OK) == 0;
-}
-
-/*
- * Returns whether the bundle exists. A sidecar that was killed may have noted a bundle that it
- * never wrote. If the disk does not answer, the bundle counts as written.
- */
-static bool has_bundle(struct crashes *c, const struct taken_core *core)
-{
-	bool found = true;
-
-	errand_call(&c->looking, find_bundle, core->bundle, &found, sizeof(found), LOOK_WITHIN_NS);
-	return found;
-}
-
-struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
-{
-	const struct taken_core *before;
-	struct core_look found;
-	struct core_key key;
+	const struct taken_core *before = look->bundle_missing ? NULL : taken_find(c->taken, &look->key);
 	struct crash *crash;
-	struct err local = { 0 };
 
-	if (!err)
-		err = &local;
-	if (!crashes_look(c, core_fd, &found, err))
-		return NULL;
-	key = found.key;
-	before = taken_find(c->taken, &key);
-	if (before && !before->done && before->bundle && !is_under_way(c, &key) && !has_bundle(c, before))
-		before = NULL;
 	if (before && before->done)
-		c->callbacks.over(&key, c->callbacks.arg);
-	if ((before && before->done) || is_under_way(c, &key)) {
-		close(core_fd);
+		c->callbacks.over(&look->key, c->callbacks.arg);
+	if ((before && before->done) || is_under_way(c, &look->key)) {
+		close(core->fd);
 		return NULL;
 	}
-	if (found.err.code)
-		return pass_over(c, core_fd, &found.err, err);
+	if (look->err.code) {
+		/* It has cost a look and nothing more. It may be the user's own file, so it is left where it is. */
+		close(core->fd);
+		c->stats->dropped[CORE_DROP_NO_CORE]++;
+		*err = look->err;
+		return NULL;
+	}
 	if (crashes_count(c) >= CRASHES_MAX) {
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
-		return crashes_refuse(c, core_fd, &key, CORE_DROP_BUSY);
+		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_BUSY);
 	}
 	if (!crashes_is_within(&c->paid_until_ns, BURST, SPACING_NS)) {
 		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
-		return crashes_refuse(c, core_fd, &key, CORE_DROP_RATE);
+		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_RATE);
 	}
-	crash = crashes_begin(c, core_fd, &found, hint, err);
+	crash = crashes_begin(c, core->fd, look, &core->hint, err);
 	if (!crash)
 		return NULL;
 	c->stats->captured++;
@@ -464,6 +394,149 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	return crash;
 }
 
+/* --- Files that wait to be looked at --- */
+
+/*
+ * The body of the errand. A sidecar that was killed may have noted a bundle that it never wrote. If the disk of the bundle does not
+ * answer, the bundle counts as written.
+ */
+static void crashes_look(int fd, void *arg)
+{
+	const struct crashes *c = arg;
+	struct core_look look = { .cut = false };
+	const struct taken_core *before;
+
+	look_at_core(c->unread[0].fd, &look);
+	before = taken_find(c->taken, &look.key);
+	if (before && !before->done && before->bundle && !is_under_way(c, &look.key) && errand_try(CORE_LOOK_NS)) {
+		look.bundle_missing = access(before->bundle, F_OK) < 0;
+		errand_tried();
+	}
+	errand_send(fd, &look, sizeof(look), -1);
+}
+
+static struct unread_core unread_pop(struct crashes *c)
+{
+	struct unread_core core = c->unread[0];
+
+	memmove(c->unread, c->unread + 1, --c->n_unread * sizeof(c->unread[0]));
+	return core;
+}
+
+static int64_t unread_left_ns(const struct crashes *c)
+{
+	return c->unread[0].since_ns + (c->hurries ? CORE_LOOK_NS : LOOK_GIVE_UP_NS) - now_boottime_ns();
+}
+
+static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct crashes *c = arg;
+
+	closep(&passed_fd);
+	c->looked = len == sizeof(c->look);
+	if (c->looked)
+		memcpy(&c->look, data, len);
+	return false;
+}
+
+static void on_look_over(bool in_time, void *arg);
+
+/* If no process can be started, or looks are too many, tries again in a second. */
+static void crashes_look_next(struct crashes *c)
+{
+	if (c->n_unread == 0 || c->looking.event)
+		return;
+	c->looked = false;
+	if (!c->unread[0].since_ns)
+		c->unread[0].since_ns = now_boottime_ns();
+	if (unread_left_ns(c) <= 0)
+		event_active(c->look_again, EV_TIMEOUT, 0);
+	else if (!crashes_is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS) ||
+		 background_start(&c->looking, c->base, crashes_look, c, unread_left_ns(c), on_look, on_look_over, c, NULL) < 0)
+		event_add(c->look_again, &(struct timeval){ .tv_sec = 1 });
+}
+
+/* Gives up the first file. After the container's end nobody waits for those behind it. */
+static void crashes_give_up(struct crashes *c)
+{
+	do {
+		const struct unread_core core = unread_pop(c);
+		struct err err = { 0 };
+
+		c->stats->dropped[CORE_DROP_TIMEOUT]++;
+		c->callbacks.discard(&core.fd, 1);
+		err_set(&err, ETIMEDOUT, "PID %d: the filesystem that it is on, or the one of a core before it, does not answer", (int)core.hint.pid);
+		c->callbacks.looked(NULL, &err, c->callbacks.arg);
+	} while (c->hurries && c->n_unread > 0);
+	crashes_look_next(c);
+}
+
+static void on_look_again(evutil_socket_t, short, void *arg)
+{
+	struct crashes *c = arg;
+
+	if (c->n_unread > 0 && unread_left_ns(c) <= 0)
+		crashes_give_up(c);
+	else
+		crashes_look_next(c);
+}
+
+static void on_look_over(bool in_time, void *arg)
+{
+	struct crashes *c = arg;
+	struct unread_core core;
+	struct core_look look = c->look;
+	struct err err = { 0 };
+	struct crash *crash;
+
+	if (!c->looked) {
+		if (in_time)
+			event_add(c->look_again, &(struct timeval){ .tv_sec = 1 }); /* it was killed */
+		else
+			crashes_give_up(c);
+		return;
+	}
+	core = unread_pop(c);
+	core.hint.comm = core.comm;
+	crash = crashes_admit(c, &core, &look, &err);
+	crashes_look_next(c);
+	c->callbacks.looked(crash, &err, c->callbacks.arg);
+}
+
+bool crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint)
+{
+	struct unread_core *core = &c->unread[c->n_unread];
+
+	if (c->n_unread == UNREAD_CORES_MAX) {
+		c->stats->dropped[CORE_DROP_BUSY]++;
+		return false;
+	}
+	*core = (struct unread_core){ .fd = core_fd, .hint = *hint };
+	snprintf(core->comm, sizeof(core->comm), "%s", hint->comm ? hint->comm : "");
+	c->n_unread++;
+	crashes_look_next(c);
+	return true;
+}
+
+size_t crashes_unread(const struct crashes *c)
+{
+	return c ? c->n_unread : 0;
+}
+
+void crashes_hurry(struct crashes *c)
+{
+	if (!c)
+		return;
+	c->hurries = true;
+	background_limit(&c->looking, CORE_LOOK_NS);
+}
+
+void crashes_poll(struct crashes *c)
+{
+	if (c)
+		background_await(&c->looking, 0);
+}
+
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
 			    struct core_stats *stats, const struct crashes_callbacks *callbacks)
 {
@@ -477,7 +550,12 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	c->taken = taken;
 	c->stats = stats;
 	c->callbacks = *callbacks;
-	return c;
+	c->looking = BACKGROUND_NONE;
+	c->look_again = evtimer_new(base, on_look_again, c);
+	if (c->look_again)
+		return c;
+	free(c);
+	return NULL;
 }
 
 void crashes_let_go(const struct crashes *c)
@@ -497,6 +575,9 @@ void crashes_free(struct crashes *c)
 		next = crash->next;
 		crash_free(crash);
 	}
-	errand_cancel(&c->looking);
+	background_cancel(&c->looking);
+	while (c->n_unread > 0)
+		c->callbacks.discard(&c->unread[--c->n_unread].fd, 1);
+	event_free(c->look_again);
 	free(c);
 }

@@ -4,7 +4,7 @@
  * each core for its report; when the report's bundle is committed, another child
  * (afterglow-pack) compresses the core into it. The event loop waits for neither.
  *
- * Life of a crash: crashes_take starts it. unwound() is called once, with or without a
+ * Life of a crash: crashes_take has its core looked at, and looked() hands it over. unwound() is called once, with or without a
  * backtrace. The container reports it and calls crash_keep with the place of the
  * bundle, or crash_drop if there is none; then the crash frees itself. idle() is
  * called whenever no crash is left.
@@ -21,6 +21,8 @@
 #include "sidecar/crash/taken.h"
 
 #define CRASHES_MAX 8 /* processed at a time; further cores are dropped and counted */
+#define UNREAD_CORES_MAX 8 /* files that wait to be looked at */
+#define CORE_LOOK_NS ((int64_t)1500 * 1000 * 1000) /* for a disk that answers; the launcher waits for 2 s after the end of its command */
 #define BACKTRACE_MAX (512 * 1024)
 
 enum cores_mode { CORES_OFF, CORES_SUMMARY, CORES_FULL };
@@ -32,6 +34,14 @@ struct crash;
 struct crashes;
 
 struct crashes_callbacks {
+	/*
+	 * A file that crashes_take got has been looked at. crash: NULL if it is no core, was processed before, or there are too many; err
+	 * then has the reason, or code 0. If the report of a core is in its bundle already, the core is added to that bundle without
+	 * another report; crash is NULL then, too.
+	 */
+	void (*looked)(struct crash *crash, const struct err *err, void *arg);
+	/* Closes descriptors of files that do not answer, without waiting. */
+	void (*discard)(const int *fds, size_t n);
 	void (*unwound)(struct crash *crash, void *arg);
 	/* A core, or a late backtrace, was added to its bundle, or could not be. */
 	void (*added)(void *arg);
@@ -66,12 +76,17 @@ struct core_hint {
 };
 
 /*
- * Takes core_fd, which may be any file, unless err is ETIMEDOUT: then the file does not
- * answer, and closing it might hang too. Returns NULL if it is not a core, was processed
- * before, or there are too many. If the report of a core is in its bundle already, the
- * core is added to that bundle without another report; that returns NULL too.
+ * Takes core_fd, which may be any file; looked() follows, from the event loop. An errand reads its headers, one file at a time: the
+ * machine may be too busy, or the filesystem may not answer, which look the same, so each file has a minute. Returns false if too many
+ * files wait; core_fd then stays the caller's.
  */
-struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err);
+bool crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint);
+/* How many files have not been looked at. c may be NULL. */
+size_t crashes_unread(const struct crashes *c);
+/* The container has ended: from now on a file that does not answer soon is given up, and all that wait behind it. c may be NULL. */
+void crashes_hurry(struct crashes *c);
+/* For a caller that keeps the event loop from turning: calls looked() if the errand has answered. c may be NULL. */
+void crashes_poll(struct crashes *c);
 
 /* The oldest crash that is neither kept nor dropped and for which fits() is true; NULL: none. */
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg);

@@ -6,10 +6,12 @@
 #pragma once
 
 #include "lib/loop/child.h"
-#include "lib/loop/errand.h"
+#include "lib/loop/background.h"
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
+#include "sidecar/core/elf_core.h"
 #include "sidecar/crash/crashes.h"
+#include "sidecar/launch/core_pattern.h"
 
 /*
  * The longest wait for an addition to begin. The disk has just accepted the bundle, so only a busy
@@ -39,6 +41,24 @@ struct crash {
 	void *note;
 };
 
+/* What an errand finds in a core's headers. */
+struct core_look {
+	struct core_key key;
+	struct err err; /* code 0: it is a core; else the reason why it is none */
+	struct elf_identity id;
+	bool cut, by_debugger;
+	bool bundle_missing; /* a sidecar before us noted its bundle, and was killed before it wrote that */
+	int64_t dump_ns;
+};
+
+/* A file that waits to be looked at. */
+struct unread_core {
+	int fd;
+	struct core_hint hint;
+	char comm[CORE_COMM_MAX + 1]; /* the text to which hint.comm points */
+	int64_t since_ns; /* when the first look began, CLOCK_BOOTTIME; 0: it has not */
+};
+
 struct crashes {
 	struct event_base *base;
 	enum cores_mode mode;
@@ -51,7 +71,13 @@ struct crashes {
 	int64_t paid_until_ns;
 	int64_t left_until_ns; /* the same for cores that are left where they are, for the next sidecar */
 	int64_t looks_until_ns; /* the same for looks at files that the launcher sends as cores */
-	struct errand looking; /* reads what a core is */
+	struct unread_core unread[UNREAD_CORES_MAX]; /* oldest first */
+	size_t n_unread;
+	struct background looking; /* reads what the first of them is */
+	struct core_look look; /* what it has found */
+	bool looked; /* it has answered */
+	struct event *look_again;
+	bool hurries;
 };
 
 /* Frees the crash if it is settled and no work on it is under way. */

@@ -77,9 +77,49 @@ static int64_t no_room(void *arg)
 	return 0;
 }
 
+static struct {
+	unsigned int n;
+	struct crash *crash;
+	struct err err;
+	int discarded;
+} looked;
+
+static void on_looked(struct crash *crash, const struct err *err, void *)
+{
+	looked.n++;
+	looked.crash = crash;
+	looked.err = *err;
+	event_base_loopbreak(base);
+}
+
+static void on_discard(const int *fds, size_t n)
+{
+	assert_int_equal(n, 1);
+	close(fds[0]);
+	looked.discarded++;
+}
+
+/* Turns the loop until n files have been looked at. */
+static void await_looks(unsigned int n)
+{
+	int64_t until_ns = now_boottime_ns() + 60 * NS_PER_SEC;
+
+	while (looked.n < n && now_boottime_ns() < until_ns)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(looked.n, n);
+}
+
+/* Takes fd, and returns the crash if it is one. */
+static struct crash *take_fd(int fd, const struct core_hint *hint)
+{
+	assert_true(crashes_take(crashes, fd, hint));
+	await_looks(looked.n + 1);
+	return looked.crash;
+}
+
 static bool start_crashes(void)
 {
-	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
+	const struct crashes_callbacks callbacks = { .looked = on_looked, .discard = on_discard, .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
 
 	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
 	return crashes != NULL;
@@ -104,6 +144,7 @@ static int setup(void **state)
 	taken = taken_new(-1);
 	stats = (struct core_stats){ 0 };
 	n_over = n_added = 0;
+	memset(&looked, 0, sizeof(looked));
 	asked_for_room = mmap(NULL, sizeof(*asked_for_room), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return asked_for_room != MAP_FAILED && start_crashes() ? 0 : -1;
 }
@@ -127,7 +168,7 @@ static struct crash *take_again(int number)
 	char name[24];
 
 	snprintf(name, sizeof(name), "core.%d", number);
-	return crashes_take(crashes, openat(dir_fd, name, O_RDONLY | O_CLOEXEC), &hint, NULL);
+	return take_fd(openat(dir_fd, name, O_RDONLY | O_CLOEXEC), &hint);
 }
 
 static struct crash *take(int number)
@@ -218,8 +259,8 @@ static void what_is_no_core_is_counted_as_such(void **state)
 	const struct core_hint hint = { .comm = "x" };
 	(void)state;
 
-	assert_null(crashes_take(crashes, open("/dev/null", O_RDONLY | O_CLOEXEC), &hint, NULL));
-	assert_null(crashes_take(crashes, open("/etc/passwd", O_RDONLY | O_CLOEXEC), &hint, NULL));
+	assert_null(take_fd(open("/dev/null", O_RDONLY | O_CLOEXEC), &hint));
+	assert_null(take_fd(open("/etc/passwd", O_RDONLY | O_CLOEXEC), &hint));
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 2);
 	assert_int_equal(stats.captured, 0);
 }
@@ -229,15 +270,14 @@ static void a_core_without_a_signal_is_no_crash_and_stays_where_it_is(void **sta
 {
 	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
 	const struct core_hint hint = { .pid = 7, .comm = "x" };
-	struct err err = { 0 };
 	(void)state;
 
 	assert_int_equal(file_read(AT_FDCWD, SEED, &core, NULL), 0);
 	assert_int_equal(core.data[SEED_SIGNAL_AT], SIGSEGV);
 	core.data[SEED_SIGNAL_AT] = 0;
 	assert_int_equal(file_put(dir_fd, "core.7", core.data, core.len, 0600, NULL), 0);
-	assert_null(crashes_take(crashes, openat(dir_fd, "core.7", O_RDONLY | O_CLOEXEC), &hint, &err));
-	assert_int_equal(err.code, ENOEXEC);
+	assert_null(take_fd(openat(dir_fd, "core.7", O_RDONLY | O_CLOEXEC), &hint));
+	assert_int_equal(looked.err.code, ENOEXEC);
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
 	assert_int_equal(stats.captured, 0);
 	assert_int_equal(n_over, 0);
@@ -346,44 +386,97 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 /* The core is on a filesystem that does not answer: a process that reads it hangs. */
 static bool core_hangs;
 static bool core_times_out; /* as on a soft NFS mount */
+static bool core_kills; /* somebody kills the process that reads it */
 int __real_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 {
 	while (core_hangs)
 		pause();
+	if (core_kills)
+		raise(SIGKILL);
 	if (core_times_out)
 		return err_set(err, ETIMEDOUT, "read core");
 	return __real_elf_core_open(fd, ret_core, err);
 }
 
-static void a_core_that_does_not_answer_stays_the_callers(void **state)
+static const struct core_hint python = { .pid = 7, .comm = "python" };
+
+static void those_behind_a_core_that_does_not_answer_wait_and_what_is_too_many_stays_the_callers(void **state)
 {
 	_cleanup_close_ int fd = open(SEED, O_RDONLY | O_CLOEXEC);
-	struct err err = { 0 };
 	(void)state;
 
 	core_hangs = true;
-	assert_null(crashes_take(crashes, fd, &(struct core_hint){ .comm = "python" }, &err));
+	assert_true(crashes_take(crashes, dup(fd), &python));
 	core_hangs = false;
-	assert_int_equal(err.code, ETIMEDOUT);
+	for (size_t i = 1; i < UNREAD_CORES_MAX; i++)
+		assert_true(crashes_take(crashes, dup(fd), &python));
+	assert_int_equal(crashes_unread(crashes), UNREAD_CORES_MAX);
+	assert_false(crashes_take(crashes, fd, &python));
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	assert_int_equal(stats.dropped[CORE_DROP_TIMEOUT], 1);
-	assert_false(crashes_busy(crashes));
+	assert_int_equal(stats.dropped[CORE_DROP_BUSY], 1);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(looked.n, 0);
+	/* When the sidecar ends, nothing is left open. */
+	start_anew();
+	assert_int_equal(looked.discarded, UNREAD_CORES_MAX);
 }
 
-static void a_core_that_could_not_be_read_is_taken_from_the_caller(void **state)
+static void after_the_containers_end_a_core_that_does_not_answer_and_those_behind_it_are_given_up(void **state)
+{
+	_cleanup_close_ int fd = open(SEED, O_RDONLY | O_CLOEXEC);
+	(void)state;
+
+	core_hangs = true;
+	assert_true(crashes_take(crashes, dup(fd), &python));
+	assert_true(crashes_take(crashes, dup(fd), &python));
+	core_hangs = false;
+	crashes_hurry(crashes);
+	await_looks(2);
+	assert_null(looked.crash);
+	assert_int_equal(looked.err.code, ETIMEDOUT);
+	assert_int_equal(looked.discarded, 2);
+	assert_int_equal(stats.dropped[CORE_DROP_TIMEOUT], 2);
+	assert_int_equal(crashes_unread(crashes), 0);
+}
+
+static void a_look_whose_process_is_killed_is_begun_again(void **state)
 {
 	int fd = open(SEED, O_RDONLY | O_CLOEXEC);
-	struct err err = { 0 };
+	(void)state;
+
+	core_kills = true;
+	assert_true(crashes_take(crashes, fd, &python));
+	core_kills = false;
+	await_looks(1);
+	assert_non_null(looked.crash);
+	assert_string_equal(crash_info(looked.crash)->comm, "prog");
+}
+
+static void a_core_that_could_not_be_read_is_no_core(void **state)
+{
+	int fd = open(SEED, O_RDONLY | O_CLOEXEC);
 	(void)state;
 
 	core_times_out = true;
-	assert_null(crashes_take(crashes, fd, &(struct core_hint){ .comm = "python" }, &err));
+	assert_null(take_fd(fd, &python));
 	core_times_out = false;
-	assert_int_equal(err.code, EIO);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
+	assert_int_equal(looked.discarded, 0);
+}
+
+/* Another report is being written, so the loop does not turn. */
+static void a_caller_that_keeps_the_loop_from_turning_gets_its_core(void **state)
+{
+	int fd = open(SEED, O_RDONLY | O_CLOEXEC);
+	(void)state;
+
+	assert_true(crashes_take(crashes, fd, &python));
+	for (int i = 0; i < 6000 && looked.n == 0; i++, usleep(10000))
+		crashes_poll(crashes);
+	assert_non_null(looked.crash);
 }
 
 int main(void)
@@ -401,8 +494,11 @@ int main(void)
 		TEST(one_without_a_thread_is_taken),
 		TEST(the_core_of_a_debugger_is_known_and_stays_where_it_is),
 		TEST(what_is_no_core_takes_no_place_of_a_crash),
-		TEST(a_core_that_does_not_answer_stays_the_callers),
-		TEST(a_core_that_could_not_be_read_is_taken_from_the_caller),
+		TEST(those_behind_a_core_that_does_not_answer_wait_and_what_is_too_many_stays_the_callers),
+		TEST(after_the_containers_end_a_core_that_does_not_answer_and_those_behind_it_are_given_up),
+		TEST(a_look_whose_process_is_killed_is_begun_again),
+		TEST(a_core_that_could_not_be_read_is_no_core),
+		TEST(a_caller_that_keeps_the_loop_from_turning_gets_its_core),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

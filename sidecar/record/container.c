@@ -333,13 +333,13 @@ void container_attend(struct container *c)
 	 * The event loop does not turn meanwhile, so its clock stands still and it runs no timer.
 	 */
 	event_base_update_cache_time(c->base);
-	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && is_readable(c->fd);
+	container_run_overdue(c);
+	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && event_pending(c->readable, EV_READ, NULL) && is_readable(c->fd);
 	     i++) {
 		on_readable(c->fd, EV_READ, c);
 		if (now_boottime_ns() >= until_ns)
 			break;
 	}
-	container_run_overdue(c);
 	if (c->state == CONTAINER_DISCONNECTED && is_readable(c->pidfd)) {
 		event_del(c->launcher_gone);
 		container_event(c, CONTAINER_LAUNCHER_GONE);
@@ -395,10 +395,10 @@ void container_free(struct container *c)
 	event_freep(c->launcher_gone);
 	event_freep(c->death_timer);
 	event_freep(c->sender_timer);
+	event_freep(c->core_wait);
 	event_freep(c->leave);
 	event_freep(c->turn);
 	container_cancel_node_cores(c);
-	unread_cores_release(&c->unread_cores);
 	container_workers_release(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);

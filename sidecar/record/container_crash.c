@@ -21,6 +21,7 @@
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/socket/discard.h"
 
 /* How long a crash waits for Ray's line, which a busy machine delays, or for the container's end */
 #define JOIN_NS (10 * NS_PER_SEC)
@@ -149,20 +150,37 @@ static bool is_due(const struct crash *crash, const void *arg)
 	return note->ray_reported || note->old || since >= JOIN_NS;
 }
 
-/* Takes over core_fd, unless the core could not be read in time. */
-static bool take(int core_fd, const struct core_hint *hint, void *arg)
+static void on_core_wait_over(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
-	struct err err = { 0 };
-	struct crash *crash = crashes_take(c->crashes, core_fd, hint, &err);
-	struct note *note;
 
-	if (!crash) {
-		if (err.code)
-			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
-		return err.code != ETIMEDOUT;
-	}
-	note = calloc(1, sizeof(*note));
+	event_add(c->readable, NULL);
+}
+
+/* The launcher's next message, perhaps about the end, comes after what its core shows. */
+static void core_wait_begin(struct container *c)
+{
+	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
+
+	if (event_add(c->core_wait, &within) == 0)
+		event_del(c->readable);
+}
+
+static void core_wait_end(struct container *c)
+{
+	if (!evtimer_pending(c->core_wait, NULL))
+		return;
+	event_del(c->core_wait);
+	event_add(c->readable, NULL);
+}
+
+static void on_looked(struct crash *crash, const struct err *err, void *arg)
+{
+	struct container *c = arg;
+	struct note *note = crash ? calloc(1, sizeof(*note)) : NULL;
+
+	if (err->code)
+		log_warning_limited("%s: core: %s", c->hello.name, err_text(err));
 	if (note) {
 		note->seen_ns = now_boottime_ns();
 		note->old = is_old(c, crash_unix_ns(crash));
@@ -172,9 +190,10 @@ static bool take(int core_fd, const struct core_hint *hint, void *arg)
 	 * If the list of processed cores is not in a file, a core of a previous start may have been
 	 * reported already.
 	 */
-	if (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash)))
+	if (crash && (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash))))
 		crash_drop(crash, CORE_DROP_STALE);
-	return true;
+	core_wait_end(c);
+	container_core_came(c);
 }
 
 /*
@@ -202,10 +221,8 @@ void container_crashes_due(struct container *c, int64_t now_ns)
 
 	if (container_is_over(c))
 		return;
-	unread_cores_retry(&c->unread_cores, now_ns, take, c);
-	if (!container_is_over(c))
-		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
-			settle(c, crash);
+	while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
+		settle(c, crash);
 }
 
 static bool is_of_pid(const struct crash *crash, const void *arg)
@@ -301,13 +318,7 @@ void container_find_death_crash(struct container *c)
 
 static void on_death_wait_over(evutil_socket_t, short, void *arg)
 {
-	struct container *c = arg;
-
-	if (!c->death_crash && c->unread_cores.n > 0) {
-		unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
-		container_find_death_crash(c);
-	}
-	container_event(c, CONTAINER_UNWOUND);
+	container_event(arg, CONTAINER_UNWOUND);
 }
 
 static bool is_being_unwound(const struct crash *crash, const void *)
@@ -343,20 +354,14 @@ bool container_death_waits(struct container *c)
 {
 	/* A core explains neither a success nor an end in which the launcher was killed as well. */
 	bool failed = c->ending.status_known && c->ending.wait_status != 0;
-	struct timeval within = { 0 };
-	size_t unread = 0;
+	struct timeval within;
 
-	if (failed && c->unread_cores.n > 0) {
-		within = death_wait(c); /* the launcher gets this order before we look for cores */
-		unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
-	}
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) :
-			     !container_awaits_node_core(c) && unread == 0 &&
+			     !container_awaits_node_core(c) && (!failed || crashes_unread(c->crashes) == 0) &&
 				     !child_is_unwound_at_success(c))
 		return false;
-	if (!timerisset(&within))
-		within = death_wait(c);
+	within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
 	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
@@ -461,14 +466,17 @@ void container_cores_changed(struct container *c)
 
 bool container_keeps_core(const struct container *c)
 {
-	return crashes_busy(c->crashes) || container_awaits_node_core(c);
+	return crashes_busy(c->crashes) || crashes_unread(c->crashes) > 0 || container_awaits_node_core(c);
 }
 
 void container_watch_crashes(struct container *c)
 {
-	if (c->options->cores != CORES_OFF)
-		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats,
-					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = room, .arg = c });
+	const struct crashes_callbacks callbacks = { .looked = on_looked, .discard = discard, .unwound = on_unwound, .added = on_added,
+						     .over = on_over, .idle = on_idle, .room = room, .arg = c };
+
+	if (c->options->cores == CORES_OFF || !(c->core_wait = evtimer_new(c->base, on_core_wait_over, c)))
+		return;
+	c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats, &callbacks);
 }
 
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
@@ -482,10 +490,10 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 		return false;
 	}
-	return container_take_core(c, &hint, core_fd);
-}
-
-bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd)
-{
-	return take(core_fd, hint, c) || unread_cores_put(&c->unread_cores, core_fd, hint, now_boottime_ns());
+	if (!crashes_take(c->crashes, core_fd, &hint))
+		return false;
+	/* Behind a core that is late nothing waits. */
+	if (crashes_unread(c->crashes) == 1)
+		core_wait_begin(c);
+	return true;
 }

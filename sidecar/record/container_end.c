@@ -159,6 +159,7 @@ void container_conclude(struct container *c)
 		launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
+	crashes_hurry(c->crashes);
 	container_cores_changed(c);
 }
 
@@ -370,6 +371,10 @@ static void run_if_overdue(const struct container *c, struct event *timer)
 
 void container_run_overdue(struct container *c)
 {
+	if (c->state == CONTAINER_RUNNING) {
+		crashes_poll(c->crashes);
+		run_if_overdue(c, c->core_wait);
+	}
 	if (c->state == CONTAINER_ENDED)
 		run_if_overdue(c, c->sender_timer);
 	if (c->state == CONTAINER_ENDED)

@@ -15,7 +15,6 @@
 #include "sidecar/record/container_state.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
-#include "sidecar/record/unread_cores.h"
 #include "sidecar/socket/channel.h"
 
 /* A message of its launcher. A function that takes a descriptor puts -1 in its place. */
@@ -74,7 +73,7 @@ struct container {
 	struct unstarted unstarted;
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores; NULL: cores are not watched */
-	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
+	struct event *core_wait; /* pending: no message of the launcher is read until its core was looked at, or the time is over */
 	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
@@ -138,7 +137,7 @@ void container_check_spill(struct container *c, int64_t now_ns);
 
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
-/* For a caller that keeps the event loop from turning: ends the waits of container_end that have taken their time. */
+/* For a caller that keeps the event loop from turning: takes cores that were looked at, and ends waits that have taken their time. */
 void container_run_overdue(struct container *c);
 /* Makes the verdict, writes the termination message and starts the hooks. */
 void container_report(struct container *c);
@@ -200,11 +199,8 @@ void container_watch_crashes(struct container *c);
  * is not wanted.
  */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
-/*
- * The same for a core that came another way, also after the container's end. Takes core_fd, unless
- * it returns false.
- */
-bool container_take_core(struct container *c, const struct core_hint *hint, int core_fd);
+/* The report of the end, or what follows it, may have waited for a core: it was looked at, or will not come. */
+void container_core_came(struct container *c);
 /*
  * Finds the core of the process that ended the container, as far as it is known now, for its
  * report.

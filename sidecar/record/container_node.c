@@ -53,13 +53,13 @@ void container_cancel_node_cores(struct container *c)
 		core_stream_cancel(TAKE_PTR(c->node_cores[i].stream));
 }
 
-/* The report of the container's end may have been waiting for this. */
+/* The report of the container's end may have been waiting for a core. */
 static void go_on_with_end(struct container *c)
 {
 	if (c->death_crash)
 		return;
 	container_find_death_crash(c);
-	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && c->unread_cores.n == 0)
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && crashes_unread(c->crashes) == 0)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
@@ -72,6 +72,17 @@ static void add_to_report(struct container *c)
 	else if (c->death_crash)
 		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
 	container_report_other_crashes(c);
+}
+
+void container_core_came(struct container *c)
+{
+	if (c->state == CONTAINER_ENDED)
+		go_on_with_end(c);
+	else if (c->concluded) {
+		add_to_report(c);
+		container_cores_changed(c);
+	} else if (c->state >= CONTAINER_REPORTING && !c->death_crash)
+		container_find_death_crash(c);
 }
 
 static void log_left_out(const struct container *c, int64_t bytes)
@@ -93,18 +104,9 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 	log_left_out(c, left_out);
 	if (file < 0)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
-	else if (!container_take_core(c, &hint, file))
+	else if (!crashes_take(c->crashes, file, &hint))
 		discard(&file, 1);
-	if (c->state == CONTAINER_ENDED)
-		go_on_with_end(c);
-	else if (!c->concluded &&
-		 (c->state == CONTAINER_REPORTING || c->state == CONTAINER_REPORTED)) {
-		if (!c->death_crash)
-			container_find_death_crash(c);
-	} else if (c->concluded) {
-		add_to_report(c);
-		container_cores_changed(c);
-	}
+	container_core_came(c);
 }
 
 void container_node_core(struct container *c, const struct node_message *offer, int fd)

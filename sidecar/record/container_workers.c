@@ -43,7 +43,7 @@ static int64_t core_until_ns(const struct container *c, const struct ray_finding
 	/* Other deaths leave no core. A death that an OOM kill explains is reported at once, before the counters become the baseline. */
 	if (!c->crashes || finding->event.kind != RAY_WORKER_CRASH || c->observer.oom_seen_ns)
 		return 0;
-	if (c->unread_cores.n > 0)
+	if (crashes_unread(c->crashes) > 0)
 		return finding->at_ns + READ_WITHIN_NS;
 	return finding->logged_signal[0] && cores_are_files() ? finding->at_ns + CORE_WITHIN_NS : 0;
 }
