@@ -212,7 +212,6 @@ $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
 $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
-$(BUILD)/test/sidecar/crash/core_stream_test: LDFLAGS += -Wl,--wrap=statvfs
 $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit,--wrap=extend_discard
 $(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
 $(BUILD)/test/sidecar/spool/inventory_test: LDFLAGS += -Wl,--wrap=renameat

@@ -2,12 +2,12 @@
 /*
  * Makes a file without a name of a core that the node agent sends as a stream, so that it can be
  * treated like other cores. A child, afterglow-pack, reads the stream and leaves out what does not
- * fit (sidecar/pack/receive.h). An errand asks the disk for room and for the file, for a short
- * time: sampling goes on meanwhile, and if the disk does not answer, the core is not taken.
+ * fit (sidecar/pack/receive.h).
  */
 #pragma once
 
 #include <event2/event.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 
@@ -20,17 +20,16 @@ struct core_stream;
 typedef void (*core_stream_done_fn)(int file, int64_t left_out, const char *why, void *arg);
 
 /*
- * Whether there is room below directory for another core: 0, -ENOSPC, or -ETIMEDOUT: the disk does
- * not answer. Writes nothing.
+ * Opens a file without a name below directory. Sets how many bytes a core may take there. -ENOSPC: too few for any core. Asks a disk, so
+ * it is for errands.
  */
-int core_stream_has_room(const char *directory, struct err *err);
+int core_stream_open(const char *directory, uint64_t *ret_room, struct err *err);
 
 /*
- * Starts to read. The caller keeps pipe_fd and closes it. The file is on the filesystem of
- * directory. done is never called from within this call. -ETIMEDOUT or -EBUSY: the disk does not
- * answer.
+ * Starts to read a core into the file, which it takes, also on failure. The caller keeps pipe_fd and closes it. done is never called
+ * from within this call.
  */
-int core_stream_start(struct event_base *base, const char *directory, int pipe_fd, core_stream_done_fn done, void *arg,
+int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd, core_stream_done_fn done, void *arg,
 		      struct core_stream **ret_stream, struct err *err);
 /* Ends the stream without calling done. s may be NULL. */
 void core_stream_cancel(struct core_stream *s);

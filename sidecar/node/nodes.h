@@ -7,6 +7,7 @@
 #pragma once
 
 #include <event2/event.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 #include "sidecar/node/node_message.h"
@@ -16,8 +17,13 @@
 struct nodes_callbacks {
 	/* Returns 0 if the core of that process is wanted; otherwise err has the reason. */
 	int (*offer)(const struct node_message *offer, void *arg, struct err *err);
-	/* The core of an accepted offer comes from fd. Takes fd, which may be any kind of file. */
-	void (*core)(const struct node_message *offer, int fd, void *arg);
+	/*
+	 * Opens the file for a core that is wanted, and sets how many bytes it may have. Called in an errand, because a disk may not
+	 * answer; if it fails or is late, the offer is refused. One process at a time waits for that disk, however many cores come.
+	 */
+	int (*open)(uint64_t *ret_room, void *arg, struct err *err);
+	/* The core of an accepted offer comes from fd, which may be any kind of file. Takes fd and the file. */
+	void (*core)(const struct node_message *offer, int fd, int file, uint64_t room, void *arg);
 	/* Gets every message that is not about cores. May be NULL. */
 	void (*other)(const char *text, size_t len, void *arg);
 	/* A connection that brought such messages has ended, so they were all that it brings. May be NULL. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,23 +28,45 @@
 
 #define ID "46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
 
+#define HANGS 44
+#define FULL 45
+
 static char directory[64];
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static pid_t listener;
 static int brought[2]; /* the listener writes what it gets here */
 
+static pid_t offered;
+
 static int on_offer(const struct node_message *offer, void *arg, struct err *err)
 {
 	(void)arg;
+	offered = offer->pid;
+	if (offered == HANGS || offered == FULL)
+		return 0;
 	return offer->pid == 42 ? 0 : err_set(err, EBUSY, "PID %d", (int)offer->pid);
 }
 
-/* Any descriptor will do. It shows that one came, and for which process. */
-static void on_core(const struct node_message *offer, int fd, void *arg)
+/* For the process HANGS the disk does not answer, and for FULL it has no room. */
+static int on_open(uint64_t *ret_room, void *arg, struct err *err)
 {
 	(void)arg;
-	fd_write_all(fd, offer->comm, strlen(offer->comm), NULL);
+	while (offered == HANGS)
+		pause();
+	if (offered == FULL)
+		return err_set(err, ENOSPC, "/spool");
+	*ret_room = 4711;
+	return memfd_create("core", MFD_CLOEXEC);
+}
+
+/* Any descriptor will do. It shows that one came, for which process, and with a file to write to. */
+static void on_core(const struct node_message *offer, int fd, int file, uint64_t room, void *arg)
+{
+	(void)arg;
+	if (room == 4711 && write(file, "x", 1) == 1)
+		fd_write_all(fd, offer->comm, strlen(offer->comm), NULL);
 	close(fd);
+	close(file);
 }
 
 static void on_other(const char *text, size_t len, void *arg)
@@ -61,7 +84,7 @@ static void on_other_over(void *arg)
 static void listen_for_ever(int ready)
 {
 	const struct nodes_callbacks callbacks = {
-		.offer = on_offer, .core = on_core, .other = on_other, .other_over = on_other_over
+		.offer = on_offer, .open = on_open, .core = on_core, .other = on_other, .other_over = on_other_over
 	};
 	struct event_base *base = event_base_new();
 	struct nodes *nodes;
@@ -187,6 +210,34 @@ static void the_node_offers_a_core_and_hands_it_over(void **state)
 	close(fd);
 }
 
+static void without_a_file_for_it_a_core_is_refused(void **state)
+{
+	int fd, other;
+
+	(void)state;
+	start_listener(true);
+	if (!listener)
+		skip();
+	fd = connect_here();
+	say(fd, "node 1");
+	say(fd, "offer " ID " 45 11 x");
+	assert_string_equal(answer(fd), "refuse /spool: No space left on device");
+	say(fd, "offer " ID " 44 11 x");
+	/* The loop turns meanwhile, and who goes before the answer leaves nothing behind. */
+	other = connect_here();
+	say(other, "node 1");
+	say(other, "offer " ID " 43 11 x");
+	assert_string_equal(answer(other), "refuse PID 43: Device or resource busy");
+	say(other, "offer " ID " 42 11 x");
+	close(other);
+	assert_string_equal(answer(fd), "refuse the disk for the core does not answer: Connection timed out");
+	/* The process that was late has to end before another one is started. */
+	do
+		say(fd, "offer " ID " 42 11 x");
+	while (strcmp(answer(fd), "take") != 0);
+	close(fd);
+}
+
 static void what_is_not_about_cores_is_over_with_its_connection(void **state)
 {
 	static const char expected[] = "abc;d;";
@@ -258,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(without_a_file_for_it_a_core_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_about_cores_is_over_with_its_connection,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup,

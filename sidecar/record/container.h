@@ -113,11 +113,11 @@ void container_node_signal(struct container *c, const struct node_signal *s);
 void container_node_watches(struct container *c, int64_t until_ns);
 /*
  * To be called when a process of the container is dumping core and the node agent offers the core.
- * Returns 0 if the core is wanted, else -EBUSY, -ENOTSUP or -ENOSPC.
+ * Returns 0 if the core is wanted, else -EBUSY, -ENOTSUP or -ESRCH.
  */
 int container_offer_core(const struct container *c, struct err *err);
-/* Reads that core from fd. Takes fd, which may be any kind of file. */
-void container_node_core(struct container *c, const struct node_message *offer, int fd);
+/* Reads that core from fd, which may be any kind of file, into file. Takes file. */
+void container_node_core(struct container *c, const struct node_message *offer, int fd, int file, uint64_t room);
 
 /* Prints text on the container's stderr if its launcher is connected. */
 void container_say(struct container *c, const char *text);

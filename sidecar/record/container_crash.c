@@ -157,23 +157,6 @@ static void on_core_wait_over(evutil_socket_t, short, void *arg)
 	event_add(c->readable, NULL);
 }
 
-/* The launcher's next message, perhaps about the end, comes after what its core shows. */
-static void core_wait_begin(struct container *c)
-{
-	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
-
-	if (event_add(c->core_wait, &within) == 0)
-		event_del(c->readable);
-}
-
-static void core_wait_end(struct container *c)
-{
-	if (!evtimer_pending(c->core_wait, NULL))
-		return;
-	event_del(c->core_wait);
-	event_add(c->readable, NULL);
-}
-
 static void on_looked(struct crash *crash, const struct err *err, void *arg)
 {
 	struct container *c = arg;
@@ -192,7 +175,10 @@ static void on_looked(struct crash *crash, const struct err *err, void *arg)
 	 */
 	if (crash && (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash))))
 		crash_drop(crash, CORE_DROP_STALE);
-	core_wait_end(c);
+	if (evtimer_pending(c->core_wait, NULL)) {
+		event_del(c->core_wait);
+		event_add(c->readable, NULL);
+	}
 	container_core_came(c);
 }
 
@@ -481,6 +467,7 @@ void container_watch_crashes(struct container *c)
 
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
+	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
 	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm, 0 };
 	struct err err = { 0 };
 
@@ -492,8 +479,8 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 	}
 	if (!crashes_take(c->crashes, core_fd, &hint))
 		return false;
-	/* Behind a core that is late nothing waits. */
-	if (crashes_unread(c->crashes) == 1)
-		core_wait_begin(c);
+	/* The launcher's next message, perhaps about the end, comes after what its core shows. Behind a core that is late nothing waits. */
+	if (crashes_unread(c->crashes) == 1 && event_add(c->core_wait, &within) == 0)
+		event_del(c->readable);
 	return true;
 }

@@ -34,7 +34,7 @@ int container_offer_core(const struct container *c, struct err *err)
 		return err_set(err, ESRCH, "the container has ended");
 	if (!free_place(c))
 		return err_set(err, EBUSY, "%d cores of the container are being received", NODE_CORES_MAX);
-	return core_stream_has_room(c->options->spool, err);
+	return 0;
 }
 
 bool container_awaits_node_core(const struct container *c)
@@ -109,17 +109,18 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 	container_core_came(c);
 }
 
-void container_node_core(struct container *c, const struct node_message *offer, int fd)
+void container_node_core(struct container *c, const struct node_message *offer, int fd, int file, uint64_t room)
 {
 	struct node_core *n = free_place(c);
 	struct err err = { 0 };
 
-	if (!n || container_is_over(c))
+	if (!n || container_is_over(c)) {
+		discard(&file, 1);
 		err_set(&err, EBUSY, "it came too late");
-	else {
+	} else {
 		n->container = c;
 		n->offer = *offer;
-		core_stream_start(c->base, c->options->spool, fd, on_received, n, &n->stream, &err);
+		core_stream_start(c->base, file, room, fd, on_received, n, &n->stream, &err);
 	}
 	if (err.code)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));

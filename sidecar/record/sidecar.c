@@ -14,6 +14,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
+#include "sidecar/crash/core_stream.h"
 #include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/events.h"
@@ -264,17 +265,24 @@ static int on_node_offer(const struct node_message *offer, void *arg, struct err
 	return c ? container_offer_core(c, err) : err_set(err, ESRCH, "no launcher of that container is connected");
 }
 
-static void on_node_core(const struct node_message *offer, int fd, void *arg)
+static int on_node_open(uint64_t *ret_room, void *arg, struct err *err)
+{
+	const struct sidecar *r = arg;
+
+	return core_stream_open(r->options->spool, ret_room, err);
+}
+
+static void on_node_core(const struct node_message *offer, int fd, int file, uint64_t room, void *arg)
 {
 	struct container *c = container_of_id(arg, offer->container_id);
 
 	/*
-	 * The child that reads the dump has its own copy. If there is no child, closing this one
+	 * The child that reads the dump has its own copies. If there is no child, closing this one
 	 * ends the dump.
 	 */
 	if (c)
-		container_node_core(c, offer, fd);
-	discard(&fd, 1);
+		container_node_core(c, offer, fd, file, room);
+	discard((int[]){ fd, c ? -1 : file }, 2);
 }
 
 static void on_node_other(const char *text, size_t len, void *arg)
@@ -313,11 +321,8 @@ static void on_node_over(void *arg)
 /* If this fails, the sidecar works as it does on a node without an agent. */
 static void listen_to_node(struct sidecar *r)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_node_offer,
-						   .core = on_node_core,
-						   .other = on_node_other,
-						   .other_over = on_node_over,
-						   .arg = r };
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .open = on_node_open, .core = on_node_core,
+						   .other = on_node_other, .other_over = on_node_over, .arg = r };
 	struct err err = { 0 };
 
 	if (!r->options->node_socket)

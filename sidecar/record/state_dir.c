@@ -132,12 +132,6 @@ static void note_one(const char *, void *arg)
 	*(bool *)arg = true;
 }
 
-static bool fd_ignore(const void *, size_t, int passed_fd, void *)
-{
-	closep(&passed_fd);
-	return false;
-}
-
 static void begin_with_copy(struct state_dir *s)
 {
 	struct copying c = { .from = -1, .to = s->fd, .where = s->copy, .keep = true };
@@ -146,7 +140,7 @@ static void begin_with_copy(struct state_dir *s)
 	each_file(s->fd, note_one, &any);
 	if (any || errand_start(&s->errand, copy_restore, &c, NULL) < 0)
 		return;
-	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, fd_ignore, NULL) != ERRAND_ENDED)
+	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, errand_ignore, NULL) != ERRAND_ENDED)
 		log_warning("the disk of %s does not answer: the history of a previous sidecar cannot be read", s->copy);
 }
 
