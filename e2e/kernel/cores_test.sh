@@ -115,7 +115,7 @@ check "a summary leaves the heap out" test "$(summary_of "$(bundle)")" -lt "$((f
 
 # A process far below the command crashes in another directory, and the container goes on.
 rm -rf "$store" core*
-run -- sh -c "sh -c 'sh -c \"$crash --in $work/deep $there; true\"; true'; sh $work/await 1 $work/deep; exit 3"
+run -- sh -c "sh -c 'sh -c \"$crash --in $work/deep $there; sh $work/await 1 $work/deep\"; true'; exit 3"
 check "a process far below: its report" test -n "$(bundle_of -Segfault)"
 check "a process far below: its backtrace" has_backtrace "$(bundle_of -Segfault)"
 check "a process far below: its core" opens "$(bundle_of -Segfault)"
@@ -168,6 +168,20 @@ run -- sh -c "for n in 1 2; do $crash --in $work/deep $there; sh $work/await \$n
 check "two cores under one name are two reports" test "$(bundles "$store" | wc -l)" = 2
 check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
 check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
+
+# Two jobs share a directory: the core of one is no crash of the other, which leaves the file alone.
+rm -rf "$store" core* "$work/deep/core"*
+(cd "$work/deep" && exec "$sidecar" exec --store "$work/beside" --name beside --cores summary -- \
+	sh -c "until [ -e $work/gone ]; do sleep 0.1; done; sleep 2; exit 3") 2>"$work/beside.err" &
+(
+	ulimit -S -c unlimited
+	run -- sh -c "cd $work/deep; sleep 1; $crash; touch $work/gone; sleep 4"
+)
+wait $!
+check "two jobs in one directory: the crash has its report" test -n "$(bundle_of -Segfault)"
+check "the other job ends with a report of its own end" grep -q 'exit code 3' "$work/beside.err"
+check "that job knows of no crash" sh -c "! grep -q SIGSEGV $work/beside.err"
+check "the core stays where it is" test -n "$(find "$work/deep" -name 'core*')"
 
 # Ray reports the same worker some seconds after its core came: that is one failure. Ray's logs are in a mount of our own, and believed
 # because a process has raylet's name.

@@ -14,7 +14,7 @@
 #define PRSTATUS_SIGNAL 12
 #define PRSTATUS_PID 32
 #define PRSTATUS_REGISTERS 112
-#define PRPSINFO_PID 24
+#define PRPSINFO_PID 24 /* the parent's follows it */
 #define PRPSINFO_COMM 40
 
 #define X86_64_REGISTERS 27
@@ -285,16 +285,17 @@ static int identify_by(const struct elf_core *core, const struct elf_note *note,
 {
 	struct identifying *i = arg;
 	struct elf_thread thread;
-	int32_t pid;
+	int32_t pids[2];
 	char comm[16];
 
 	if (!i->id.tid && elf_core_thread(core, note, &thread)) {
 		i->id.tid = thread.tid;
 		i->id.signal = thread.signal;
 	} else if (!i->id.pid && note->type == NT_PRPSINFO && note->size >= PRPSINFO_COMM + sizeof(comm) &&
-		   elf_core_read(core, note->desc + PRPSINFO_PID, &pid, sizeof(pid)) == 0 &&
+		   elf_core_read(core, note->desc + PRPSINFO_PID, pids, sizeof(pids)) == 0 &&
 		   elf_core_read(core, note->desc + PRPSINFO_COMM, comm, sizeof(comm)) == 0) {
-		i->id.pid = pid;
+		i->id.pid = pids[0];
+		i->id.ppid = pids[1];
 		memcpy(i->id.comm, comm, sizeof(comm) - 1);
 	}
 	return (i->id.tid && i->id.pid) || --i->left == 0;

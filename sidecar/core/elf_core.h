@@ -46,7 +46,7 @@ struct elf_thread {
 
 /* The process that a core is of, and the signal that ended it. */
 struct elf_identity {
-	pid_t pid, tid;
+	pid_t pid, ppid, tid;
 	int signal;
 	char comm[16]; /* as it is in the core: any bytes */
 };

@@ -8,7 +8,7 @@
 #define CORE_DROPS(X) \
 	X(BUSY, "busy")               /* more cores than are processed at a time */ \
 	X(RATE, "rate")               /* too many cores in a short time */ \
-	X(NO_CORE, "no_core")         /* the file is not a core, or could not be read */ \
+	X(NO_CORE, "no_core")         /* the file is not a core of this container, or could not be read */ \
 	X(REPORT_ONLY, "report_only") /* only the report of this crash is kept: a loop, or no room */ \
 	X(NO_FAILURE, "no_failure")   /* the container ended successfully, so nothing is kept of its end */ \
 	X(STALE, "stale")             /* from an earlier start, and it is not known whether it was reported */ \

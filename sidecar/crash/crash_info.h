@@ -15,7 +15,7 @@
 struct crash_info {
 	bool known; /* there is a core; if not, at most pid, signal and comm are known, from a wait status */
 	bool unwound; /* there is a backtrace of the core */
-	pid_t pid, tid; /* in the container's PID namespace; 0: not known */
+	pid_t pid, ppid, tid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: not known */
 	unsigned int threads;
 	bool sent; /* another process sent the signal: none of this one's functions is to blame */
@@ -30,6 +30,7 @@ struct crash_info {
 	char core_file[64]; /* in the bundle; "": none is kept */
 	/* Not the kernel wrote it, but a debugger (gcore): its process may live on, although it names a signal. */
 	bool by_debugger;
+	bool by_node; /* the node agent found the container by the process */
 	int64_t dump_ns; /* how long the kernel wrote the core, by the file's times; 0: not known. The process ended only then */
 	bool cut; /* the core was cut: a limit or a full disk */
 	int64_t left_out; /* bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or no core is wanted */

@@ -137,8 +137,13 @@ void crash_free_if_over(struct crash *crash)
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
 	if (!crash->users_own)
-		crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
+		crash->owner->callbacks.over(&crash->key, true, crash->owner->callbacks.arg);
 	remove_crash(crash);
+}
+
+void crash_leave_file(struct crash *crash)
+{
+	crash->users_own = true;
 }
 
 void crash_will_be_in(struct crash *crash, const char *bundle)
@@ -178,7 +183,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
 {
 	crash->owner->stats->dropped[why]++;
 	crash->settled = true;
-	crash->users_own = why == CORE_DROP_NO_CORE;
+	crash->users_own |= why == CORE_DROP_NO_CORE;
 	child_cancel(TAKE_PTR(crash->unwinder));
 	crash_free_if_over(crash);
 }
@@ -258,10 +263,12 @@ static void crashes_identify(struct crash *crash, const struct core_look *look, 
 
 	crash->info.known = true;
 	crash->info.pid = id->pid > 0 ? id->pid : hint->pid;
+	crash->info.ppid = id->ppid;
 	crash->info.tid = id->tid > 0 ? id->tid : hint->tid;
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
 	crash->info.by_debugger = look->by_debugger;
+	crash->info.by_node = hint->by_node;
 	crash->info.dump_ns = look->dump_ns;
 	/*
 	 * In mode Summary only the beginning of the core is kept, so the parts that are missing
@@ -322,7 +329,7 @@ static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct
 	close(core_fd);
 	c->stats->dropped[why]++;
 	if (why != CORE_DROP_BUSY || !crashes_is_within(&c->left_until_ns, BURST, SPACING_NS))
-		c->callbacks.over(key, c->callbacks.arg);
+		c->callbacks.over(key, false, c->callbacks.arg);
 	return NULL;
 }
 
@@ -350,7 +357,7 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 	struct crash *crash;
 
 	if (before && before->done)
-		c->callbacks.over(&look->key, c->callbacks.arg);
+		c->callbacks.over(&look->key, false, c->callbacks.arg);
 	if ((before && before->done) || is_under_way(c, &look->key)) {
 		close(core->fd);
 		return NULL;
@@ -561,8 +568,8 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 void crashes_let_go(const struct crashes *c)
 {
 	for (const struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
-		if (crash->settled)
-			c->callbacks.over(&crash->key, c->callbacks.arg);
+		if (crash->settled && !crash->users_own)
+			c->callbacks.over(&crash->key, true, c->callbacks.arg);
 }
 
 void crashes_free(struct crashes *c)

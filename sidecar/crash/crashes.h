@@ -45,8 +45,8 @@ struct crashes_callbacks {
 	void (*unwound)(struct crash *crash, void *arg);
 	/* A core, or a late backtrace, was added to its bundle, or could not be. */
 	void (*added)(void *arg);
-	/* That core is not needed any more. */
-	void (*over)(const struct core_key *key, void *arg);
+	/* That core is not needed any more. known: it is of a crash that the container settled, and did not say to leave. */
+	void (*over)(const struct core_key *key, bool known, void *arg);
 	void (*idle)(void *arg);
 	/* Returns how many bytes of a core fit beside the bundles. It is called in an errand, because it asks the disk. */
 	int64_t (*room)(void *arg);
@@ -73,6 +73,7 @@ struct core_hint {
 	int signal;
 	const char *comm;
 	int64_t left_out; /* bytes of a core from the node agent for which there was no room */
+	bool by_node; /* the node agent found the container by the process */
 };
 
 /*
@@ -102,6 +103,9 @@ const struct strbuf *crash_backtrace(const struct crash *crash);
 /* A pointer for the code that reports the crash; freed with the crash. */
 void crash_set_note(struct crash *crash, void *note);
 void *crash_note(const struct crash *crash);
+
+/* Leaves the file of the core where it is: over() is not called for it. */
+void crash_leave_file(struct crash *crash);
 
 /*
  * To be called when it is certain in which bundle its report will be, before that bundle exists. If this sidecar is killed, the next

@@ -32,7 +32,7 @@ struct crash {
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
 	bool announced; /* a previous sidecar has announced its bundle, and has asked for room */
-	bool users_own; /* it is no crash, and its file is left where it is */
+	bool users_own; /* it is no crash, or perhaps another's: its file is left where it is */
 	struct addition *core; /* the core, for its bundle */
 	struct addition *late; /* a backtrace that comes after the bundle was committed */
 	bool adding_late; /* `late` is being committed */

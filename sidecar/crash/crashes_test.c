@@ -59,7 +59,7 @@ static void on_idle(void *arg)
 	event_base_loopbreak(base);
 }
 
-static void on_over(const struct core_key *key, void *arg)
+static void on_over(const struct core_key *key, bool, void *arg)
 {
 	(void)key;
 	(void)arg;

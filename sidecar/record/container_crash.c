@@ -44,6 +44,7 @@
 struct note {
 	int64_t seen_ns;
 	bool old; /* of a previous start of the container */
+	enum process_owner owner; /* whose process left it, as far as that was known when it was last asked for */
 	bool ray_reported;
 	struct ray_finding finding;
 };
@@ -81,6 +82,46 @@ static bool pid_lives(const struct container *c, const struct crash *crash)
 					 to_boottime_ns(crash_unix_ns(crash)));
 }
 
+/* --- Whose a core is --- */
+
+/* Returns whether a process ended as the core says, by the launcher's word. */
+static bool ended_by_core(const struct container *c, const struct crash_info *info, int64_t dumped_ns)
+{
+	const struct watched_end *end = worker_watch_end_of(&c->observer.workers, info->pid, dumped_ns);
+	const struct ending *e = &c->ending;
+
+	if (info->pid == c->hello.command)
+		return e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == info->signal;
+	return end && end->status_known && WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == info->signal;
+}
+
+/*
+ * Returns whose process left the core. In a PID namespace that is not the container's own, other jobs may leave theirs in the same
+ * directory. A process of ours has a parent of ours, because orphans go to the launcher. A PID that is not above the launcher's may
+ * be one of a namespace that a process of ours made.
+ */
+static enum process_owner core_owner(const struct container *c, const struct crash *crash)
+{
+	const struct crash_info *info = crash_info(crash);
+	struct note *note = crash_note(crash);
+	const struct process_table *table = c->observer.table;
+	/* In a PID namespace of several, another container may leave a core with the same PIDs. */
+	bool of_machine = c->observer.kernel.command > 0;
+
+	if (note->owner != PROCESS_UNKNOWN)
+		return note->owner;
+	if (c->hello.launcher <= 1 || (of_machine && info->ppid == c->hello.command) ||
+	    ended_by_core(c, info, to_boottime_ns(crash_unix_ns(crash))))
+		note->owner = PROCESS_OURS;
+	else if (table)
+		note->owner = process_table_owner(table, info->pid);
+	if (table && note->owner == PROCESS_UNKNOWN && of_machine)
+		note->owner = process_table_owner(table, info->ppid);
+	if (note->owner == PROCESS_FOREIGN && info->pid <= c->hello.launcher)
+		note->owner = PROCESS_UNKNOWN;
+	return note->owner;
+}
+
 /* --- Reports of processes --- */
 
 static void report_process(struct container *c, struct crash *crash)
@@ -99,11 +140,14 @@ static void report_process(struct container *c, struct crash *crash)
 		.crash = crash_info(crash),
 		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
+		.core_is_unproved = core_owner(c, crash) != PROCESS_OURS,
 		.core_pid_lives = pid_lives(c, crash),
 		.container_over = container_is_over(c),
 	};
 	struct report r;
 
+	if (e.core_is_unproved)
+		crash_leave_file(crash);
 	container_read_limits(c, &e);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish_with_core(c, &r, crash);
@@ -167,6 +211,7 @@ static void on_looked(struct crash *crash, const struct err *err, void *arg)
 	if (note) {
 		note->seen_ns = now_boottime_ns();
 		note->old = is_old(c, crash_unix_ns(crash));
+		note->owner = crash_info(crash)->by_node ? PROCESS_OURS : PROCESS_UNKNOWN;
 		crash_set_note(crash, note);
 	}
 	/*
@@ -175,6 +220,8 @@ static void on_looked(struct crash *crash, const struct err *err, void *arg)
 	 */
 	if (crash && (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash))))
 		crash_drop(crash, CORE_DROP_STALE);
+	else if (crash && core_owner(c, crash) == PROCESS_FOREIGN)
+		crash_drop(crash, CORE_DROP_NO_CORE);
 	if (evtimer_pending(c->core_wait, NULL)) {
 		event_del(c->core_wait);
 		event_add(c->readable, NULL);
@@ -195,7 +242,7 @@ static bool lives_on(const struct container *c, const struct crash *crash)
 
 static void settle(struct container *c, struct crash *crash)
 {
-	if (lives_on(c, crash))
+	if (lives_on(c, crash) || core_owner(c, crash) == PROCESS_FOREIGN)
 		crash_drop(crash, CORE_DROP_NO_CORE);
 	else
 		report_process(c, crash);
@@ -226,6 +273,7 @@ bool container_crash_of_worker(struct container *c, const struct ray_finding *fi
 	if (!note)
 		return false;
 	note->ray_reported = true;
+	note->owner = PROCESS_OURS;
 	note->finding = *finding;
 	container_crashes_due(c, now_boottime_ns());
 	return true;
@@ -241,7 +289,7 @@ static bool is_of_kind(const struct crash *crash, const void *arg)
 	const enum ray_process_kind *kind = arg;
 	const struct note *note = crash_note(crash);
 
-	return crash_info(crash)->known && !note->old && !note->ray_reported && ray_process_of_comm(crash_info(crash)->comm) == *kind;
+	return crash_info(crash)->known && note->owner == PROCESS_OURS && !note->old && !note->ray_reported && ray_process_of_comm(crash_info(crash)->comm) == *kind;
 }
 
 struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind)
@@ -264,7 +312,8 @@ static bool explains(const struct crash *crash, const void *arg)
 	const struct note *note = crash_note(crash);
 	const struct crash_info *info = crash_info(crash);
 
-	if (note->old || note->ray_reported || end->e->ended_ns - note->seen_ns > EXPLAINS_NS || lives_on(end->c, crash))
+	if (note->old || note->ray_reported || end->e->ended_ns - note->seen_ns > EXPLAINS_NS || core_owner(end->c, crash) != PROCESS_OURS ||
+	    lives_on(end->c, crash))
 		return false;
 	return !end->must_match || info->pid == end->c->hello.command || (end->signal && info->signal == end->signal);
 }
@@ -422,13 +471,13 @@ static void on_added(void *arg)
  * The core is in the bundle, or is not wanted. If the kernel wrote it only because of us, the file
  * is removed.
  */
-static void on_over(const struct core_key *key, void *arg)
+static void on_over(const struct core_key *key, bool known, void *arg)
 {
 	const struct container *c = arg;
 	char text[96];
 
-	/* A core from before the container's start is not ours, so it stays. */
-	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns))
+	/* A core from before the container's start is not ours, and beside other jobs it may be theirs: it stays. */
+	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns) || (!known && c->hello.launcher > 1))
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino, key->mtime_ns);
 	launch_send(c->fd, "remove", text, NULL);
@@ -468,7 +517,7 @@ void container_watch_crashes(struct container *c)
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
-	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm, 0 };
+	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm, 0, false };
 	struct err err = { 0 };
 
 	if (!c->crashes || container_is_over(c))

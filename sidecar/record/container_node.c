@@ -98,7 +98,7 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 {
 	struct node_core *n = arg;
 	struct container *c = n->container;
-	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm, .left_out = left_out };
+	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm, .left_out = left_out, .by_node = true };
 
 	n->stream = NULL;
 	log_left_out(c, left_out);

@@ -37,6 +37,7 @@ struct ending {
 	const char *core_needs; /* without crash: what a core would need; outlives the report */
 	bool container_over; /* with crash and container_lives: the container has ended since */
 	bool core_is_old; /* the core is from an earlier start of the container */
+	bool core_is_unproved; /* nothing shows that its process was the container's */
 	bool core_pid_lives; /* the process of the core's PID is older than the core, and lives on */
 	/* With container_lives: the process of Ray's own that has ended; NULL: none. */
 	const struct ray_process_end *process;

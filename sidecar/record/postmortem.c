@@ -311,6 +311,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.crash = e->crash,
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
+		.core_is_unproved = e->core_is_unproved,
 		.core_pid_lives = e->core_pid_lives,
 		.container_over = e->container_over,
 		.ended_ns = e->ended_ns,

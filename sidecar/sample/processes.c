@@ -104,6 +104,13 @@ struct entry *process_lookup(const struct process_table *t, pid_t pid)
 	return i < t->n && t->entries[i].pid == pid ? &t->entries[i] : NULL;
 }
 
+enum process_owner process_table_owner(const struct process_table *t, pid_t pid)
+{
+	const struct entry *e = process_lookup(t, pid);
+
+	return !e || e->doubtful ? PROCESS_UNKNOWN : e->ours ? PROCESS_OURS : PROCESS_FOREIGN;
+}
+
 /*
  * Returns whether the process belongs to the container: it does if its parent does, and for ever,
  * because orphans go to the launcher, which is a subreaper. If PIDs wrapped, the parent may come

@@ -115,6 +115,10 @@ struct zombies {
 /* Counts those of the last sweep. */
 void process_table_zombies(const struct process_table *t, struct zombies *ret_zombies);
 
+/* Whose a process is: the container's or not; unknown if the last sweep did not see it. */
+enum process_owner { PROCESS_UNKNOWN, PROCESS_OURS, PROCESS_FOREIGN };
+enum process_owner process_table_owner(const struct process_table *t, pid_t pid);
+
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 

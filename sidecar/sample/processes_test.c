@@ -394,6 +394,9 @@ static void beside_others_only_the_launchers_descendants_count(void **state)
 	assert_int_equal(process_table_top(table, 2 * NS_PER_SEC, top, 8), 3);
 	assert_string_equal(top[0].name, "ray::grandchild");
 	assert_int_equal(process_table_count(table), 3);
+	assert_int_equal(process_table_owner(table, 120), PROCESS_OURS);
+	assert_int_equal(process_table_owner(table, 131), PROCESS_FOREIGN);
+	assert_int_equal(process_table_owner(table, 140), PROCESS_UNKNOWN);
 	process_table_free(table);
 }
 

@@ -67,16 +67,12 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 }
 
 /*
- * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID was
- * copied from elsewhere, unless PIDs began anew meanwhile, or the process has a PID namespace of its
- * own. The same holds for a core with the PID of a process that lives on: in a PID namespace, an
- * earlier start of the container gave the same PIDs.
+ * A core with the PID of a process that lives on was copied: in a PID namespace, an earlier start of
+ * the container gave the same PIDs.
  */
 static bool may_be_of_another(const struct observation *o)
 {
-	bool came_before = o->crash->pid > 0 && o->crash->pid <= o->launcher_pid;
-
-	return !o->core_is_old && !o->ray && (came_before || o->core_pid_lives);
+	return !o->ray && (o->core_is_unproved || (o->core_pid_lives && !o->core_is_old));
 }
 
 void crash_verdict(const struct observation *o, struct verdict *v)
@@ -98,7 +94,8 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 		 v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with",
 		 signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
 		 o->core_is_old	      ? ", before this start of the container" :
-		 may_be_of_another(o) ? ", perhaps before this start of the container" :
+		 o->core_pid_lives && may_be_of_another(o) ? ", perhaps before this start of the container" :
+		 may_be_of_another(o) ? "; perhaps it was not a process of this container" :
 		 o->container_over    ? ", shortly before its end" :
 					"; the container lives on");
 	crash_evidence(o, v);
@@ -107,7 +104,8 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 			v, "whether the process was one of this container",
 			o->core_pid_lives ?
 				"a core that was not copied: the process of its PID lives on" :
-				"a core that was not copied: its PID is not above the launcher's");
+				"a sample or a wait status of it: neither it nor its parent was seen below the launcher, and other jobs "
+				"may leave cores in that directory");
 	if (c->by_debugger)
 		verdict_add_missing(v, "whether that signal ended it", "a core that the kernel wrote, and not a debugger");
 }

@@ -99,6 +99,8 @@ struct observation {
 	/* With container_lives: the container outlived the process, but has ended since. */
 	bool container_over;
 	bool core_is_old; /* the core was written before this start of the container */
+	/* There is no container of its own, and neither a sample nor a wait status shows that its process was below the launcher. */
+	bool core_is_unproved;
 	bool core_pid_lives; /* the process of its PID is older than the core, and lives on */
 	int64_t ended_ns; /* CLOCK_BOOTTIME, as the times of what follows */
 	const struct ray_process_end *ends; /* the ends of Ray's own processes, in the order of their times */
