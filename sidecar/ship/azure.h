@@ -51,13 +51,8 @@ struct azure_blob_headers {
 };
 void azure_blob_headers(const struct item *item, struct azure_blob_headers *ret_headers);
 
-/* Room for an MD5 in base64, with which Azure checks the data that it receives. */
-#define MD5_TEXT_MAX BASE64_MAX(16)
-/* The MD5 of text. -1: there is no memory. */
+/* The MD5 of text, with which Azure checks the data that it receives. -1: there is no memory. */
 int azure_md5(const char *text, size_t len, char ret_md5[static MD5_TEXT_MAX]);
-/* Reads len bytes from offset on for their MD5, and adds them to a SHA-256. */
-int azure_digest(const struct azure *azure, const struct item *item, int64_t offset, int64_t len, struct sha256 *sha256,
-		 char ret_md5[static MD5_TEXT_MAX], struct fault *fault);
 
 /* Sends a file in blocks. Blocks that an earlier run has sent are not sent again. */
 int azure_put_blocks(struct azure *azure, const struct item *item, const char *key, struct fault *fault);

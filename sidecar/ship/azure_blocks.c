@@ -157,11 +157,13 @@ static int finish_block(struct upload_of_blocks *u, struct fault *fault)
 /* Reads each block, even one that the store has, for the digest of the whole file. */
 static int send_block(struct upload_of_blocks *u, size_t i, struct fault *fault)
 {
-	char md5[MD5_TEXT_MAX] = "", id[AZURE_BLOCK_ID_MAX];
+	struct object_digest d = { .file = &u->sha256, .wants_md5 = true };
+	char id[AZURE_BLOCK_ID_MAX];
 
-	if (azure_digest(u->azure, u->item, (int64_t)i * u->blocks.part, azure_block_size(&u->blocks, i), &u->sha256, md5, fault) < 0)
+	if (object_read(u->azure->store.context, u->azure->http, u->item, (int64_t)i * u->blocks.part,
+			azure_block_size(&u->blocks, i), &d, fault) < 0)
 		return -1;
-	azure_block_id(md5, u->blocks.part, i, id);
+	azure_block_id(d.md5_text, u->blocks.part, i, id);
 	u->sent[i] = strcmp(u->blocks.ids[i], id) == 0;
 	if (u->sent[i]) {
 		azure_blocks_tell_progress(u);
@@ -170,7 +172,7 @@ static int send_block(struct upload_of_blocks *u, size_t i, struct fault *fault)
 	memcpy(u->blocks.ids[i], id, sizeof(id));
 	if (u->busy == HTTP_PARALLEL && finish_block(u, fault) < 0)
 		return -1;
-	return start_block(u, i, md5, fault);
+	return start_block(u, i, d.md5_text, fault);
 }
 
 static int send_blocks(struct upload_of_blocks *u, struct fault *fault)

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/ship/azure_sign.h"
+
+_Static_assert(MD5_TEXT_MAX == BASE64_MAX(16), "an MD5 in base64 fits");
 
 #define CHUNK ((size_t)64 << 10)
 /* Bytes to digest before requests under way are served again: half a millisecond. */
@@ -123,8 +126,11 @@ static int object_end(struct piece *p, struct fault *fault)
 			p->sha256 = *p->digest->file;
 		sha256_end(&p->sha256, p->digest->sha256);
 	}
-	if (p->digest->wants_md5 && !EVP_DigestFinal_ex(p->md5, p->digest->md5, NULL))
+	if (!p->digest->wants_md5)
+		return 0;
+	if (!EVP_DigestFinal_ex(p->md5, p->digest->md5, NULL))
 		return fault_set(fault, FAULT_MEMORY, "%s: no MD5", p->item->name);
+	base64_encode(p->digest->md5, sizeof(p->digest->md5), p->digest->md5_text);
 	return 0;
 }
 
@@ -156,12 +162,15 @@ int object_check_sha256(const struct item *item, struct sha256 *file, struct fau
 	return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
 }
 
-int object_check_file(const struct store_context *context, struct http *http, const struct item *item, struct fault *fault)
+int object_check_file(const struct store_context *context, struct http *http, const struct item *item,
+		      char ret_md5[static MD5_TEXT_MAX], struct fault *fault)
 {
 	struct sha256 file;
+	struct object_digest d = { .file = &file, .wants_md5 = true };
 
 	sha256_begin(&file);
-	if (object_read(context, http, item, 0, item->size, &(struct object_digest){ .file = &file }, fault) < 0)
+	if (object_read(context, http, item, 0, item->size, &d, fault) < 0 || object_check_sha256(item, &file, fault) < 0)
 		return -1;
-	return object_check_sha256(item, &file, fault);
+	memcpy(ret_md5, d.md5_text, sizeof(d.md5_text));
+	return 0;
 }

@@ -13,6 +13,7 @@
 #define OBJECT_BLIND_MAX ((int64_t)256 << 10)
 #define OBJECT_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX) /* bytes */
 #define OBJECT_RANGE_MAX 80
+#define MD5_TEXT_MAX 25 /* 16 bytes in base64, with the final NUL */
 
 /* Makes the name of the object for a path below the store. */
 void object_key(const struct ship_options *options, const char *path, char ret_key[static OBJECT_KEY_MAX]);
@@ -34,6 +35,7 @@ struct object_digest {
 	struct sha256 *file;	      /* the piece is added to the digest of the whole file */
 	bool wants_md5, wants_sha256; /* which digests of the piece itself are computed */
 	unsigned char md5[16];
+	char md5_text[MD5_TEXT_MAX]; /* for the header Content-MD5 */
 	char sha256[SHA256_TEXT_MAX];
 };
 /* Reads len bytes from offset on. Requests that are under way, the progress and the deadline are served meanwhile. */
@@ -41,5 +43,6 @@ int object_read(const struct store_context *context, struct http *http, const st
 		struct object_digest *digest, struct fault *fault);
 /* Compares the SHA-256 of all that was read with what the manifest says. */
 int object_check_sha256(const struct item *item, struct sha256 *file, struct fault *fault);
-/* Both for the whole file. */
-int object_check_file(const struct store_context *context, struct http *http, const struct item *item, struct fault *fault);
+/* Both for the whole file; *ret_md5 is its MD5 for the header Content-MD5. */
+int object_check_file(const struct store_context *context, struct http *http, const struct item *item,
+		      char ret_md5[static MD5_TEXT_MAX], struct fault *fault);

@@ -63,6 +63,7 @@ static void one_read_gives_the_digests_of_the_pieces_and_of_the_file(void **stat
 	sha256_text(data + CUT, SIZE - CUT, text);
 	assert_string_equal(d.sha256, text);
 	assert_memory_equal(d.md5, md5_of_second, sizeof(md5_of_second));
+	assert_string_equal(d.md5_text, "8gxEZnr84rHu53AngSy2Gw==");
 	assert_int_equal(object_check_sha256(&item, &file, &fault), 0);
 }
 
@@ -70,16 +71,17 @@ static void a_file_that_differs_from_the_manifest_or_became_shorter_has_changed(
 {
 	const struct store_context context = { .progress = &progress };
 	struct item other = item;
+	char md5[MD5_TEXT_MAX];
 	struct fault fault;
 	(void)state;
 
-	assert_int_equal(object_check_file(&context, http, &item, &fault), 0);
+	assert_int_equal(object_check_file(&context, http, &item, md5, &fault), 0);
 	other.sha256 = "00";
-	assert_int_equal(object_check_file(&context, http, &other, &fault), -1);
+	assert_int_equal(object_check_file(&context, http, &other, md5, &fault), -1);
 	assert_int_equal(fault.kind, FAULT_BUNDLE_CHANGED);
 	assert_string_equal(fault.text, "core is not what MANIFEST.json says of it");
 	other.size++;
-	assert_int_equal(object_check_file(&context, http, &other, &fault), -1);
+	assert_int_equal(object_check_file(&context, http, &other, md5, &fault), -1);
 	assert_int_equal(fault.kind, FAULT_BUNDLE_CHANGED);
 	assert_string_equal(fault.text, "reading core: it became shorter");
 }
@@ -87,10 +89,11 @@ static void a_file_that_differs_from_the_manifest_or_became_shorter_has_changed(
 static void reading_ends_at_the_deadline(void **state)
 {
 	const struct store_context context = { .progress = &progress, .deadline_ns = 1 };
+	char md5[MD5_TEXT_MAX];
 	struct fault fault;
 	(void)state;
 
-	assert_int_equal(object_check_file(&context, http, &item, &fault), -1);
+	assert_int_equal(object_check_file(&context, http, &item, md5, &fault), -1);
 	assert_int_equal(fault.kind, FAULT_DEADLINE);
 }
 

@@ -26,6 +26,7 @@ struct s3 {
 struct s3_request {
 	const char *method, *key, *query; /* query: encoded, its names sorted; NULL: none */
 	const char *sha256;		  /* of the body, in hexadecimal; NULL: the body is empty */
+	const char *md5;		  /* of a file or a part of one, in base64, as Object Lock asks; NULL: the body is neither */
 	const char *headers[4];		  /* additional headers, NULL-terminated */
 	const char *body;
 	int fd;
@@ -37,10 +38,10 @@ struct s3_request {
 };
 
 /* A request that is under way, with everything it points to. The caller zeroes it, and releases it when the request is over. */
-#define S3_HEADERS_MAX 8
+#define S3_HEADERS_MAX 9
 struct s3_call {
 	struct strbuf url;
-	char sha256_header[100];
+	char sha256_header[100], md5_header[64];
 	const char *headers[S3_HEADERS_MAX];
 	struct http_request request;
 };

@@ -35,7 +35,7 @@ struct multipart {
 struct sending {
 	struct multipart *m;
 	struct s3_call call;
-	char query[3 * UPLOAD_ID_MAX + 64], sha256[SHA256_TEXT_MAX];
+	char query[3 * UPLOAD_ID_MAX + 64], sha256[SHA256_TEXT_MAX], md5[MD5_TEXT_MAX];
 	size_t part;
 	int64_t sent;
 	bool busy;
@@ -196,6 +196,7 @@ static int make_parts(struct multipart *m, struct fault *fault)
 static int find_upload(struct multipart *m, struct fault *fault)
 {
 	struct state *state = m->s3->store.context->state;
+	char md5[MD5_TEXT_MAX];
 	bool gone = !state_upload(state, m->item->name, m->item->sha256, &m->upload);
 	int64_t marker = 0;
 
@@ -204,7 +205,7 @@ static int find_upload(struct multipart *m, struct fault *fault)
 	 * more.
 	 */
 	if (state_was_damaged(state, m->item->name, m->item->sha256) &&
-	    object_check_file(m->s3->store.context, m->s3->http, m->item, fault) < 0)
+	    object_check_file(m->s3->store.context, m->s3->http, m->item, md5, fault) < 0)
 		return -1;
 	if (!gone) {
 		if (make_parts(m, fault) < 0)
@@ -242,21 +243,23 @@ static void on_part_sent(void *arg, int64_t sent)
 }
 
 /*
- * Reads a part. An earlier run may have read it wrong, so the server's part is used only if its
- * ETag is the part's MD5. If the ETag is something else (as with SSE-KMS), the part is sent again.
+ * Reads a part for its digests. An earlier run may have read it wrong, so the server's part is used
+ * only if its ETag is the part's MD5. If the ETag is something else (as with SSE-KMS), the part is
+ * sent again.
  */
 static int s3_multipart_read_part(struct multipart *m, size_t i, struct sending *s, bool *ret_is_there, struct fault *fault)
 {
 	const int64_t size = part_size(m, i);
 	struct s3_part *part = &m->parts[i];
-	struct object_digest d = { .file = &m->sha256, .wants_md5 = part->size == size, .wants_sha256 = true };
+	struct object_digest d = { .file = &m->sha256, .wants_md5 = true, .wants_sha256 = true };
 
 	if (object_read(m->s3->store.context, m->s3->http, m->item, part_offset(m, i), size, &d, fault) < 0)
 		return -1;
-	*ret_is_there = d.wants_md5 && s3_etag_is(part->etag, d.md5);
+	*ret_is_there = part->size == size && s3_etag_is(part->etag, d.md5);
 	if (!*ret_is_there)
 		part->size = -1;
 	memcpy(s->sha256, d.sha256, sizeof(s->sha256));
+	memcpy(s->md5, d.md5_text, sizeof(s->md5));
 	return 0;
 }
 
@@ -279,8 +282,8 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 	s->busy = true;
 	return s3_start(m->s3,
 			&(struct s3_request){ .method = "PUT", .key = m->key, .query = s->query, .sha256 = s->sha256,
-					      .fd = m->item->fd, .offset = offset, .len = len, .unasked = m->any_taken,
-					      .on_sent = on_part_sent, .arg = s },
+					      .md5 = s->md5, .fd = m->item->fd, .offset = offset, .len = len,
+					      .unasked = m->any_taken, .on_sent = on_part_sent, .arg = s },
 			&s->call, fault);
 }
 

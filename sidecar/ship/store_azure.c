@@ -132,17 +132,6 @@ int azure_md5(const char *text, size_t len, char ret_md5[static MD5_TEXT_MAX])
 	return 0;
 }
 
-int azure_digest(const struct azure *azure, const struct item *item, int64_t offset, int64_t len, struct sha256 *sha256,
-		 char ret_md5[static MD5_TEXT_MAX], struct fault *fault)
-{
-	struct object_digest d = { .file = sha256, .wants_md5 = true };
-
-	if (object_read(azure->store.context, azure->http, item, offset, len, &d, fault) < 0)
-		return -1;
-	base64_encode(d.md5, sizeof(d.md5), ret_md5);
-	return 0;
-}
-
 /* --- The store's operations ----------------------------------------------------------------------------- */
 
 static int azure_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
@@ -167,14 +156,12 @@ static int store_azure_put_single(struct azure *azure, const struct item *item, 
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct azure_blob_headers headers;
 	char md5[MD5_TEXT_MAX] = "";
-	struct sha256 sha256;
 	const struct azure_request request = {
 		.method = "PUT", .key = key, .md5 = md5, .headers = { "x-ms-blob-type: BlockBlob", headers.type, headers.meta },
 		.fd = item->fd, .len = item->size, .on_sent = store_azure_on_sent, .arg = azure->store.context->progress,
 	};
 
-	sha256_begin(&sha256);
-	if (azure_digest(azure, item, 0, item->size, &sha256, md5, fault) < 0 || object_check_sha256(item, &sha256, fault) < 0)
+	if (object_check_file(azure->store.context, azure->http, item, md5, fault) < 0)
 		return -1;
 	azure_blob_headers(item, &headers);
 	if (azure_call(azure, &request, &t, fault) < 0)

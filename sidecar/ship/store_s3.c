@@ -35,6 +35,9 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
 	if (is_signed)
 		store_s3_add_header(call, call->sha256_header);
+	snprintf(call->md5_header, sizeof(call->md5_header), "Content-MD5: %s", r->md5 ? r->md5 : "");
+	if (r->md5)
+		store_s3_add_header(call, call->md5_header);
 	if (*s3->identity.token_header)
 		store_s3_add_header(call, s3->identity.token_header);
 	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
@@ -90,15 +93,13 @@ static int store_s3_put_single(struct s3 *s3, const struct item *item, const cha
 			       struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char type[100], meta[S3_META_HEADER_MAX];
-	/* If a request is not signed, nobody else checks its content. */
-	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
+	char type[100], meta[S3_META_HEADER_MAX], md5[MD5_TEXT_MAX];
 	const struct s3_request request = {
-		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
-		.on_sent = store_s3_on_sent, .arg = s3->store.context->progress,
+		.method = "PUT", .key = key, .sha256 = item->sha256, .md5 = md5, .headers = { type, meta }, .fd = item->fd,
+		.len = item->size, .on_sent = store_s3_on_sent, .arg = s3->store.context->progress,
 	};
 
-	if (!is_signed && object_check_file(s3->store.context, s3->http, item, fault) < 0)
+	if (object_check_file(s3->store.context, s3->http, item, md5, fault) < 0)
 		return -1;
 	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(item->name));
 	s3_identity_meta(&s3->identity, item->sha256, meta);

@@ -14,8 +14,8 @@ KEYS = """<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/do
 </AssumeRoleWithWebIdentityResponse>"""
 
 
-def s3_error(code):
-    return f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>x</Message></Error>'
+def s3_error(code, message="x"):
+    return f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{message}</Message></Error>'
 
 
 def azure_error(code):
@@ -32,6 +32,7 @@ class StandIn:
         self.answers = {"HEAD": [(404, {}, "")], "GET": [(404, {}, "")]}
         self.requests = collections.defaultdict(list)
         self.seen = lambda method: None
+        self.judge = lambda request: None  # returns an answer that goes before the prepared ones, or None
         lock = threading.Lock()
         outer = self
 
@@ -44,11 +45,11 @@ class StandIn:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 outer.seen(self.command)
                 with lock:
-                    outer.requests[self.command].append(
-                        Request(self.command, self.path, dict(self.headers), body, time.monotonic())
-                    )
+                    request = Request(self.command, self.path, dict(self.headers), body, time.monotonic())
+                    outer.requests[self.command].append(request)
                     answers = outer.answers.get(self.command, [(405, {}, "")])
-                    status, headers, text = answers.pop(0) if len(answers) > 1 else answers[0]
+                    answer = outer.judge(request) or (answers.pop(0) if len(answers) > 1 else answers[0])
+                status, headers, text = answer
                 data = text.encode()
                 self.send_response(status)
                 for name, value in headers.items():
