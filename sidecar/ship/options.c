@@ -10,6 +10,9 @@
 
 #define DEFAULT_STALL_S 30
 
+#define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+#define KMS_KEY_ID_LETTERS WORD_LETTERS ":/"
+
 #define AT(member) offsetof(struct ship_options, member)
 
 /* clang-format off */
@@ -49,6 +52,12 @@ static const struct option_row rows[] = {
 	  .help = "the role for web identity, in place of the file role-arn" },
 	{ "--s3-sts-endpoint", "URL", OPTION_TEXT, AT(s3_sts_endpoint),
 	  .help = "address of STS for web identity (default https://sts.REGION.amazonaws.com)" },
+	{ "--s3-encryption", "TYPE", OPTION_TEXT, AT(s3_encryption),
+	  .help = "AES256, aws:kms or aws:kms:dsse: how S3 encrypts objects (default: as the bucket says)" },
+	{ "--s3-kms-key-id", "ID", OPTION_TEXT, AT(s3_kms_key_id),
+	  .help = "the id, ARN or alias of the key for aws:kms (default: the account's aws/s3)" },
+	{ "--s3-bucket-key", NULL, OPTION_FLAG, AT(s3_bucket_key),
+	  .help = "with aws:kms: use an S3 Bucket Key, so that KMS gets fewer requests" },
 	{ "--azure-endpoint", "URL", OPTION_TEXT, AT(azure_endpoint),
 	  .help = "address of the account (default https://ACCOUNT.blob.core.windows.net)" },
 	{ "--azure-block-size", "SIZE", OPTION_SIZE, AT(azure_block), .min = AZURE_BLOCK_MIN, .max = AZURE_BLOCK_MAX,
@@ -110,6 +119,21 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
 }
 
+static int check_encryption(const struct ship_options *o, struct err *err)
+{
+	bool kms = o->s3_encryption && strncmp(o->s3_encryption, "aws:kms", 7) == 0;
+
+	if (o->s3_encryption && strcmp(o->s3_encryption, "AES256") != 0 && strcmp(o->s3_encryption, "aws:kms") != 0 &&
+	    strcmp(o->s3_encryption, "aws:kms:dsse") != 0)
+		return err_set(err, EINVAL, "--s3-encryption takes AES256, aws:kms or aws:kms:dsse, not '%.100s'", o->s3_encryption);
+	if ((o->s3_kms_key_id || o->s3_bucket_key) && !kms)
+		return err_set(err, EINVAL, "--s3-kms-key-id and --s3-bucket-key go with --s3-encryption aws:kms");
+	if (o->s3_kms_key_id && (strlen(o->s3_kms_key_id) > S3_KMS_KEY_ID_MAX ||
+				 o->s3_kms_key_id[strspn(o->s3_kms_key_id, KMS_KEY_ID_LETTERS)]))
+		return err_set(err, EINVAL, "--s3-kms-key-id takes an id, an ARN or an alias of a key");
+	return 0;
+}
+
 static int ship_options_check(struct ship_options *o, struct err *err)
 {
 	int r;
@@ -127,9 +151,11 @@ static int ship_options_check(struct ship_options *o, struct err *err)
 		r = check_cores_prefix(o, err);
 	if (r < 0)
 		return r;
-	if (strspn(o->s3_region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(o->s3_region))
+	if (o->s3_region[strspn(o->s3_region, WORD_LETTERS)])
 		return err_set(err, EINVAL, "--s3-region: '%s' is no region's name", o->s3_region);
-	r = check_endpoint("--s3-endpoint", o->s3_endpoint, err);
+	r = check_encryption(o, err);
+	if (r == 0)
+		r = check_endpoint("--s3-endpoint", o->s3_endpoint, err);
 	if (r == 0)
 		r = check_endpoint("--azure-endpoint", o->azure_endpoint, err);
 	return r < 0 ? r : check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);

@@ -18,6 +18,8 @@
 #define AZURE_BLOCK_MAX ((int64_t)1 << 30)
 #define AZURE_BLOCK_DEFAULT ((int64_t)16 << 20)
 
+#define S3_KMS_KEY_ID_MAX 2048 /* the longest that AWS takes */
+
 struct ship_options {
 	bool help, version;
 	bool read;		/* read the bundle from the store instead of shipping it */
@@ -35,6 +37,8 @@ struct ship_options {
 	const char *s3_endpoint, *s3_region, *s3_role_arn, *s3_sts_endpoint;
 	bool s3_path_style;
 	int64_t s3_part;
+	const char *s3_encryption, *s3_kms_key_id; /* of objects; NULL: the bucket decides */
+	bool s3_bucket_key;
 	const char *azure_endpoint;
 	int64_t azure_block;
 	const char *webhdfs_user;

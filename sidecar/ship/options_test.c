@@ -94,6 +94,10 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "/x", "b", "--cores-prefix", "_cores", NULL }, "--cores-prefix is for a store s3://, azure://" },
 		{ { "s", "--store", "s3://x", "b", "--cores-prefix", "cores", NULL }, "--cores-prefix: cores go to a path such as _cores" },
 		{ { "s", "--store", "/x", "b", "--s3-sts-endpoint", "ftp://x", NULL }, "https://HOST" },
+		{ { "s", "--store", "s3://x", "b", "--s3-encryption", "aes", NULL }, "--s3-encryption takes AES256, aws:kms or" },
+		{ { "s", "--store", "s3://x", "b", "--s3-kms-key-id", "k", NULL }, "go with --s3-encryption aws:kms" },
+		{ { "s", "--store", "s3://x", "b", "--s3-bucket-key", "--s3-encryption", "AES256", NULL }, "go with --s3-encryption aws:kms" },
+		{ { "s", "--store", "s3://x", "b", "--s3-encryption=aws:kms", "--s3-kms-key-id", "a\r\nb: c", NULL }, "an alias of a key" },
 		{ { "s", "--store", "/x", "b", "--azure-endpoint", "https://a?sig=x", NULL }, "https://HOST" },
 		{ { "s", "--store", "/x", "b", "--azure-block-size", "2Gi", NULL }, "at least 1.0 MiB and at most 1.0 GiB, not 2Gi" },
 	};

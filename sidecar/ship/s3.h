@@ -19,6 +19,7 @@ struct s3 {
 	char endpoint[600];
 	char scope[128]; /* for curl's signature: "aws:amz:REGION:s3" */
 	bool path_style;
+	char encryption_header[64], kms_key_header[S3_KMS_KEY_ID_MAX + 64]; /* "": not sent */
 	struct s3_identity identity;
 };
 
@@ -27,7 +28,8 @@ struct s3_request {
 	const char *method, *key, *query; /* query: encoded, its names sorted; NULL: none */
 	const char *sha256;		  /* of the body, in hexadecimal; NULL: the body is empty */
 	const char *md5;		  /* of a file or a part of one, in base64, as Object Lock asks; NULL: the body is neither */
-	const char *headers[4];		  /* additional headers, NULL-terminated */
+	const struct item *creates;	  /* the object that the request creates, for the headers of objects; NULL: none */
+	const char *header;		  /* an additional header; NULL: none */
 	const char *body;
 	int fd;
 	int64_t offset, len;
@@ -38,10 +40,10 @@ struct s3_request {
 };
 
 /* A request that is under way, with everything it points to. The caller zeroes it, and releases it when the request is over. */
-#define S3_HEADERS_MAX 9
+#define S3_HEADERS_MAX 10
 struct s3_call {
 	struct strbuf url;
-	char sha256_header[100], md5_header[64];
+	char sha256_header[100], md5_header[64], type_header[100], meta_header[S3_META_HEADER_MAX];
 	const char *headers[S3_HEADERS_MAX];
 	struct http_request request;
 };

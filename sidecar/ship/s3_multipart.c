@@ -111,13 +111,10 @@ static int s3_multipart_create(struct multipart *m, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(64);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char type[100], meta[S3_META_HEADER_MAX];
 	struct err err = { 0 };
 
-	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(m->item->name));
-	s3_identity_meta(&m->s3->identity, m->item->sha256, meta);
 	strbuf_adds(&query, "uploads=");
-	if (s3_multipart_ask(m, &(struct s3_request){ .method = "POST", .headers = { type, meta } }, &query, &t, fault) < 0)
+	if (s3_multipart_ask(m, &(struct s3_request){ .method = "POST", .creates = m->item }, &query, &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
 		return s3_fault(&t->answer, &m->s3->place, fault);
@@ -398,7 +395,7 @@ static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT((size_t)4 << 20), query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char digest[SHA256_TEXT_MAX], code[64];
-	struct s3_request request = { .method = "POST", .sha256 = digest, .headers = { "Content-Type: application/xml" },
+	struct s3_request request = { .method = "POST", .sha256 = digest, .header = "Content-Type: application/xml",
 				      .stall_s = COMPLETE_STALL_S };
 
 	s3_multipart_add_parts(m, &xml);

@@ -23,6 +23,20 @@ static void store_s3_add_header(struct s3_call *call, const char *header)
 		call->headers[n] = header;
 }
 
+static void store_s3_add_object_headers(struct s3 *s3, const struct item *item, struct s3_call *call)
+{
+	snprintf(call->type_header, sizeof(call->type_header), "Content-Type: %s", plan_content_type(item->name));
+	store_s3_add_header(call, call->type_header);
+	s3_identity_meta(&s3->identity, item->sha256, call->meta_header);
+	store_s3_add_header(call, call->meta_header);
+	if (*s3->encryption_header)
+		store_s3_add_header(call, s3->encryption_header);
+	if (*s3->kms_key_header)
+		store_s3_add_header(call, s3->kms_key_header);
+	if (s3->store.context->options->s3_bucket_key)
+		store_s3_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
+}
+
 int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
 {
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
@@ -40,8 +54,10 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 		store_s3_add_header(call, call->md5_header);
 	if (*s3->identity.token_header)
 		store_s3_add_header(call, s3->identity.token_header);
-	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
-		store_s3_add_header(call, r->headers[i]);
+	if (r->creates)
+		store_s3_add_object_headers(s3, r->creates, call);
+	if (r->header)
+		store_s3_add_header(call, r->header);
 	if (strbuf_failed(&call->url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	call->request = (struct http_request){
@@ -93,16 +109,14 @@ static int store_s3_put_single(struct s3 *s3, const struct item *item, const cha
 			       struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char type[100], meta[S3_META_HEADER_MAX], md5[MD5_TEXT_MAX];
+	char md5[MD5_TEXT_MAX];
 	const struct s3_request request = {
-		.method = "PUT", .key = key, .sha256 = item->sha256, .md5 = md5, .headers = { type, meta }, .fd = item->fd,
+		.method = "PUT", .key = key, .sha256 = item->sha256, .md5 = md5, .creates = item, .fd = item->fd,
 		.len = item->size, .on_sent = store_s3_on_sent, .arg = s3->store.context->progress,
 	};
 
 	if (object_check_file(s3->store.context, s3->http, item, md5, fault) < 0)
 		return -1;
-	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(item->name));
-	s3_identity_meta(&s3->identity, item->sha256, meta);
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
 	return t->answer.status == 200 ? 0 : s3_fault(&t->answer, &s3->place, fault);
@@ -122,7 +136,7 @@ static int s3_get(struct store *s, const char *path, int64_t offset, size_t len,
 	struct s3 *s3 = (struct s3 *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char key[OBJECT_KEY_MAX], range[OBJECT_RANGE_MAX], code[64];
-	const struct s3_request request = { .method = "GET", .key = key, .headers = { range } };
+	const struct s3_request request = { .method = "GET", .key = key, .header = range };
 
 	object_key(s->context->options, path, key);
 	object_range("Range", offset, len, range);
@@ -169,6 +183,11 @@ static void store_s3_set_place(struct s3 *s3)
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "%s", o->s3_endpoint);
 	else
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com", o->s3_region);
+	if (o->s3_encryption)
+		snprintf(s3->encryption_header, sizeof(s3->encryption_header), "x-amz-server-side-encryption: %s", o->s3_encryption);
+	if (o->s3_kms_key_id)
+		snprintf(s3->kms_key_header, sizeof(s3->kms_key_header), "x-amz-server-side-encryption-aws-kms-key-id: %s",
+			 o->s3_kms_key_id);
 	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
 	s3->place = (struct s3_place){ .bucket = o->store.host, .region = o->s3_region, .endpoint = s3->endpoint };
 	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);

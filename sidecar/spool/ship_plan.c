@@ -58,6 +58,7 @@ int store_options_check(const struct store_options *o, struct err *err)
 	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-encryption", o->s3_encryption, s3, "s3://", err) < 0 ||
 	    check_kind("--store-azure-endpoint", o->azure_endpoint, azure, "azure://", err) < 0 ||
 	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0 ||
 	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0)
@@ -106,12 +107,14 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
 		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--s3-role-arn", o->s3_role_arn },
 		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--azure-endpoint", o->azure_endpoint },
+		{ "--s3-encryption", o->s3_encryption }, { "--s3-kms-key-id", o->s3_kms_key_id },
 		{ "--webhdfs-user", o->webhdfs_user },
 		{ "--cores-prefix", o->cores_prefix },
 		{ "--as", as }, { "--deadline", deadline },
 	};
 	size_t n = 0;
 
+	_Static_assert(2 * ARRAY_SIZE(pairs) + 5 <= SHIP_ARGS_MAX, "all of them fit, with program, bundle, two flags and NULL");
 	ret_argv[n++] = program;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 		if (pairs[i].value) {
@@ -120,6 +123,8 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		}
 	if (o->s3_path_style)
 		ret_argv[n++] = "--s3-path-style";
+	if (o->s3_bucket_key)
+		ret_argv[n++] = "--s3-bucket-key";
 	ret_argv[n++] = bundle;
 	ret_argv[n] = NULL;
 }

@@ -12,7 +12,7 @@
 #include "lib/err.h"
 #include "sidecar/ship/fault.h"
 
-#define SHIP_ARGS_MAX 34 /* with the final NULL */
+#define SHIP_ARGS_MAX 40 /* with the final NULL */
 #define SHIP_LINE_MAX 4096 /* bytes of a line of its stdout; longer lines are ignored */
 #define SHIP_ERROR_MAX 256
 
@@ -24,6 +24,8 @@ struct store_options {
 	const char *s3_endpoint, *s3_region;
 	bool s3_path_style;
 	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */
+	const char *s3_encryption, *s3_kms_key_id; /* of objects; afterglow-ship checks their values */
+	bool s3_bucket_key;
 	const char *azure_endpoint;
 	const char *webhdfs_user;
 	const char *cores_prefix; /* path below the store for cores; not for a directory */

@@ -43,6 +43,7 @@ static const struct {
 	{ { .url = "s3://b", .webhdfs_user = "x" }, "--store-webhdfs-user is for a store webhdfs://" },
 	{ { .s3_endpoint = "https://x" }, "--store-s3-endpoint is for a store s3://" },
 	{ { .url = "/x", .s3_role_arn = "arn:aws:iam::1:role/r" }, "--store-s3-role-arn is for a store s3://" },
+	{ { .url = "azure://a/c", .s3_encryption = "AES256" }, "--store-s3-encryption is for a store s3://" },
 	{ { .url = "webhdfs://nn:1/x", .s3_sts_endpoint = "https://x" }, "--store-s3-sts-endpoint is for a store s3://" },
 	{ { .url = "s3://b", .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "sts.eu-1" },
 	  "--store-s3-sts-endpoint takes an address such as" },
@@ -69,9 +70,12 @@ static void a_store_is_checked_with_its_options(void **state)
 static void the_arguments_are_those_that_were_given(void **state)
 {
 	const struct store_options o = { .url = "s3://b/p", .credentials = "/c", .s3_region = "eu-1", .s3_path_style = true,
-					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts", .cores_prefix = "_cores" };
+					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts", .cores_prefix = "_cores",
+					 .s3_encryption = "aws:kms", .s3_kms_key_id = "alias/a", .s3_bucket_key = true };
 	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c", "--s3-region", "eu-1",
-					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts", "--cores-prefix", "_cores", "--as", "ml/x", "--deadline", "30", "--s3-path-style", "/spool/ml/x", NULL };
+					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts",
+					 "--s3-encryption", "aws:kms", "--s3-kms-key-id", "alias/a", "--cores-prefix", "_cores",
+					 "--as", "ml/x", "--deadline", "30", "--s3-path-style", "--s3-bucket-key", "/spool/ml/x", NULL };
 	const char *argv[SHIP_ARGS_MAX];
 	(void)state;
 

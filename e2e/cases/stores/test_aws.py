@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from stores.shipping import shipped
+from stores.shipping import check_whole, failed, shipped
 from stores.stand_in import s3_error
 
 CREATED = "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
@@ -42,3 +42,32 @@ def test_a_bucket_with_object_lock_takes_files_and_parts(aws, stood_in_s3, large
     shipped(stood_in_s3, large)
     assert len([request for request in aws.requests["PUT"] if "partNumber=" in request.path]) == 10
     assert all("content-md5" in request.headers["Authorization"] for request in aws.requests["PUT"])
+
+
+# --- Encryption ---
+
+KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTION = "x-amz-server-side-encryption"
+
+
+def encrypted(request):
+    """Answers as a bucket whose policy wants SSE-KMS with one key of each object; AWS takes these headers where an object begins only."""
+    begins = request.method == "PUT" and "partNumber=" not in request.path or request.path.endswith("?uploads=")
+    given = {name.lower(): value for name, value in request.headers.items() if name.lower().startswith(ENCRYPTION)}
+    wanted = {ENCRYPTION: "aws:kms", f"{ENCRYPTION}-aws-kms-key-id": KEY, f"{ENCRYPTION}-bucket-key-enabled": "true"}
+    if given == (wanted if begins else {}):
+        return None
+    if begins:
+        return 403, {}, s3_error("AccessDenied", "explicit deny in a resource-based policy")
+    return 400, {}, s3_error("InvalidArgument", f"{ENCRYPTION} header is not supported for this operation.")
+
+
+def test_objects_are_encrypted_as_the_bucket_policy_wants(aws, stood_in_s3, large):
+    aws.judge = encrypted
+    assert failed(stood_in_s3, large).result["kind"] == "permission"
+    shipped(stood_in_s3, large, "--s3-encryption", "aws:kms", "--s3-kms-key-id", KEY, "--s3-bucket-key")
+
+
+def test_a_real_server_accepts_the_headers_of_encryption(s3_store, large):
+    shipped(s3_store, large, "--s3-encryption", "AES256")
+    check_whole(s3_store, large)
