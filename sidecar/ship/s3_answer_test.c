@@ -16,6 +16,10 @@ static int explain(const struct http_answer *answer, struct fault *fault)
 
 #define ERROR(code) "<?xml version=\"1.0\"?><Error><Code>" code "</Code><Message>m</Message></Error>"
 
+#define DENIED(action, reason) \
+	"<Error><Code>AccessDenied</Code><Message>User: arn:aws:sts::111122223333:assumed-role/ray-failures/afterglow-ship is not " \
+	"authorized to perform: " action " on resource: &quot;arn:aws:s3:::failures/ray/report.txt&quot; " reason "</Message></Error>"
+
 static void errors_are_explained_in_sentences(void **state)
 {
 	static const struct fault_row rows[] = {
@@ -29,7 +33,15 @@ static void errors_are_explained_in_sentences(void **state)
 		  "clock is 1 h 1 min behind the store's" },
 		{ 403, ERROR("RequestTimeTooSkewed"), 0, FAULT_CLOCK, "clock differs too much" },
 		{ 400, ERROR("ExpiredToken"), 0, FAULT_EXPIRED, "has expired" },
-		{ 403, ERROR("AccessDenied"), 0, FAULT_PERMISSION, "may not" },
+		{ 403, ERROR("AccessDenied"), 0, FAULT_PERMISSION, "may not do this (AccessDenied: m)" },
+		{ 403, "<Error><Code>AccessDenied</Code></Error>", 0, FAULT_PERMISSION, "may not do this (AccessDenied)" },
+		{ 403, DENIED("kms:GenerateDataKey", "because no identity-based policy allows the kms:GenerateDataKey action"), 0,
+		  FAULT_PERMISSION, "may not use the key of KMS: allow kms:GenerateDataKey and kms:Decrypt (AccessDenied: User: arn:" },
+		{ 403, DENIED("s3:PutObject", "with an explicit deny in a resource-based policy"), 0, FAULT_PERMISSION,
+		  "a policy denies this explicitly, whatever others allow (AccessDenied: User: arn:" },
+		{ 403, DENIED("s3:PutObject", "with an explicit deny in a resource-based policy"), 0, FAULT_PERMISSION,
+		  "with an explicit deny in a resource-based policy)" },
+		{ 400, ERROR("KMS.DisabledException"), 0, FAULT_PERMISSION, "key of KMS is disabled (KMS.DisabledException: m)" },
 		{ 403, "", 0, FAULT_PERMISSION, "status 403" },
 		{ 404, ERROR("NoSuchBucket"), 0, FAULT_BUCKET_MISSING, "does not exist" },
 		{ 503, ERROR("SlowDown"), 0, FAULT_SERVER, "fewer requests" },

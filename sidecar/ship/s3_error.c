@@ -25,6 +25,9 @@ static const struct store_error_row rows[] = {
 	{ "ExpiredTokenException", FAULT_EXPIRED, "the web identity token has expired" },
 	{ "TokenRefreshRequired", FAULT_EXPIRED, "the session token has expired" },
 	{ "AccessDenied", FAULT_PERMISSION, "the credentials are right, but may not do this" },
+	{ "KMS.DisabledException", FAULT_PERMISSION, "the key of KMS is disabled" },
+	{ "KMS.NotFoundException", FAULT_PERMISSION, "KMS has no such key in this region" },
+	{ "KMS.KMSInvalidStateException", FAULT_PERMISSION, "the key of KMS cannot be used as it is" },
 	{ "AllAccessDisabled", FAULT_PERMISSION, "all access to the bucket is disabled" },
 	{ "AccountProblem", FAULT_PERMISSION, "the account has a problem" },
 	{ "MethodNotAllowed", FAULT_PERMISSION, "the store does not allow this" },
@@ -51,6 +54,16 @@ static const struct store_error_table errors = {
 	.service = "S3", .place = "endpoint and region", .rows = rows, .n = ARRAY_SIZE(rows),
 };
 
+/* AWS says "User: ARN is not authorized to perform: ACTION on resource: ARN because REASON", or "with an explicit deny in a ...". */
+static const char *denial_sentence(const struct store_error *e)
+{
+	if (strcmp(e->code, "AccessDenied") != 0)
+		return NULL;
+	if (strstr(e->message, "to perform: kms:"))
+		return "the identity may not use the key of KMS: allow kms:GenerateDataKey and kms:Decrypt";
+	return strstr(e->message, "explicit deny") ? "a policy denies this explicitly, whatever others allow" : NULL;
+}
+
 static int region_fault(const struct store_error *e, const struct s3_place *place, struct fault *fault)
 {
 	return fault_set(fault, FAULT_REDIRECT, "the bucket is in region %s, not %s: set the region", e->region, place->region);
@@ -60,11 +73,15 @@ int s3_fault(const struct http_answer *answer, const struct s3_place *place, str
 {
 	const int status = answer->status;
 	struct store_error e;
+	const char *denial;
 
 	store_error_read(answer, &e);
+	denial = denial_sentence(&e);
 	if (*e.region && strcmp(e.region, place->region) != 0 && (status == 301 || status == 307 || status == 400) &&
 	    !store_error_is_of_clock(&errors, answer, &e))
 		region_fault(&e, place, fault);
+	else if (denial)
+		fault_set(fault, FAULT_PERMISSION, "%s (%s: %s)", denial, e.code, e.message);
 	else
 		store_error_explain(&errors, answer, &e, fault);
 	return fault_wrap(fault, "bucket %s at %s", place->bucket, place->endpoint);

@@ -125,6 +125,8 @@ int store_error_explain(const struct store_error_table *table, const struct http
 
 	if (store_error_is_of_clock(table, a, e))
 		clock_fault(a->clock_off_s, fault);
+	else if (row && row->kind == FAULT_PERMISSION && *e->message) /* the store says who is denied what */
+		fault_set(fault, row->kind, "%s (%s: %s)", row->sentence, row->code, e->message);
 	else if (row)
 		fault_set(fault, row->kind, "%s (%s)", row->sentence, row->code);
 	else

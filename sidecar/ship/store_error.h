@@ -10,7 +10,7 @@
 
 /* The error in the answer of a service, in printable ASCII. Members are "" if the answer does not have them. */
 struct store_error {
-	char code[64], message[256], region[64]; /* only S3 has region */
+	char code[64], message[512], region[64]; /* only S3 has region */
 };
 
 /* Reads the error in an answer's XML, or else in its headers. */

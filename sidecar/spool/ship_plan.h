@@ -14,7 +14,7 @@
 
 #define SHIP_ARGS_MAX 40 /* with the final NULL */
 #define SHIP_LINE_MAX 4096 /* bytes of a line of its stdout; longer lines are ignored */
-#define SHIP_ERROR_MAX 256
+#define SHIP_ERROR_MAX 512
 
 /* The store, and how it is reached. NULL: the option is not given. */
 struct store_options {

@@ -71,3 +71,24 @@ def test_objects_are_encrypted_as_the_bucket_policy_wants(aws, stood_in_s3, larg
 def test_a_real_server_accepts_the_headers_of_encryption(s3_store, large):
     shipped(s3_store, large, "--s3-encryption", "AES256")
     check_whole(s3_store, large)
+
+
+# --- Refusals, in the words of AWS ---
+
+
+def denied(action, reason):
+    who = "arn:aws:sts::111122223333:assumed-role/ray-failures/afterglow-ship"
+    return 403, {}, s3_error("AccessDenied", f"User: {who} is not authorized to perform: {action} on resource: {KEY} {reason}")
+
+
+@pytest.mark.parametrize("action, reason, sentence", [
+    ("kms:GenerateDataKey", "because no resource-based policy allows the kms:GenerateDataKey action", "may not use the key of KMS"),
+    ("s3:PutObject", "with an explicit deny in a resource-based policy", "a policy denies this explicitly"),
+    ("s3:PutObject", "because no identity-based policy allows the s3:PutObject action", "may not do this"),
+])
+def test_a_refusal_says_who_may_not_do_what(aws, stood_in_s3, bundle, action, reason, sentence):
+    aws.answers["PUT"] = [denied(action, reason)]
+    outcome = failed(stood_in_s3, bundle)
+    assert (outcome.code, outcome.result["kind"]) == (3, "permission")
+    for words in sentence, f"ray-failures/afterglow-ship is not authorized to perform: {action} on", reason.split()[0]:
+        assert words in outcome.result["error"]
