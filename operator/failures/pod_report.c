@@ -122,7 +122,7 @@ static void take_store(const cJSON *json, struct pod_report *report)
 
 	if (!json_bool(json_get(json, "store"), "failing", false))
 		return;
-	snprintf(text, sizeof(text), "%.40s: %.240s", kind ? kind : "unknown", error ? error : "no reason was given");
+	snprintf(text, sizeof(text), "%.40s: %.450s", kind ? kind : "unknown", error ? error : "no reason was given");
 	text_tame(text, report->store_trouble, sizeof(report->store_trouble));
 }
 

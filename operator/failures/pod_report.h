@@ -23,7 +23,7 @@
 #define POD_REPORT_HOLDS_MAX 8
 #define POD_REPORT_TAG_MAX 64
 #define POD_REPORT_URL_MAX 96
-#define POD_REPORT_TROUBLE_MAX 300
+#define POD_REPORT_TROUBLE_MAX 500
 
 struct pod_hold {
 	char container[64];

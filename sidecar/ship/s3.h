@@ -19,6 +19,7 @@ struct s3 {
 	char endpoint[600];
 	char scope[128]; /* for curl's signature: "aws:amz:REGION:s3" */
 	bool path_style;
+	int64_t clock_off_s; /* our clock minus the store's, once that has refused a request for its time; 0: sign with our time */
 	char encryption_header[64], kms_key_header[S3_KMS_KEY_ID_MAX + 64]; /* "": not sent */
 	struct s3_identity identity;
 };
@@ -40,15 +41,21 @@ struct s3_request {
 };
 
 /* A request that is under way, with everything it points to. The caller zeroes it, and releases it when the request is over. */
-#define S3_HEADERS_MAX 10
+#define S3_HEADERS_MAX 11
 struct s3_call {
 	struct strbuf url;
-	char sha256_header[100], md5_header[64], type_header[100], meta_header[S3_META_HEADER_MAX];
+	char date_header[40], sha256_header[100], md5_header[64], type_header[100], meta_header[S3_META_HEADER_MAX];
 	const char *headers[S3_HEADERS_MAX];
 	struct http_request request;
 };
 int s3_start(struct s3 *s3, const struct s3_request *request, struct s3_call *call, struct fault *fault);
 void s3_call_release(struct s3_call *call);
+
+/*
+ * Sets the fault of an answer, as s3_fault does, and returns -1. The first time that our clock is to blame, the fault is one that
+ * passes at once, because later requests have the store's time.
+ */
+int s3_refused(struct s3 *s3, struct http_answer *answer, struct fault *fault);
 
 /* Makes a request and waits for it. Returns 0 if it was answered, whatever the status; see http_call. */
 int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault);

@@ -117,7 +117,7 @@ static int s3_multipart_create(struct multipart *m, struct fault *fault)
 	if (s3_multipart_ask(m, &(struct s3_request){ .method = "POST", .creates = m->item }, &query, &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
-		return s3_fault(&t->answer, &m->s3->place, fault);
+		return s3_refused(m->s3, &t->answer, fault);
 	if (s3_upload_id(strbuf_str(&t->answer.body), t->answer.body.len, m->upload.id, &err) < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "beginning an upload: %s", err_text(&err));
 	return 0;
@@ -162,7 +162,7 @@ static int s3_multipart_list_page(struct multipart *m, int64_t *marker, bool *re
 	if (*ret_gone)
 		return 0;
 	if (t->answer.status != 200)
-		return s3_fault(&t->answer, &m->s3->place, fault);
+		return s3_refused(m->s3, &t->answer, fault);
 	if (s3_list_parts(strbuf_str(&t->answer.body), t->answer.body.len, m->parts, m->n, marker, &err) < 0)
 		return fault_set(fault, FAULT_SERVER, "list of parts: %s", err_text(&err));
 	if (*marker > 0 && *marker <= before)
@@ -308,7 +308,7 @@ static int finish_part(struct multipart *m, struct fault *fault)
 	}
 	s->busy = false;
 	if (r == 0 && t->answer.status != 200)
-		r = s3_fault(&t->answer, &m->s3->place, fault);
+		r = s3_refused(m->s3, &t->answer, fault);
 	else if (r == 0 && (!*t->answer.etag || strlen(t->answer.etag) >= S3_ETAG_MAX || strpbrk(t->answer.etag, "<>&")))
 		r = fault_set(fault, FAULT_PROTOCOL, "a part was taken without an ETag");
 	if (r == 0) {
@@ -416,7 +416,7 @@ static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 	 */
 	if (strcmp(code, "NoSuchUpload") == 0 || strcmp(code, "InvalidPart") == 0)
 		state_set_upload(m->s3->store.context->state, m->item->name, m->item->sha256, &(struct upload){ .part = m->upload.part });
-	return s3_fault(&t->answer, &m->s3->place, fault);
+	return s3_refused(m->s3, &t->answer, fault);
 }
 
 int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)

@@ -7,8 +7,10 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/log.h"
+#include "lib/units.h"
 #include "sidecar/ship/s3.h"
 
 /* --- Requests --- */
@@ -37,6 +39,17 @@ static void store_s3_add_object_headers(struct s3 *s3, const struct item *item, 
 		store_s3_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
 }
 
+/* libcurl signs with this time in place of ours. */
+static void store_s3_add_date(int64_t clock_off_s, struct s3_call *call)
+{
+	const time_t theirs = (time_t)(now_realtime_ns() / NS_PER_SEC - clock_off_s);
+	struct tm tm;
+
+	if (clock_off_s && gmtime_r(&theirs, &tm) &&
+	    strftime(call->date_header, sizeof(call->date_header), "X-Amz-Date: %Y%m%dT%H%M%SZ", &tm))
+		store_s3_add_header(call, call->date_header);
+}
+
 int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
 {
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
@@ -47,8 +60,10 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
 	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
 		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
-	if (is_signed)
+	if (is_signed) {
 		store_s3_add_header(call, call->sha256_header);
+		store_s3_add_date(s3->clock_off_s, call);
+	}
 	snprintf(call->md5_header, sizeof(call->md5_header), "Content-MD5: %s", r->md5 ? r->md5 : "");
 	if (r->md5)
 		store_s3_add_header(call, call->md5_header);
@@ -74,6 +89,20 @@ void s3_call_release(struct s3_call *call)
 	strbuf_release(&call->url);
 }
 
+int s3_refused(struct s3 *s3, struct http_answer *answer, struct fault *fault)
+{
+	/* Our clock is not to blame for a request that had the store's time. */
+	answer->clock_off_s -= s3->clock_off_s;
+	s3_fault(answer, &s3->place, fault);
+	if (fault->kind != FAULT_CLOCK || s3->clock_off_s || !answer->clock_off_s)
+		return -1;
+	s3->clock_off_s = answer->clock_off_s;
+	log_warning("%s; until then requests have the store's time", fault->text);
+	fault->kind = FAULT_SERVER;
+	fault->retry_after_s = 0;
+	return -1;
+}
+
 int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault)
 {
 	struct s3_call call;
@@ -97,7 +126,7 @@ static int s3_look(struct store *s, const struct item *item, enum look *ret_look
 	object_key(s->context->options, item->path, key);
 	if (s3_call(s3, &(struct s3_request){ .method = "HEAD", .key = key }, &t, fault) < 0)
 		return -1;
-	return object_look(&t->answer, item, ret_look) ? 0 : s3_fault(&t->answer, &s3->place, fault);
+	return object_look(&t->answer, item, ret_look) ? 0 : s3_refused(s3, &t->answer, fault);
 }
 
 static void store_s3_on_sent(void *arg, int64_t sent)
@@ -119,7 +148,7 @@ static int store_s3_put_single(struct s3 *s3, const struct item *item, const cha
 		return -1;
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
-	return t->answer.status == 200 ? 0 : s3_fault(&t->answer, &s3->place, fault);
+	return t->answer.status == 200 ? 0 : s3_refused(s3, &t->answer, fault);
 }
 
 static int s3_put(struct store *s, const struct item *item, struct fault *fault)
@@ -148,7 +177,7 @@ static int s3_get(struct store *s, const char *path, int64_t offset, size_t len,
 		if (strcmp(code, "NoSuchKey") == 0)
 			return 0;
 	}
-	return object_take(&t->answer, offset, out) ? 0 : s3_fault(&t->answer, &s3->place, fault);
+	return object_take(&t->answer, offset, out) ? 0 : s3_refused(s3, &t->answer, fault);
 }
 
 static void s3_tidy(struct store *s, const struct item *item)

@@ -2,12 +2,14 @@
 """What AWS documents of S3 and STS, and our real S3 server neither asks for nor says. A stand-in does both."""
 
 import base64
+import datetime
 import hashlib
 
 import pytest
 
 from stores.shipping import check_whole, failed, shipped
 from stores.stand_in import s3_error
+from stores.test_s3 import FAKETIME
 
 CREATED = "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
 COMPLETED = "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
@@ -92,3 +94,46 @@ def test_a_refusal_says_who_may_not_do_what(aws, stood_in_s3, bundle, action, re
     assert (outcome.code, outcome.result["kind"]) == (3, "permission")
     for words in sentence, f"ray-failures/afterglow-ship is not authorized to perform: {action} on", reason.split()[0]:
         assert words in outcome.result["error"]
+
+
+# --- Errors that pass ---
+
+
+def test_errors_that_pass_are_tried_again(aws, stood_in_s3, bundle):
+    elsewhere = {"Location": "http://failures.s3.eu-test-1.example/", "x-amz-bucket-region": "eu-test-1"}
+    aws.answers["PUT"] = [
+        (307, elsewhere, s3_error("TemporaryRedirect", "Please re-send this request to the specified temporary endpoint.")),
+        (503, {}, s3_error("SlowDown", "Please reduce your request rate.")),
+        (400, {}, s3_error("ThrottlingException", "You have exceeded the rate at which you may call KMS.")),
+        (200, {"ETag": '"x"'}, ""),
+    ]
+    outcome = shipped(stood_in_s3, bundle)
+    assert len(aws.requests["PUT"]) == len(bundle.files) + 3
+    assert "the bucket is new" in outcome.stderr
+
+
+def too_skewed(request):
+    """Answers as S3 does to a request that is more than 15 minutes off."""
+    date = next(value for name, value in request.headers.items() if name.lower() == "x-amz-date")
+    said = datetime.datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
+    if abs(datetime.datetime.now(datetime.timezone.utc) - said) < datetime.timedelta(minutes=15):
+        return None
+    return 403, {}, s3_error("RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+
+
+def test_a_wrong_clock_is_corrected_for_parts_too(aws, stood_in_s3, large):
+    aws.judge = too_skewed
+    outcome = shipped(stood_in_s3, large, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "-3600", "DONT_FAKE_MONOTONIC": "1"})
+    assert outcome.stderr.count("until then requests have the store's time") == 1
+
+
+def test_a_wrong_clock_is_not_blamed_for_what_the_store_refuses_then(aws, stood_in_s3, bundle):
+    aws.judge = lambda request: too_skewed(request) or denied("s3:PutObject", "because no identity-based policy allows it")
+    outcome = failed(stood_in_s3, bundle, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "-3600", "DONT_FAKE_MONOTONIC": "1"})
+    assert outcome.result["kind"] == "permission"
+
+
+def test_a_clock_that_the_store_refuses_again_is_left_to_a_person(aws, stood_in_s3, bundle):
+    aws.answers["PUT"] = [(403, {}, s3_error("RequestTimeTooSkewed"))]
+    outcome = failed(stood_in_s3, bundle, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "-3600", "DONT_FAKE_MONOTONIC": "1"})
+    assert (outcome.result["kind"], outcome.result["retryAfterSeconds"], len(aws.requests["PUT"])) == ("clock", 300, 2)

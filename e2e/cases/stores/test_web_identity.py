@@ -86,8 +86,9 @@ def test_keys_are_renewed_in_time_with_the_token_that_is_there_then(store, serve
         (200, "<html>", "protocol", False),
         (200, KEYS.replace("SecretAccessKey", "Other"), "protocol", False),
         (302, "", "redirect", False),
+        (400, sts_error("IDPCommunicationError"), "server", True),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_what_sts_says_is_told(store, servers, bundle, status, body, kind, retry):
     sts, s3 = servers
