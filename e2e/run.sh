@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
@@ -8,7 +8,7 @@
 #   browser   report.html and the page of all failures in headless Chromium, at three widths, with axe-core; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
-#             cluster-v2-part: a few of both; cluster-v2-long: also cases of cluster
+#             cluster-v2-part: a few of each; cluster-v2-same: the pods of same; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 #   same      of kuberay's, the pods and clusters that run twice, with Afterglow and without it, and are compared
@@ -98,7 +98,12 @@ RAY_IMAGE=${RAY_IMAGE:-$(images/ray/name.sh)}
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
-cluster-v2-part) paths=(e2e/cases/node_v2/test_ray.py e2e/cases/node_v2/test_deaths.py -k "dashboard or leaks_takes or kill_9_of_a_raylet or (whole and not sidecar)") ;;
+cluster-v2-same) paths=(e2e/cases/node_v2/test_same.py) ;;
+cluster-v2-part)
+	same="[kuberay-like] or [handler] or [ignores] or [terminal] or [restricted] or [child-is-too-large] or meant_is_there or happens_without"
+	same+=" or [child-crashes-in-memory] or [child-crashes-with-little-disk] or small_disk"
+	paths=(e2e/cases/node_v2/test_{ray,deaths,same}.py -k "dashboard or leaks_takes or kill_9_of_a_raylet or (whole and not sidecar) or $same")
+	;;
 cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay) marked="not long" ;;

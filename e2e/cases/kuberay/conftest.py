@@ -6,8 +6,8 @@ import os
 import pytest
 
 import live
-from conftest import Kubectl, keep_modules_together, once, wait_for
-from kuberay.objects import SIDECAR, KubeRay, dry_run, unscheduled_pod
+from conftest import keep_modules_together, once
+from kuberay.objects import KubeRay, wait_for_webhook
 from live import claimed_volume
 
 
@@ -22,9 +22,7 @@ def installed_chart(kubectl, tmp_path_factory):
         # The chart's defaults, and the ends by deletion, which one module looks at.
         live.install(recording__deletions="true")
         live.restart_operators(kubectl)
-        # The replica that acts gives the API server the CA, which takes it up a little later.
-        wait_for("the webhook to work", lambda: SIDECAR in [
-            c["name"] for c in dry_run(Kubectl("default"), unscheduled_pod("probe"))["spec"]["containers"]], interval=1)
+        wait_for_webhook()
     once(tmp_path_factory, "installed", begin)
     yield
     live.keep_log(kubectl)

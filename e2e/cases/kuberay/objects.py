@@ -6,7 +6,7 @@ import json
 
 import yaml
 
-from conftest import wait_for
+from conftest import Kubectl, wait_for
 from live import RAY_IMAGE, check_bundle, container_status
 
 SIDECAR = "afterglow"
@@ -92,6 +92,12 @@ def unscheduled_pod(name):
                 "ray.io/is-ray-node": "yes", "ray.io/cluster": "nobodys", "ray.io/group": "small", "ray.io/node-type": "worker"}},
             "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [{
                 "name": "ray-worker", "image": RAY_IMAGE, "command": ["/bin/bash", "-c", "--"], "args": ["ray start --block "]}]}}
+
+
+def wait_for_webhook():
+    """The replica that acts gives the API server the CA, which takes it up a little later."""
+    wait_for("the webhook to work", lambda: SIDECAR in [
+        c["name"] for c in dry_run(Kubectl("default"), unscheduled_pod("probe"))["spec"]["containers"]], interval=1)
 
 
 def dry_run(k, pod):

@@ -6,13 +6,15 @@ import fnmatch
 import os
 
 from kuberay.objects import SIDECAR
-from live import RAY_IMAGE, VERSION
+from live import NODE, RAY_IMAGE, VERSION, placed
 
 PYTHON = ["python3", "/same/code/probe.py"]
 BASH = ["/bin/bash", "-c", "--"]  # as KubeRay starts Ray
 SIDECAR_IMAGE = os.environ.get("SIDECAR_IMAGE", f"localhost/afterglow-sidecar:{VERSION}")
-GRACE = 12  # seconds until SIGKILL; on a busy machine the preStop hook takes a part of them, and SIGTERM comes late after it
-MOMENT = 5  # seconds; who works longer works until SIGKILL
+# Seconds until SIGKILL. On a busy machine the preStop hook takes a part of them, and SIGTERM comes late after it; the node with
+# cgroup v2 has one slow processor.
+GRACE = 30 if NODE else 12
+MOMENT = 0.4 * GRACE  # who works longer works until SIGKILL
 
 ENDS, STOPPED, RESTARTS = "ends by itself", "is asked to stop", "ends and is restarted"
 
@@ -148,7 +150,7 @@ def pod(name, row, labels):
     return {"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "same", "ray.io/group": name,
                                                   "ray.io/node-type": "worker", **labels}},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": GRACE, "enableServiceLinks": False, **spec,
+            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": GRACE, "enableServiceLinks": False, **placed(), **spec,
                      "volumes": [{"name": "same", "emptyDir": {}}, {"name": "code", "configMap": {"name": "code", "defaultMode": 0o555}},
                                  *spec.get("volumes", [])],
                      "containers": [*({**base, **neighbour, "volumeMounts": ray["volumeMounts"]} for neighbour in row.neighbours), ray]}}
