@@ -99,6 +99,26 @@ def test_of_a_namespace_with_too_many_megabytes_of_clusters_the_operator_holds_i
     assert operator.metric("afterglow_watch_objects", resource="rayclusters") == 25  # each has its remnant
 
 
+def test_of_a_tenants_fat_pods_the_operator_holds_its_share_and_makes_none_again(start, api, make):
+    operator = start()
+    cluster = make("demo", group("small", 2))
+    (head,), workers = cluster.wait_pods(1, 2)
+    ours = {p["metadata"]["uid"] for p in [head, *workers]}
+    for i in range(42):
+        api.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "name": f"fat-{i:02}", "labels": {"ray.io/is-ray-node": "yes"}, "annotations": {"ray.io/note": "z" * 200_000}},
+            "spec": {"containers": [{"name": "a", "image": "a"}]}})
+    # Now there is no room for the pods of the cluster either, and they change.
+    for pod in [head, *workers]:
+        api.patch("pods", pod["metadata"]["name"], {"metadata": {"annotations": {"ray.io/note": "z" * 200_000}}})
+    wait_for("all pods in the copy", lambda: operator.metric("afterglow_watch_objects", resource="pods") == 45)
+    wait_for("the log", lambda: f"Pod {api.namespace}/{head['metadata']['name']} is kept without its details" in operator.text())
+    assert 6 << 20 < operator.metric("afterglow_watch_bytes", resource="pods") <= 8 << 20
+    cluster.scale(small=3)
+    (head,), workers = cluster.wait_pods(1, 3)
+    assert ours <= {p["metadata"]["uid"] for p in [head, *workers]}
+
+
 @pytest.fixture
 def webhook(api, start):
     made = Webhook(api, start)
