@@ -239,6 +239,11 @@ void addition_on_taken_back(void (*fn)(void *arg), void *arg)
 	taken_back_arg = arg;
 }
 
+bool addition_is_undoing(void)
+{
+	return to_undo != NULL;
+}
+
 void addition_finish(void)
 {
 	int64_t until = now_boottime_ns() + FINISH_WITHIN_NS;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -54,6 +55,9 @@ void addition_abort(struct addition *a);
  * none.
  */
 void addition_on_taken_back(void (*fn)(void *arg), void *arg);
+
+/* Whether additions are still being taken back. */
+bool addition_is_undoing(void);
 
 /* Before the event loop is freed: waits a moment for what is still to be taken back, and leaves the rest to the next sidecar. */
 void addition_finish(void);

@@ -282,11 +282,13 @@ static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_i
 	addition_abort(second);
 	addition_abort(third);
 	assert_true(is_pending());
+	assert_true(addition_is_undoing());
 	/* The old file has not been removed yet, and its removal would remove the new one. */
 	assert_int_equal(addition_begin(base, path, "core.2", NULL, NULL, LONG_NS, &again, NULL), -EBUSY);
 	thaw();
 	event_base_dispatch(base);
 	assert_false(is_pending());
+	assert_false(addition_is_undoing());
 	addition_abort(begin("core.2"));
 }
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "lib/failure_class.h"
-#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/printable.h"
 #include "lib/units.h"

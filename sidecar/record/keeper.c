@@ -13,6 +13,7 @@
 #include "lib/log.h"
 #include "lib/loop/errand.h"
 #include "lib/units.h"
+#include "sidecar/crash/addition.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/keeping.h"
 #include "sidecar/record/recent.h"
@@ -400,7 +401,9 @@ bool keeper_busy(const struct keeper *k)
 {
 	const struct lane *l = k->lanes;
 
-	return shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) || (l[SPOOL].shipper && event_pending(k->settle, EV_TIMEOUT, NULL));
+	return shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) ||
+	       /* What an addition that is being taken back keeps in the spool is shipped afterwards. */
+	       (l[SPOOL].shipper && (event_pending(k->settle, EV_TIMEOUT, NULL) || addition_is_undoing()));
 }
 
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg)
