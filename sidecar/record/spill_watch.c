@@ -91,10 +91,8 @@ bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const
 	if (errand_take(at->errand, &looked, sizeof(looked)))
 		*w = looked.watch;
 	if (at->root_fd >= 0 && at->logs_fd >= 0 && node->raylet > 0 && (!w->polled_ns || now_ns - w->polled_ns >= SPILL_EVERY_NS)) {
-		struct looked next;
-
 		w->polled_ns = now_ns;
-		errand_ask(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &next, sizeof(next), NULL);
+		errand_ask(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &looked, sizeof(looked), NULL);
 	}
 	return looked.warns;
 }

@@ -77,11 +77,6 @@ struct copying {
 	bool keep; /* existing files stay, because they are newer */
 };
 
-static bool is_there(const struct copying *c, const char *name)
-{
-	return faccessat(c->to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static void copy_file(const char *name, void *arg)
 {
 	const struct copying *c = arg;
@@ -92,7 +87,7 @@ static void copy_file(const char *name, void *arg)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_read_all(fd, &data, NULL) < 0)
 		return;
 	/* This is checked after reading the file, because reading takes the time. */
-	if (!c->keep || !is_there(c, name))
+	if (!c->keep || faccessat(c->to, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		file_replace(c->to, name, strbuf_str(&data), data.len);
 }
 
