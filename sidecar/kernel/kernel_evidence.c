@@ -139,7 +139,7 @@ static void kernel_evidence_visit(const struct oom_kill *k, void *arg)
 	s->unplaced = s->unplaced || (unclear && match == OOM_CGROUP_UNKNOWN);
 	if (pid || (match == OOM_OURS && !s->q->shared))
 		kernel_evidence_take(s, k, true);
-	else if (match == OOM_OURS)
+	else if (match == OOM_OURS && s->q->command > 0)
 		s->others += k->killed;
 	else if (match == OOM_CGROUP_UNKNOWN && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
 		kernel_evidence_take(s, k, false);

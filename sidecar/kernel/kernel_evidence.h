@@ -38,7 +38,8 @@ struct kernel_evidence {
 	unsigned int killed; /* the number of processes that these kills took */
 	/* The number of processes in the kernel's table of that kill, which has all processes under the limit; 0: there is no table. */
 	unsigned int table;
-	unsigned int others; /* with a shared cgroup: processes taken in it that are not known to be the container's */
+	/* With a shared cgroup, and PIDs that can be mapped to those of the log: processes taken in it that are not known to be ours. */
+	unsigned int others;
 	bool rules_out; /* the log reaches back far enough, has no gap, and would name the command's PID */
 	pid_t pid; /* in the node's PID namespace */
 	int64_t rss; /* bytes that the victim held; -1 unknown */
