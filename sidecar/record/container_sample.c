@@ -13,6 +13,7 @@
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/watched_ends.h"
 
 /* A container that is alive so long after an OOM kill lives on. */
 #define OOM_SETTLED_NS (5 * NS_PER_SEC)
@@ -87,6 +88,16 @@ static bool ends_the_group(struct container *c)
 	return false;
 }
 
+/* In a cgroup that others share, only the end of a process shows that it was the victim. */
+static bool oom_is_settled(const struct container *c, int64_t now_ns)
+{
+	const struct observer *o = &c->observer;
+	int64_t age_ns = now_ns - o->oom_seen_ns;
+
+	return age_ns >= OOM_SETTLED_NS && (!o->cgroup_shared || age_ns >= OOM_DIES_WITHIN_NS ||
+					    watched_ends_killed_at(o->workers.ends, WORKER_ENDS_MAX, o->oom_seen_ns));
+}
+
 void container_sample(struct container *c)
 {
 	int64_t now = now_boottime_ns();
@@ -122,7 +133,7 @@ void container_sample(struct container *c)
 	if (ends_the_group(c)) {
 		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
-	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS && !observer_command_dies(&c->observer))
+	} else if (oom_is_settled(c, now) && !observer_command_dies(&c->observer))
 		container_process_died(c, now);
 }
 

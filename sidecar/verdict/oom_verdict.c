@@ -75,8 +75,6 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
  */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
-	const struct watched_end *victim = watched_ends_oom_victim(o);
-
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
 		verdict_add_missing(v, "which container's process the OOM killer took",
@@ -85,12 +83,13 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
 		return OOM_UNKNOWN;
 	}
-	if (victim)
+	/* Here only its wait status makes a process the victim (classify.c). */
+	if (o->victim)
 		verdict_add_evidence(
 			v, "launcher",
 			"%s (PID %d) of this container was ended by SIGKILL at that time",
-			victim->name, (int)victim->pid);
-	return victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE : OOM_UNKNOWN;
+			o->victim, o->victim_pid);
+	return o->victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
 static bool log_names_command(const struct observation *o)
@@ -277,7 +276,7 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
 {
 	/* In a cgroup that others share, the kill may have been of theirs. */
-	bool proved = !watched_ends_oom_victim(o);
+	bool proved = !o->cgroup_shared || o->kernel.oom;
 
 	/* Even where the kill is proved, that it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;

@@ -299,6 +299,22 @@ static bool command_was_taken(const struct observation *o)
 	       o->victim_pid == o->command_pid && kills_counted(o) == 1;
 }
 
+/*
+ * Returns whether another process may have been taken before: Ray kills its own processes by the same signal when the driver fails for
+ * want of its worker.
+ */
+static bool other_went_first(const struct observation *o, int64_t from_ns, const struct ray_process_end *e)
+{
+	for (size_t i = 0; i < o->n_watched_ends; i++) {
+		const struct watched_end *w = &o->watched_ends[i];
+
+		if (w->pid > 0 && w->ended_ns >= from_ns && w->ended_ns < e->ended_ns &&
+		    (!w->status_known || (WIFSIGNALED(w->wait_status) && WTERMSIG(w->wait_status) == SIGKILL)))
+			return true;
+	}
+	return false;
+}
+
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o)
 {
 	int64_t seen_ns = o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
@@ -315,7 +331,8 @@ const struct ray_process_end *ray_process_oom_victim(const struct observation *o
 		if (o->group_ended_by_us && e->ended_ns >= seen_ns)
 			return NULL;
 		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known || !WIFSIGNALED(e->wait_status) ||
-		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind))
+		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind) ||
+		    other_went_first(o, seen_ns - unseen_ns - OOM_NEAR_NS, e))
 			return NULL;
 		return e;
 	}

@@ -12,7 +12,6 @@
 
 /* The sampler looks up to this long after the kill; then the victim takes as long to give its memory back. */
 #define OOM_SEEN_WITHIN_NS (3 * NS_PER_SEC)
-#define OOM_DIES_WITHIN_NS (5 * NS_PER_SEC)
 /* A process that ended at most this long before the container may have been the reason. */
 #define ENDED_NEAR_NS (10 * NS_PER_SEC)
 #define ENDS_SHOWN 3
@@ -24,17 +23,12 @@ static int signal_of_end(const struct watched_end *e)
 		       0;
 }
 
-const struct watched_end *watched_ends_oom_victim(const struct observation *o)
+const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n, int64_t kill_ns)
 {
-	int64_t kill_ns = o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
 	const struct watched_end *first = NULL;
 
-	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out ||
-	    o->kernel.others || o->n_signals ||
-	    (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
-		return NULL;
-	for (size_t i = 0; i < o->n_watched_ends; i++) {
-		const struct watched_end *e = &o->watched_ends[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct watched_end *e = &ends[i];
 
 		if (signal_of_end(e) != SIGKILL || !e->name[0] ||
 		    e->ended_ns < kill_ns - OOM_SEEN_WITHIN_NS ||
@@ -44,6 +38,15 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 			first = e;
 	}
 	return first;
+}
+
+const struct watched_end *watched_ends_oom_victim(const struct observation *o)
+{
+	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out ||
+	    o->kernel.others || o->n_signals ||
+	    (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
+		return NULL;
+	return watched_ends_killed_at(o->watched_ends, o->n_watched_ends, o->ended_ns - MAX(o->oom_age_ns, (int64_t)0));
 }
 
 bool watched_end_is_crash(const struct watched_end *e)

@@ -5,6 +5,12 @@
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
 
+/* On a busy machine a victim may take so long to give its memory back, before it ends. */
+#define OOM_DIES_WITHIN_NS (15 * NS_PER_SEC)
+
+/* The first of these n processes that SIGKILL ended when the OOM killer came, at kill_ns; NULL: none. */
+const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n, int64_t kill_ns);
+
 /*
  * The process of the container that SIGKILL ended when a kill was counted in a cgroup that others
  * share: most likely the OOM killer took this one. NULL: there is none, or the kernel log or the node agent knows better.

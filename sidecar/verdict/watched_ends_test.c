@@ -95,6 +95,41 @@ static void a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_kille
 	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
 }
 
+/* As the driver fails for want of its worker, Ray kills its own processes by the same signal. */
+static void what_ray_kills_after_the_oom_killers_victim_is_none(void **state)
+{
+	struct watched_end worker = leak_killed;
+	struct ray_process_end agent = {
+		.kind = RAY_PROCESS_DASHBOARD_AGENT, .pid = 5, .status_known = true, .wait_status = SIGKILL, .ended_ns = END + SEC
+	};
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	o.container_lives = true;
+	o.status_known = false;
+	o.watched_ends = &worker;
+	o.ends = &agent;
+	o.n_ends = 1;
+	classify(&o, &v);
+	assert_int_equal(v.process.pid, 7);
+	/* Before Linux 6.15 nobody but its parent learns how the worker ended. */
+	worker.status_known = false;
+	classify(&o, &v);
+	assert_int_not_equal(v.process.pid, 5);
+	/* The agent ended first. */
+	worker = leak_killed;
+	agent.ended_ns = END - SEC;
+	classify(&o, &v);
+	assert_int_equal(v.process.pid, 5);
+	/* The worker ended in another way. */
+	agent.ended_ns = END + SEC;
+	worker.wait_status = SIGSEGV;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_PROCESS);
+	assert_int_equal(v.process.pid, 5);
+}
+
 /* Each step takes away a premise. */
 static void without_a_premise_nobody_is_a_victim(void **state)
 {
@@ -118,6 +153,8 @@ static void without_a_premise_nobody_is_a_victim(void **state)
 	other = leak_killed;
 	other.ended_ns = END - 60 * SEC;
 	assert_null(watched_ends_oom_victim(&o));
+	other.ended_ns = END + 12 * SEC; /* it gave its memory back before */
+	assert_ptr_equal(watched_ends_oom_victim(&o), &other);
 	other = leak_killed;
 	other.status_known = false;
 	assert_null(watched_ends_oom_victim(&o));
@@ -196,6 +233,7 @@ int main(void)
 		cmocka_unit_test(a_child_killed_when_the_shared_cgroup_ran_out_is_told),
 		cmocka_unit_test(
 			a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
+		cmocka_unit_test(what_ray_kills_after_the_oom_killers_victim_is_none),
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
 		cmocka_unit_test(what_ended_after_the_container_did_not_end_before_it),
