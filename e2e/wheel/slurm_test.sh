@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # slurm_test.sh: a real Slurm (slurmctld and slurmd of Debian, by its cgroup plugin of v1 or v2) whose steps die under `afterglow run`, as an ordinary
 # user. Each step that ends otherwise than well has a report, or a line where Slurm kills the report's author too.
-# e2e/kernel/uml.sh e2e/wheel/slurm_test.sh runs it on cgroup v2, where the OOM kills are not all reported yet. It takes two minutes, as Slurm looks at time limits each 30 s.
+# e2e/kernel/uml.sh e2e/wheel/slurm_test.sh runs it on cgroup v2. It takes two minutes, as Slurm looks at time limits each 30 s.
 # Ends with "N passed, N failed".
 set -u
 
@@ -104,11 +104,18 @@ reported() { # CASE WORDS...: one report has them all
 		grep -Eq "$words" <<<"$report" || return 1
 	done
 }
+# A step shares its limit with the report's author. In User Mode Linux a process gives its memory back so slowly that the kernel takes the author
+# as well: then there is the line before. A report there is must be right.
+last_word() { # CASE
+	[ "$version" = 2 ] && ! find "$work/home/$1" -name report.txt | grep -q . &&
+		printed "$1" 'uses [0-9.]+ MiB of its memory limit of 120.0 MiB \(9[0-9] %\)\. If the OOM killer takes Afterglow as well, no report follows\.'
+}
+reported_or_last_word() { reported "$@" || last_word "$1"; }
 printed() { tr -s ' \n' ' ' <"$work/$1.err" | grep -Eq "$2"; }
 ended() { # SENTENCE CASE WORDS...
 	check "$1" wait_until over "$2"
 	cp "$work/$2.err" "$work/err"
-	check "$1" reported "${@:2}"
+	check "$1" reported_or_last_word "${@:2}"
 }
 waits='touch $0.begun; sleep 300'
 
@@ -134,7 +141,7 @@ scancel -s INT -n interrupted
 reached='reached its memory limit of 120.0 MiB'
 for name in memory per_cpu; do
 	ended "a step beyond its memory has the job's limit in its report ($name)" $name 'class KernelOOM(Container|Pod|Process), (certain|likely)' "$reached"
-	check "the advice has Slurm's form ($name)" reported $name 'a limit of 150.0 MiB or more \(--mem=150M, or --mem-per-cpu\)'
+	last_word $name || check "the advice has Slurm's form ($name)" reported $name 'a limit of 150.0 MiB or more \(--mem=150M, or --mem-per-cpu\)'
 done
 ended "a step that goes on after the OOM kill of its child has a report of that" child 'class KernelOOMProcess, (certain|likely)'
 ended "a step that crashes has a report" crash 'class Segfault, certain'

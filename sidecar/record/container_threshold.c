@@ -167,6 +167,15 @@ void container_check_growth(struct container *c, int64_t now_ns)
 	container_say(c, line);
 }
 
+/* Under the limit of the command the kernel may take us as well, while the command still gives its memory back: this is all that we can say. */
+static void say_risk(const struct container *c, int step, struct report *r)
+{
+	size_t n = strlen(r->verdict.sentence);
+
+	if (c->options->own_launcher && c->observer.cgroup_shared && step >= 3)
+		snprintf(r->verdict.sentence + n, sizeof(r->verdict.sentence) - n, " If the OOM killer takes Afterglow as well, no report follows.");
+}
+
 void container_check_threshold(struct container *c, int64_t now_ns)
 {
 	const struct memory *m = &c->observer.last.memory;
@@ -190,6 +199,7 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 	if (c->logged_ns && now_ns - c->logged_ns < SAY_SPACING_NS && step < 3)
 		return;
 	c->logged_ns = now_ns;
+	say_risk(c, step, &r);
 	say_snapshot(c, &r);
 	container_emit(c, "threshold", report_json_of_snapshot(&r));
 }
