@@ -170,6 +170,7 @@ struct collection {
 	struct bundle *b;
 	int root_fd;
 	bool own_root; /* as in root_walk.h: others of this machine have files in /tmp, too */
+	int64_t since_ns; /* the start of the command, Unix time: with own_root, an older file is another job's */
 	int64_t room;
 	struct {
 		dev_t dev;
@@ -193,7 +194,7 @@ static bool is_wanted(const struct collection *c, const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_size > 0 &&
 	       (!c->own_root ||
-		(st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0)));
+		(st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0) && st->st_mtim.tv_sec >= c->since_ns / NS_PER_SEC));
 }
 
 /*
@@ -251,6 +252,7 @@ void gather_collected(struct bundle *b, const struct observer *o, struct report 
 		.b = b,
 		.root_fd = o->root_fd,
 		.own_root = root_walk_is_own(o->root_fd),
+		.since_ns = r->started_unix_ns,
 		.room = MIN(r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX,
 			    bundle_room(b)),
 	};

@@ -53,7 +53,7 @@ static void gather(const char *const *patterns, struct report *r)
 {
 	const struct observer o = { .root_fd = root_fd, .collect = patterns };
 
-	*r = (struct report){ .verdict.exit_code = 137 };
+	*r = (struct report){ .verdict.exit_code = 137, .started_unix_ns = 2000 * NS_PER_SEC };
 	gather_collected(bundle, &o, r);
 }
 
@@ -130,7 +130,7 @@ static void what_memray_wrote_to_the_logs_of_the_last_session_is_found(void **st
 }
 
 /* As where exec runs a command beside other users of the machine, and fs.protected_symlinks is 0. */
-static void another_users_links_and_files_are_left_alone(void **state)
+static void other_jobs_and_other_users_files_are_left_alone(void **state)
 {
 	static const char *const names[] = { "tmp/[!o]*.bin", "tmp/directory/*.bin", "tmp/ours.bin", "tmp/own-link.bin" };
 	char texts[ARRAY_SIZE(names)][128], expected[400], flat[64];
@@ -146,6 +146,8 @@ static void another_users_links_and_files_are_left_alone(void **state)
 	file("keys/ours.bin", "2");
 	file("tmp/theirs.bin", "theirs");
 	file("tmp/ours.bin", "1");
+	file("tmp/before.bin", "of an earlier job");
+	assert_int_equal(utimensat(own, "tmp/before.bin", (struct timespec[]){ { 1000, 0 }, { 1000, 0 } }, 0), 0);
 	assert_int_equal(linkat(own, "keys/id.bin", own, "tmp/hard.bin", 0), 0);
 	assert_int_equal(symlinkat("../keys/id.bin", own, "tmp/soft.bin"), 0);
 	assert_int_equal(symlinkat("../keys", own, "tmp/directory"), 0);
@@ -204,7 +206,7 @@ int main(void)
 		TEST(paths_that_become_one_name_get_different_names),
 		TEST(what_memray_wrote_to_the_logs_of_the_last_session_is_found),
 		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
-		TEST(another_users_links_and_files_are_left_alone),
+		TEST(other_jobs_and_other_users_files_are_left_alone),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
