@@ -9,6 +9,7 @@ import pytest
 from conftest import Kubectl, wait_for
 from kuberay.objects import KubeRay, cluster_spec, container, dry_run, group, scripts, small_group, template
 from kuberay.same.test_pods import differences, wait_for_launcher, Side
+from live import container_status
 
 # As in ray#64181: Ray in the background, and a shell above it.
 SHELL_ABOVE = 'eval "$KUBERAY_GEN_RAY_START_CMD" && tail -f /dev/null'
@@ -32,6 +33,15 @@ try:
     print("task:", ray.get(task), flush=True)
 except Exception as error:
     print("task:", type(error).__name__, flush=True)
+"""
+
+# The worker has that memory only after its pod was resized, and the head has no CPU.
+GROW = """
+@ray.remote(num_cpus=0.1, memory=900 << 20)
+def work():
+    return "done"
+
+print("task:", ray.get(work.remote()), flush=True)
 """
 
 
@@ -130,3 +140,36 @@ def test_ray_offers_and_finishes_the_same(sides):
     found = differences(*(offered(owner) for owner in owners))
     assert set(found) == {"head.CPU"}, found
     assert [stopped_worker(*pair) for pair in zip(sides, owners)] == [["task: done"], ["task: done"]]
+
+
+def small_worker():
+    """Ray's autoscaler resizes pods that request both, and adds the same to request and limit."""
+    return container("ray-worker", "700Mi", resources={"requests": {"cpu": "100m", "memory": "300Mi"}, "limits": {"cpu": "1", "memory": "700Mi"}})
+
+
+def memory_of(pod):
+    """Returns the limit of the Ray container as the kubelet has set it, and how often it was started."""
+    status = container_status(pod, "ray-worker")
+    return status["resources"]["limits"]["memory"], status["restartCount"]
+
+
+@pytest.mark.long
+def test_ray_resizes_a_worker_in_place_the_same(sides):
+    """The autoscaler gives the only worker more memory for a task that does not fit, and the sidecar knows the new limit."""
+    owners = []
+    for side in sides:
+        side.k.apply(scripts(side.name, grow=GROW))
+        if side is sides[0]:
+            wait_for_launcher(side)
+        owners.append(KubeRay(side.k, side.name, None).create("RayCluster", "resized", cluster_spec(
+            group("small", template(small_worker()), rayStartParams={}), enableInTreeAutoscaling=True,
+            autoscalerOptions={"version": "v2", "imagePullPolicy": "IfNotPresent"}), {"ray.io/ippr": json.dumps(
+                {"groups": {"small": {"max-cpu": "1", "max-memory": "1100Mi", "resize-timeout": 120}}})}))
+    for owner in owners:
+        assert memory_of(owner.wait_ready("worker", timeout=180)) == ("700Mi", 0)
+    for owner in owners:
+        assert "task: done" in owner.run("grow", timeout=240)
+        assert memory_of(owner.pod("worker")) == ("1100Mi", 0)
+    pod = owners[0].pod("worker")["metadata"]["name"]
+    metrics = sides[0].k("get", "--raw", f"/api/v1/namespaces/{sides[0].name}/pods/{pod}:9095/proxy/metrics")
+    assert f'afterglow_container_memory_limit_bytes{{container="ray-worker"}} {1100 << 20}' in metrics, metrics
