@@ -21,13 +21,6 @@
 
 /* --- top ------------------------------------------------------------------------------------------------ */
 
-static bool runs(const cJSON *pod)
-{
-	const char *phase = json_str(pod, "status.phase");
-
-	return phase && strcmp(phase, "Running") == 0 && pod_sidecar_port(pod_sidecar(pod)) > 0;
-}
-
 /* A sidecar that does not answer is reported on stderr, and the others are still asked. */
 static void add_answer(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
 {
@@ -54,7 +47,7 @@ static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
 	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
 		const char *name = json_str(pod, "metadata.name");
 
-		if (!runs(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
+		if (!pod_sidecar_serves(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
 			continue;
 		if (asked++ == TOP_PODS_MAX) {
 			stderr_note("Only the first %d pods were asked; use POD, --cluster or --selector to ask fewer.\n", TOP_PODS_MAX);

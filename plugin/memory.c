@@ -69,9 +69,7 @@ static void pods_ask(const struct options *o, const cJSON *pods, cJSON *answers)
 	int asked = 0;
 
 	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
-		const char *phase = json_str(pod, "status.phase");
-
-		if (!phase || strcmp(phase, "Running") != 0 || !pod_sidecar_port(pod_sidecar(pod)))
+		if (!pod_sidecar_serves(pod))
 			continue;
 		if (asked++ == PODS_MAX) {
 			stderr_note("Only the first %d pods were asked.\n", PODS_MAX);

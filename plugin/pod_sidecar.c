@@ -48,6 +48,11 @@ int pod_sidecar_port(const cJSON *sidecar)
 	return number > 0 && number <= PORT_MAX ? (int)number : 0;
 }
 
+bool pod_sidecar_serves(const cJSON *pod)
+{
+	return json_is(pod, "status.phase", "Running") && pod_sidecar_port(pod_sidecar(pod)) > 0;
+}
+
 const char *annotation_of(const cJSON *object, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));

@@ -18,6 +18,9 @@ bool pod_sidecar_has_flag(const cJSON *sidecar, const char *option);
 /* Returns the port at which it serves HTTP; 0 if it serves none, as in pods with hostNetwork. */
 int pod_sidecar_port(const cJSON *sidecar);
 
+/* Whether the pod runs, and its sidecar serves HTTP. */
+bool pod_sidecar_serves(const cJSON *pod);
+
 /* Returns an annotation or label of an object, owned by it; NULL if there is none. */
 const char *annotation_of(const cJSON *object, const char *name);
 const char *label_of(const cJSON *object, const char *name);
