@@ -30,6 +30,8 @@ static const struct {
 	{ "--store-azure-endpoint", "--azure-endpoint", false },
 	{ "--store-webhdfs-user", "--webhdfs-user", false },
 	{ "--store-ca", "--ca", false },
+	{ "--store-proxy", "--proxy", false },
+	{ "--store-no-proxy", "--no-proxy", false },
 };
 
 /*

@@ -155,6 +155,10 @@ static const struct option_row rows[] = {
 	  .help = "files with the credentials of the store (default " DEFAULT_CREDENTIALS ")" },
 	{ "--store-ca", "FILE", OPTION_TEXT, AT(store.ca),
 	  .help = "accept only certificates of the store that these authorities signed (PEM)" },
+	{ "--store-proxy", "URL", OPTION_TEXT, .at = AT(store.proxy) },
+	{ "--store-no-proxy", "HOSTS", OPTION_TEXT, AT(store.no_proxy),
+	  .help = "reach the store by this proxy, and these hosts without it, in place of\n"
+		  "https_proxy and no_proxy of the environment" },
 	{ "--store-s3-endpoint", "URL", OPTION_TEXT, .at = AT(store.s3_endpoint) },
 	{ "--store-s3-region", "REGION", OPTION_TEXT, .at = AT(store.s3_region) },
 	{ "--store-s3-path-style", NULL, OPTION_FLAG, AT(store.s3_path_style), .help = "for an S3 that is not AWS" },

@@ -89,6 +89,16 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
+static void set_proxy(CURL *easy, const struct http_settings *s, const struct http_request *r)
+{
+	if (s->proxy)
+		curl_easy_setopt(easy, CURLOPT_PROXY, s->proxy);
+	if (s->ca)
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, s->ca);
+	if (r->no_proxy || s->no_proxy)
+		curl_easy_setopt(easy, CURLOPT_NOPROXY, r->no_proxy ? "*" : s->no_proxy);
+}
+
 static void set_safety(CURL *easy, const struct http_settings *s, const struct http_request *r)
 {
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -101,8 +111,6 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	if (r->no_proxy)
-		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, MIN(CONNECT_TIMEOUT_S, (long)s->stall_s));
 	/*
 	 * curl counts both directions together, so an answer that does not come counts as a stall.
@@ -183,6 +191,7 @@ static int http_prepare(struct http_transfer *t, struct fault *fault)
 	CURL *easy = t->easy;
 
 	set_safety(easy, &t->http->settings, t->request);
+	set_proxy(easy, &t->http->settings, t->request);
 	set_method(easy, t);
 	set_signature(easy, t->request);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-ship/" AFTERGLOW_VERSION);

@@ -20,6 +20,7 @@ struct http;
 
 struct http_settings {
 	const char *ca;	     /* a PEM file that replaces the system's root certificates; NULL: none */
+	const char *proxy, *no_proxy; /* a URL, and hosts that are reached without it, as curl takes them; NULL: the environment decides */
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
 	int64_t rate; /* bytes a second that all requests together send, 0: no limit */
 	int64_t stall_s;     /* a request fails when no byte was sent or received for so many seconds */
@@ -34,7 +35,7 @@ struct http_request {
 	const char *body; /* the body in memory; NULL: it comes from fd */
 	int fd;		  /* with body NULL and len > 0: the file that the body comes from */
 	int64_t offset, len; /* of the body: where it begins in fd, and its bytes */
-	bool no_proxy;	  /* ignore the proxies of the environment, because the node itself answers */
+	bool no_proxy;	  /* use no proxy, because the node itself answers */
 	bool unasked;	  /* send the body without waiting for "100 Continue": the server has accepted a similar body before */
 	int64_t stall_s;  /* replaces the settings' stall_s when the answer takes longer; 0: use that of the settings */
 	void (*on_sent)(void *arg, int64_t sent); /* sent: bytes of the body so far; may be NULL */

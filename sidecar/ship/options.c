@@ -11,7 +11,6 @@
 #define DEFAULT_STALL_S 30
 
 #define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-#define KMS_KEY_ID_LETTERS WORD_LETTERS ":/"
 
 #define AT(member) offsetof(struct ship_options, member)
 
@@ -35,6 +34,10 @@ static const struct option_row rows[] = {
 		  "S3 uses EKS Pod Identity, Google Cloud Storage and Azure their workload identity" },
 	{ "--ca", "FILE", OPTION_TEXT, AT(ca),
 	  .help = "accept only certificates that these authorities (PEM) signed" },
+	{ "--proxy", "URL", OPTION_TEXT, AT(proxy),
+	  .help = "reach the store by this proxy, http://HOST:PORT or https://HOST:PORT" },
+	{ "--no-proxy", "HOSTS", OPTION_TEXT, AT(no_proxy),
+	  .help = "reach these hosts, domains and networks without it: a list with commas" },
 	{ "--deadline", "SECONDS", OPTION_COUNT, AT(deadline_s), .min = 1, .max = 7 * 86400,
 	  .help = "give up after this long (default: never)" },
 	{ "--limit-rate", "SIZE", OPTION_SIZE, AT(rate), .min = 1024,
@@ -71,7 +74,7 @@ static const struct option_row rows[] = {
 	  .help = "only wait this long: for a pod in which somebody runs --read" },
 	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
 	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
-	{ .help = "\nIt uses the proxies of https_proxy, http_proxy and no_proxy, and writes JSON lines to stdout; the last\n"
+	{ .help = "\nWithout --proxy and --no-proxy it uses https_proxy, http_proxy and no_proxy. It writes JSON lines to stdout; the last\n"
 		  "line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
 		  "3: failed, and somebody has to correct something first.\n" },
 };
@@ -129,7 +132,7 @@ static int check_encryption(const struct ship_options *o, struct err *err)
 	if ((o->s3_kms_key_id || o->s3_bucket_key) && !kms)
 		return err_set(err, EINVAL, "--s3-kms-key-id and --s3-bucket-key go with --s3-encryption aws:kms");
 	if (o->s3_kms_key_id && (strlen(o->s3_kms_key_id) > S3_KMS_KEY_ID_MAX ||
-				 o->s3_kms_key_id[strspn(o->s3_kms_key_id, KMS_KEY_ID_LETTERS)]))
+				 o->s3_kms_key_id[strspn(o->s3_kms_key_id, WORD_LETTERS ":/")]))
 		return err_set(err, EINVAL, "--s3-kms-key-id takes an id, an ARN or an alias of a key");
 	return 0;
 }
@@ -154,6 +157,8 @@ static int ship_options_check(struct ship_options *o, struct err *err)
 	if (o->s3_region[strspn(o->s3_region, WORD_LETTERS)])
 		return err_set(err, EINVAL, "--s3-region: '%s' is no region's name", o->s3_region);
 	r = check_encryption(o, err);
+	if (r == 0)
+		r = check_endpoint("--proxy", o->proxy, err);
 	if (r == 0)
 		r = check_endpoint("--s3-endpoint", o->s3_endpoint, err);
 	if (r == 0)

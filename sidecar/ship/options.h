@@ -28,6 +28,7 @@ struct ship_options {
 	struct store_url store;
 	const char *credentials; /* directory, NULL: none */
 	const char *ca;		 /* PEM file, NULL: the system's roots */
+	const char *proxy, *no_proxy; /* NULL: the environment decides */
 	const char *as;		 /* path below the store */
 	const char *bundle;
 	const char *cores_prefix; /* path below the store for cores; NULL: they stay with the other files */

@@ -94,6 +94,7 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "/x", "b", "--cores-prefix", "_cores", NULL }, "--cores-prefix is for a store s3://, azure://" },
 		{ { "s", "--store", "s3://x", "b", "--cores-prefix", "cores", NULL }, "--cores-prefix: cores go to a path such as _cores" },
 		{ { "s", "--store", "/x", "b", "--s3-sts-endpoint", "ftp://x", NULL }, "https://HOST" },
+		{ { "s", "--store", "s3://x", "b", "--proxy", "http://user:secret@proxy:3128", NULL }, "--proxy takes https://HOST" },
 		{ { "s", "--store", "s3://x", "b", "--s3-encryption", "aes", NULL }, "--s3-encryption takes AES256, aws:kms or" },
 		{ { "s", "--store", "s3://x", "b", "--s3-kms-key-id", "k", NULL }, "go with --s3-encryption aws:kms" },
 		{ { "s", "--store", "s3://x", "b", "--s3-bucket-key", "--s3-encryption", "AES256", NULL }, "go with --s3-encryption aws:kms" },

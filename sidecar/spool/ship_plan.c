@@ -105,6 +105,7 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		const char *option, *value;
 	} pairs[] = {
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
+		{ "--proxy", o->proxy }, { "--no-proxy", o->no_proxy },
 		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--s3-role-arn", o->s3_role_arn },
 		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--azure-endpoint", o->azure_endpoint },
 		{ "--s3-encryption", o->s3_encryption }, { "--s3-kms-key-id", o->s3_kms_key_id },

@@ -21,6 +21,7 @@ struct store_options {
 	const char *url; /* DIRECTORY, file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss:// */
 	const char *credentials; /* a directory with one file for each credential */
 	const char *ca; /* a PEM file */
+	const char *proxy, *no_proxy; /* afterglow-ship checks them */
 	const char *s3_endpoint, *s3_region;
 	bool s3_path_style;
 	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */

@@ -71,8 +71,10 @@ static void the_arguments_are_those_that_were_given(void **state)
 {
 	const struct store_options o = { .url = "s3://b/p", .credentials = "/c", .s3_region = "eu-1", .s3_path_style = true,
 					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts", .cores_prefix = "_cores",
-					 .s3_encryption = "aws:kms", .s3_kms_key_id = "alias/a", .s3_bucket_key = true };
-	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c", "--s3-region", "eu-1",
+					 .s3_encryption = "aws:kms", .s3_kms_key_id = "alias/a", .s3_bucket_key = true,
+					 .proxy = "http://p:1", .no_proxy = ".svc,10.0.0.0/8" };
+	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c",
+					 "--proxy", "http://p:1", "--no-proxy", ".svc,10.0.0.0/8", "--s3-region", "eu-1",
 					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts",
 					 "--s3-encryption", "aws:kms", "--s3-kms-key-id", "alias/a", "--cores-prefix", "_cores",
 					 "--as", "ml/x", "--deadline", "30", "--s3-path-style", "--s3-bucket-key", "/spool/ml/x", NULL };

@@ -137,3 +137,20 @@ def test_a_clock_that_the_store_refuses_again_is_left_to_a_person(aws, stood_in_
     aws.answers["PUT"] = [(403, {}, s3_error("RequestTimeTooSkewed"))]
     outcome = failed(stood_in_s3, bundle, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "-3600", "DONT_FAKE_MONOTONIC": "1"})
     assert (outcome.result["kind"], outcome.result["retryAfterSeconds"], len(aws.requests["PUT"])) == ("clock", 300, 2)
+
+
+# --- Egress by a proxy only ---
+
+
+def test_the_store_is_reached_by_the_proxy_alone(aws, stood_in_s3, bundle):
+    stood_in_s3.set("--s3-endpoint", "http://s3.example.invalid:9000")
+    elsewhere = {"http_proxy": "http://127.0.0.1:1", "no_proxy": ""}
+    shipped(stood_in_s3, bundle, "--proxy", aws.url, env=elsewhere)
+    assert len(aws.requests["PUT"]) == len(bundle.files)
+    assert all(request.path.startswith("http://failures.s3.example.invalid:9000/") for request in aws.requests["PUT"])
+
+
+def test_hosts_that_need_no_proxy_are_reached_without_it(s3_store, bundle):
+    assert failed(s3_store, bundle, "--proxy", "http://127.0.0.1:1", "--deadline", "2").result["retry"]
+    shipped(s3_store, bundle, "--proxy", "http://127.0.0.1:1", "--no-proxy", ".svc,127.0.0.0/8")
+    check_whole(s3_store, bundle)
