@@ -175,6 +175,8 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_value(args, "--store", p->store.url);
 		add_value(args, "--store-s3-endpoint", p->store.s3_endpoint);
 		add_value(args, "--store-s3-region", p->store.s3_region);
+		add_value(args, "--store-s3-encryption", p->store.s3_encryption);
+		add_value(args, "--store-s3-kms-key-id", p->store.s3_kms_key_id);
 		add_value(args, "--store-s3-role-arn", p->store.s3_role_arn);
 		add_value(args, "--store-s3-sts-endpoint", p->store.s3_sts_endpoint);
 		add_value(args, "--store-azure-endpoint", p->store.azure_endpoint);
@@ -182,6 +184,10 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_value(args, "--store-cores-prefix", p->store.cores_prefix);
 		if (p->store.s3_path_style)
 			add_string(args, "--store-s3-path-style");
+		if (p->store.s3_bucket_key)
+			add_string(args, "--store-s3-bucket-key");
+		add_value(args, "--store-proxy", p->store.proxy);
+		add_value(args, "--store-no-proxy", p->store.no_proxy);
 		if (p->store.ca_secret)
 			add_value(args, "--store-ca", STORE_SECRETS_CA);
 	} else if (in->store) {

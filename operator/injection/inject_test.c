@@ -273,9 +273,17 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	p.store.credentials_secret = (char *)"keys";
 	p.store.ca_secret = (char *)"ca";
 	p.store.spool_max = INT64_C(3) << 30;
+	p.store.s3_encryption = (char *)"aws:kms";
+	p.store.s3_kms_key_id = (char *)"alias/a";
+	p.store.s3_bucket_key = true;
+	p.store.proxy = (char *)"http://p:1";
+	p.store.no_proxy = (char *)".svc";
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\",\"--store-cores-prefix\",\"_cores\",\"--store-s3-path-style\","
+	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\","
+				     "\"--store-s3-encryption\",\"aws:kms\",\"--store-s3-kms-key-id\",\"alias/a\","
+				     "\"--store-cores-prefix\",\"_cores\",\"--store-s3-path-style\",\"--store-s3-bucket-key\","
+				     "\"--store-proxy\",\"http://p:1\",\"--store-no-proxy\",\".svc\","
 				     "\"--store-ca\",\"/afterglow/store-ca/ca.crt\",\"--spool-max\",\"3221225472\""));
 	volume = json_of("{name: afterglow-credentials, secret: {secretName: keys, optional: true, defaultMode: 292}}\n");
 	assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);

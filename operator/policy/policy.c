@@ -66,6 +66,8 @@ void policy_release(struct policy *p)
 	free(p->store.url);
 	free(p->store.s3_endpoint);
 	free(p->store.s3_region);
+	free(p->store.s3_encryption);
+	free(p->store.s3_kms_key_id);
 	free(p->store.s3_role_arn);
 	free(p->store.s3_sts_endpoint);
 	free(p->store.s3_token_audience);
@@ -74,6 +76,8 @@ void policy_release(struct policy *p)
 	free(p->store.cores_prefix);
 	free(p->store.credentials_secret);
 	free(p->store.ca_secret);
+	free(p->store.proxy);
+	free(p->store.no_proxy);
 	free(p->syslog);
 	free(p->cluster_domain);
 	free(p->memory.head_num_cpus);
@@ -143,6 +147,11 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 	return 0;
 }
 
+bool policy_encrypts_by_kms(const struct policy *p)
+{
+	return p->store.s3_encryption && strncmp(p->store.s3_encryption, "aws:kms", 7) == 0;
+}
+
 /*
  * A key that has no effect in its place is refused, because it was probably meant for another
  * place.
@@ -160,6 +169,9 @@ static int policy_check_store(const struct policy *p, const char *name, struct e
 		{ "storeS3Endpoint", p->store.s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3Region", p->store.s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3PathStyle", p->store.s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3Encryption", p->store.s3_encryption != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
+		{ "storeS3KMSKeyID", p->store.s3_kms_key_id != NULL, policy_encrypts_by_kms(p), "a storeS3Encryption aws:kms" },
+		{ "storeS3BucketKey", p->store.s3_bucket_key, policy_encrypts_by_kms(p), "a storeS3Encryption aws:kms" },
 		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, !p->store.credentials_secret, "no storeCredentialsSecret: one way in" },
 		{ "storeS3STSEndpoint", p->store.s3_sts_endpoint != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
@@ -170,6 +182,8 @@ static int policy_check_store(const struct policy *p, const char *name, struct e
 		{ "storeCoresPrefix", p->store.cores_prefix != NULL, p->store.url, "a storeURL" },
 		{ "storeCredentialsSecret", p->store.credentials_secret != NULL, p->store.url, "a storeURL" },
 		{ "storeCASecret", p->store.ca_secret != NULL, p->store.url, "a storeURL" },
+		{ "storeProxy", p->store.proxy != NULL, p->store.url, "a storeURL" },
+		{ "storeNoProxy", p->store.no_proxy != NULL, p->store.proxy, "a storeProxy" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)

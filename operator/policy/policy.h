@@ -51,6 +51,9 @@ struct policy_store {
 	char *s3_endpoint;        /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not set */
 	char *s3_region;
 	bool s3_path_style;       /* storeS3PathStyle: https://HOST/BUCKET/KEY */
+	char *s3_encryption;      /* storeS3Encryption, of objects; NULL: the bucket decides */
+	char *s3_kms_key_id;      /* storeS3KMSKeyID, storeS3BucketKey: with aws:kms; NULL: the account's aws/s3 */
+	bool s3_bucket_key;
 	char *s3_role_arn;        /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not used */
 	char *s3_sts_endpoint;    /* storeS3STSEndpoint, which issues the keys; NULL: AWS's of the region */
 	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds) of the pod's token for it; */
@@ -60,6 +63,8 @@ struct policy_store {
 	char *cores_prefix;       /* storeCoresPrefix, path below a storeURL where cores go; NULL: to the other files */
 	char *credentials_secret; /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
 	char *ca_secret;          /* storeCASecret, its ca.crt; NULL: the system's authorities */
+	char *proxy;              /* storeProxy, storeNoProxy: how a storeURL is reached; NULL: directly */
+	char *no_proxy;
 	int64_t keep_days;        /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
 	int64_t keep_bundles;     /* 0: all */
 	int64_t keep_max;

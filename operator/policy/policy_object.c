@@ -133,8 +133,12 @@ static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 	if (!policy_object_is_absent(json_get(spec, "store.s3.webIdentity")) &&
 	    !o->values.store.s3_role_arn)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
-	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3",
-				       err);
+	if (!policy_object_is_absent(json_get(spec, "store.s3.serverSideEncryption")) && !o->values.store.s3_encryption)
+		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption.type must be given: spec.store.s3.serverSideEncryption is");
+	if ((o->values.store.s3_kms_key_id || o->values.store.s3_bucket_key) && !policy_encrypts_by_kms(&o->values))
+		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption has kmsKeyID or bucketKey, so its type must be aws:kms "
+			       "or aws:kms:dsse");
+	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3", err);
 }
 
 static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *err)
@@ -158,6 +162,7 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 		{ "store.claim", "claim" },	  { "store.keep", "claim" },
 		{ "store.s3", "s3" },		  { "store.azure", "azure" },	{ "store.webhdfs", "webhdfs" },
 		{ "store.coresPrefix", "s3, azure or webhdfs" },
+		{ "store.proxy", "s3, azure or webhdfs" },
 		{ "store.credentialsSecret", "s3, azure or webhdfs" }, { "store.caSecret", "s3, azure or webhdfs" },
 	};
 
@@ -178,6 +183,8 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 		return 0;
 	type = type && *type ? type : "claim";
 	r = check_store_type(spec, type, err);
+	if (r == 0 && o->values.store.no_proxy && !o->values.store.proxy)
+		r = err_set(err, EINVAL, "spec.store.proxy.url must be given: spec.store.proxy.noProxy is");
 	if (r == 0 && strcmp(type, "s3") == 0)
 		r = set_s3(o, spec, err);
 	else if (r == 0 && strcmp(type, "azure") == 0)

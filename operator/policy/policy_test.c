@@ -98,6 +98,15 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 	assert_string_equal(p.store.s3_token_audience, "sts.example");
 	assert_int_equal(p.store.s3_token_expiry, 600);
 	policy_release(&p);
+	parse("storeURL: s3://b\nstoreS3Encryption: aws:kms\nstoreS3KMSKeyID: alias/failures\nstoreS3BucketKey: true\n"
+	      "storeProxy: http://proxy.example:3128\nstoreNoProxy: .svc,10.0.0.0/8\n",
+	      &p);
+	assert_string_equal(p.store.s3_encryption, "aws:kms");
+	assert_string_equal(p.store.s3_kms_key_id, "alias/failures");
+	assert_true(p.store.s3_bucket_key);
+	assert_string_equal(p.store.proxy, "http://proxy.example:3128");
+	assert_string_equal(p.store.no_proxy, ".svc,10.0.0.0/8");
+	policy_release(&p);
 	parse("storeURL: azure://failures/ray/x\nstoreAzureEndpoint: https://failures.blob.core.usgovcloudapi.net\n", &p);
 	assert_string_equal(p.store.url, "azure://failures/ray/x");
 	assert_string_equal(p.store.azure_endpoint, "https://failures.blob.core.usgovcloudapi.net");
@@ -176,6 +185,10 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "storeURL: webhdfs://nn:1/x\nstoreS3RoleARN: arn:aws:iam::1:role/r\n",
 		  "storeS3RoleARN goes with a storeURL s3://" },
 		{ "storeURL: s3://b\nstoreS3TokenExpiry: 600\n", "storeS3TokenExpiry goes with a storeS3RoleARN" },
+		{ "storeURL: s3://b\nstoreS3Encryption: AES256\nstoreS3KMSKeyID: x\n", "storeS3KMSKeyID goes with a storeS3Encryption aws:kms" },
+		{ "storeURL: azure://a/c\nstoreS3Encryption: AES256\n", "storeS3Encryption goes with a storeURL s3://" },
+		{ "storeProxy: http://p:1\n", "storeProxy goes with a storeURL" },
+		{ "storeURL: s3://b\nstoreNoProxy: x\n", "storeNoProxy goes with a storeProxy" },
 		{ "storeCredentialsSecret: x\n", "storeCredentialsSecret goes with a storeURL" },
 		{ "storeCoresPrefix: _cores\n", "storeCoresPrefix goes with a storeURL" },
 		{ "storeURL: s3://b\nstoreCoresPrefix: cores\n", "policy.yaml:2: storeCoresPrefix must be a path that begins with an underscore" },

@@ -202,7 +202,14 @@ static bool set_role_arn(const struct policy_key *key, const cJSON *value, void 
 	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0 && put_string(s, member);
 }
 
-static bool set_audience(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_kms_key(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS ":/_-");
+
+	return s && put_string(s, member);
+}
+
+static bool set_printable(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = policy_values_text_of(key, value, NULL);
 
@@ -241,19 +248,17 @@ static int policy_values_choice(const cJSON *value, const char *const *names, si
 	return -1;
 }
 
-static bool set_pull_policy(const struct policy_key *, const cJSON *value, void *member)
-{
-	static const char *const names[] = { "Always", "IfNotPresent", "Never" };
-
-	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
-}
-
-static bool set_store_type(const struct policy_key *, const cJSON *value, void *member)
-{
-	static const char *const names[] = { "claim", "s3", "azure", "webhdfs" };
-
-	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
-}
+#define SET_WORD(name, ...) \
+	static bool name(const struct policy_key *, const cJSON *value, void *member) \
+	{ \
+		static const char *const names[] = { __VA_ARGS__ }; \
+		return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && \
+		       put_string(value->valuestring, member); \
+	}
+SET_WORD(set_pull_policy, "Always", "IfNotPresent", "Never")
+SET_WORD(set_store_type, "claim", "s3", "azure", "webhdfs")
+SET_WORD(set_encryption, "AES256", "aws:kms", "aws:kms:dsse")
+#undef SET_WORD
 
 static bool set_core_dumps(const struct policy_key *, const cJSON *value, void *member)
 {
@@ -481,7 +486,8 @@ static const struct policy_type type_TEXT = { policy_values_set_text, copy_strin
 	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
 	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },
 	type_ACCOUNT = { set_account, copy_string }, type_CONTAINER = { set_container, copy_string },
-	type_AUDIENCE = { set_audience, copy_string }, type_CPUS = { set_cpus, copy_string },
+	type_ENCRYPTION = { set_encryption, copy_string }, type_KMS_KEY = { set_kms_key, copy_string },
+	type_PRINTABLE = { set_printable, copy_string }, type_CPUS = { set_cpus, copy_string },
 	type_PULL_POLICY = { set_pull_policy, copy_string }, type_STORE_TYPE = { set_store_type, copy_string },
 	type_CORE_DUMPS = { set_core_dumps, copy_core_dumps }, type_MEMORY_MODE = { set_memory_mode, copy_memory_mode },
 	type_BOOLEAN = { set_boolean, copy_bool }, type_NUMBER = { set_number, copy_double },

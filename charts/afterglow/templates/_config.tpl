@@ -14,6 +14,12 @@ storeURL: {{ printf "s3://%s/%s" (required "store.s3.bucket is missing: store.ty
 storeS3Endpoint: {{ .s3.endpoint | quote }}
 storeS3Region: {{ .s3.region | quote }}
 storeS3PathStyle: {{ .s3.pathStyle }}
+{{- with .s3.serverSideEncryption }}
+{{- if and (or .kmsKeyID .bucketKey) (not (hasPrefix "aws:kms" .type)) }}{{ fail "store.s3.serverSideEncryption has kmsKeyID or bucketKey, so its type must be aws:kms or aws:kms:dsse" }}{{ end }}
+storeS3Encryption: {{ .type | default "" | quote }}
+storeS3KMSKeyID: {{ .kmsKeyID | default "" | quote }}
+storeS3BucketKey: {{ .bucketKey | default false }}
+{{- end }}
 {{- with .s3.webIdentity }}
 {{- if .roleARN }}
 {{- if $.credentialsSecret }}{{ fail "store.s3.webIdentity.roleARN and store.credentialsSecret are both given: one of them lets the sidecar in" }}{{ end }}
@@ -35,6 +41,11 @@ storeWebHDFSUser: {{ .webhdfs.user | quote }}
 storeCoresPrefix: {{ .coresPrefix | default "" | quote }}
 storeCredentialsSecret: {{ .credentialsSecret | quote }}
 storeCASecret: {{ .caSecret | quote }}
+{{- with .proxy }}
+{{- if and .noProxy (not .url) }}{{ fail "store.proxy.url must be given: store.proxy.noProxy is" }}{{ end }}
+storeProxy: {{ .url | default "" | quote }}
+storeNoProxy: {{ .noProxy | default "" | quote }}
+{{- end }}
 {{- end }}
 spoolMax: {{ .spoolMax | quote }}
 {{- end -}}

@@ -117,7 +117,8 @@ def leaves(node, path, known):
             yield field, child
 
 
-WORDS = {"MEMORY_MODE": ["Apply", "Warn", "Off"], "CORE_DUMPS": ["Summary", "Off", "Full"], "STORE_TYPE": ["claim", "s3", "azure", "webhdfs"]}
+WORDS = {"MEMORY_MODE": ["Apply", "Warn", "Off"], "CORE_DUMPS": ["Summary", "Off", "Full"], "STORE_TYPE": ["claim", "s3", "azure", "webhdfs"],
+         "ENCRYPTION": ["AES256", "aws:kms", "aws:kms:dsse"]}
 
 
 def check_field(field, node, kind, low, high, wants):
@@ -125,7 +126,7 @@ def check_field(field, node, kind, low, high, wants):
     if kind == "BOOLEAN":
         assert node["type"] == "boolean", field
     elif kind in WORDS:
-        assert sorted(node["enum"]) == sorted(WORDS[kind]) and sorted(re.findall(r"\w+", wants.replace(" or ", " "))) == sorted(WORDS[kind]), field
+        assert sorted(node["enum"]) == sorted(WORDS[kind]) and sorted(re.findall(r"[\w:]+", wants.replace(" or ", " "))) == sorted(WORDS[kind]), field
     elif kind in ("NUMBER", "INTEGER", "COUNT"):
         assert node["type"] == ("number" if kind == "NUMBER" else "integer"), field
         assert (node["minimum"], node["maximum"]) == (low, high), field
