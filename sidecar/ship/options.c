@@ -74,9 +74,9 @@ static const struct option_row rows[] = {
 	  .help = "only wait this long: for a pod in which somebody runs --read" },
 	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
 	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
-	{ .help = "\nWithout --proxy and --no-proxy it uses https_proxy, http_proxy and no_proxy. It writes JSON lines to stdout; the last\n"
-		  "line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
-		  "3: failed, and somebody has to correct something first.\n" },
+	{ .help = "\nWithout --proxy and --no-proxy it uses https_proxy, http_proxy and no_proxy of the environment.\n"
+		  "It writes JSON lines to stdout; the last line is the result. Exit code 0: shipped.\n"
+		  "1: failed, and trying again may help. 2: wrong options. 3: failed, and somebody has to correct something first.\n" },
 };
 /* clang-format on */
 

@@ -20,8 +20,8 @@ int store_http_new(const struct store_context *context, const char *ca, struct h
 {
 	const struct ship_options *o = context->options;
 	const struct http_settings settings = {
-		.ca = o->ca ? o->ca : ca, .proxy = o->proxy, .no_proxy = o->no_proxy, .deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s,
-		.alive = progress_alive, .arg = context->progress,
+		.ca = o->ca ? o->ca : ca, .proxy = o->proxy, .no_proxy = o->no_proxy,
+		.deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s, .alive = progress_alive, .arg = context->progress,
 	};
 
 	return http_new(&settings, ret_http, fault);

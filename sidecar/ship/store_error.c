@@ -19,7 +19,7 @@ static void make_printable(char *s)
 {
 	for (; *s; s++)
 		if ((unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f)
-			*s = '?';
+			*s = *s == '\n' ? ' ' : '?';
 }
 
 /* STS wraps it in ErrorResponse. */

@@ -59,6 +59,7 @@ int store_options_check(const struct store_options *o, struct err *err)
 	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-encryption", o->s3_encryption, s3, "s3://", err) < 0 ||
+	    check_kind("--store-proxy", o->proxy, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0 ||
 	    check_kind("--store-azure-endpoint", o->azure_endpoint, azure, "azure://", err) < 0 ||
 	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0 ||
 	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0)

@@ -43,6 +43,7 @@ static const struct {
 	{ { .url = "s3://b", .webhdfs_user = "x" }, "--store-webhdfs-user is for a store webhdfs://" },
 	{ { .s3_endpoint = "https://x" }, "--store-s3-endpoint is for a store s3://" },
 	{ { .url = "/x", .s3_role_arn = "arn:aws:iam::1:role/r" }, "--store-s3-role-arn is for a store s3://" },
+	{ { .url = "/x", .proxy = "http://p:1" }, "--store-proxy is for a store s3://, azure:// or webhdfs://" },
 	{ { .url = "azure://a/c", .s3_encryption = "AES256" }, "--store-s3-encryption is for a store s3://" },
 	{ { .url = "webhdfs://nn:1/x", .s3_sts_endpoint = "https://x" }, "--store-s3-sts-endpoint is for a store s3://" },
 	{ { .url = "s3://b", .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "sts.eu-1" },
