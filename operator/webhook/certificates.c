@@ -426,7 +426,8 @@ bool certificates_leader_has_none(const struct certificates *c)
 {
 	int64_t patience_ns = c->o.leader_publishes_ns ? c->o.leader_publishes_ns : LEADER_PUBLISHES_NS;
 
-	return !c->o.external && !c->known && !certificates_acts(c) && !c->trouble.now &&
+	/* During a look it is not known whether there is trouble. */
+	return !c->o.external && !c->known && !certificates_acts(c) && !c->trouble.now && !c->call &&
 	       now_boottime_ns() - c->began_ns >= patience_ns;
 }
 
