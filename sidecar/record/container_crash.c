@@ -98,7 +98,7 @@ static bool ended_by_core(const struct container *c, const struct crash_info *in
 /*
  * Returns whose process left the core. In a PID namespace that is not the container's own, other jobs may leave theirs in the same
  * directory. A process of ours has a parent of ours, because orphans go to the launcher. A PID that is not above the launcher's may
- * be one of a namespace that a process of ours made.
+ * be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts processes beside the launcher.
  */
 static enum process_owner core_owner(const struct container *c, const struct crash *crash)
 {
@@ -113,11 +113,11 @@ static enum process_owner core_owner(const struct container *c, const struct cra
 	if (c->hello.launcher <= 1 || (of_machine && info->ppid == c->hello.command) ||
 	    ended_by_core(c, info, to_boottime_ns(crash_unix_ns(crash))))
 		note->owner = PROCESS_OURS;
-	else if (table)
+	else if (table && !pid_lives(c, crash))
 		note->owner = process_table_owner(table, info->pid);
 	if (table && note->owner == PROCESS_UNKNOWN && of_machine)
 		note->owner = process_table_owner(table, info->ppid);
-	if (note->owner == PROCESS_FOREIGN && info->pid <= c->hello.launcher)
+	if (note->owner == PROCESS_FOREIGN && (info->pid <= c->hello.launcher || !c->options->own_launcher))
 		note->owner = PROCESS_UNKNOWN;
 	return note->owner;
 }

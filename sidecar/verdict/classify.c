@@ -95,6 +95,10 @@ void classify(const struct observation *observed, struct verdict *ret_verdict)
 		seen.victim = other->name;
 		seen.victim_rss = 0;
 		seen.victim_pid = (int)other->pid;
+	} else if (observed->cgroup_shared) {
+		/* Sizes prove nothing there: the victim may be a process that we do not see. */
+		seen.victim = NULL;
+		seen.victim_pid = 0;
 	}
 	if (o->container_lives && o->ray && !oom_took_worker(o, other))
 		ray_verdict(o, ret_verdict);

@@ -73,7 +73,8 @@ const char *ray_process_gave_up(const struct observation *o, enum ray_process_ki
 
 /*
  * The process of Ray's own that the OOM killer most likely took when the counters rose: the first
- * that SIGKILL ended then, unless the launcher saw another process end before in that way, or in an unknown way. Processes that are gone at the container's end prove nothing, because
- * `ray start` kills the rest. NULL: there is none.
+ * that SIGKILL ended then, unless the launcher saw another process end before in that way, or in an
+ * unknown way. Processes that are gone at the container's end prove nothing, because `ray start`
+ * kills the rest. NULL: there is none.
  */
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o);
