@@ -128,7 +128,8 @@ beside_neighbour() { # ARG... of exec; the command waits for $work/go
 	wait $pid
 	code=$?
 	rm -f "$work/begun"
-	[ "$(kills)" -le $((neighbours + 1)) ]
+	# Until the victim's memory is free, a shell that wants to sleep may not be able to.
+	[ "$(kills)" -le $((neighbours + 1)) ] && silent "can't fork"
 }
 begin="touch $work/begun; until [ -e $work/go ]; do sleep 0.05; done;"
 for log in auto off; do
