@@ -60,7 +60,7 @@ static void errors_are_explained_in_sentences(void **state)
 		{ 503, ERROR("ServerBusy"), 0, FAULT_SERVER, "fewer requests" },
 		{ 503, "", 0, FAULT_SERVER, "status 503" },
 		{ 429, "", 0, FAULT_SERVER, "status 429" },
-		{ 400, ERROR("Strange"), 0, FAULT_PROTOCOL, "Strange: m?RequestId:7" },
+		{ 400, ERROR("Strange"), 0, FAULT_PROTOCOL, "Strange: m RequestId:7" },
 		{ 400, "<html>", 0, FAULT_PROTOCOL, "is it an Azure Blob Storage server?" },
 		{ 307, "", 0, FAULT_REDIRECT,
 		  "to https://elsewhere, which is not followed: set account and endpoint right" },
