@@ -21,7 +21,8 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-static const char script[] = "#!/bin/sh\ncat <&3 >&4\nprintf '{\"leftOut\":4096}'\n";
+/* One process, as afterglow-pack is: a child of its own would read on when it is killed. */
+static const char script[] = "#!/bin/sh\nread -r core <&3\nprintf %s \"$core\" >&4\nprintf '{\"leftOut\":4096}'\n";
 static char program[PATH_MAX];
 static struct event_base *base;
 static int received = -1;
