@@ -338,7 +338,8 @@ COMPILE = $(MAKE) --no-print-directory -j$(CORES)
 SUITE = $(MAKE) --no-print-directory
 
 # There is one cluster. The long ones begin first: what is left at the end runs beside little. Ray's pods keep a core and more busy, and
-# beside them the operator's API servers would wait for minutes, so these two do not meet on two cores.
+# beside them the operator's API servers would wait for minutes, so these two do not meet on two cores; nor does the node in User Mode Linux,
+# which has one processor, meet what keeps a core busy.
 define TEST_SUITES
 operator   2    -           e2e/run.sh operator
 sanitizers 1    -           $(SUITE) -j2 SANITIZE=address,undefined sanitized
@@ -352,7 +353,7 @@ endef
 define CLUSTER_SUITES
 cluster    2.25 cluster     e2e/run.sh cluster
 kuberay    2.25 cluster     e2e/run.sh kuberay
-cluster-v2 1    cluster     e2e/run.sh cluster-v2-part
+cluster-v2 2    cluster     e2e/run.sh cluster-v2-part
 endef
 define STORE_SUITES
 stores     0.5  -           e2e/run.sh stores
