@@ -9,12 +9,7 @@
 #include "operator/kube/projection.h"
 
 const char *const pod_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	"metadata.creationTimestamp",
 	"metadata.deletionTimestamp",
 	"metadata.deletionGracePeriodSeconds",
@@ -63,12 +58,7 @@ const char *const pod_fields[] = {
 };
 
 static const char *const short_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	"metadata.creationTimestamp",
 	"metadata.deletionTimestamp",
 	"metadata.deletionGracePeriodSeconds",

@@ -8,6 +8,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/cache/pod_fields.h"
+#include "operator/kube/projection.h"
 
 /* Watches end every few minutes at the latest, so silence for this long means that none works. */
 #define SILENCE_NS (600 * NS_PER_SEC)
@@ -160,12 +161,7 @@ static const char *const namespace_fields[] = {
 
 /* The fields that store_claim.h reads. */
 static const char *const claim_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	"metadata.creationTimestamp",
 	"metadata.deletionTimestamp",
 	"metadata.annotations.volume.kubernetes.io/*",
@@ -177,12 +173,7 @@ static const char *const claim_fields[] = {
 
 /* The fields that qos.h reads. */
 static const char *const limit_range_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	"spec.limits.type",
 	"spec.limits.maxLimitRequestRatio",
 	NULL,

@@ -16,6 +16,9 @@
 #include "operator/kube/skim.h"
 
 #define PROJECTION_FIELDS_MAX 64
+/* What every copy of an object needs: which one it is, and of which version. */
+#define PROJECTION_IDENTITY \
+	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"
 
 void project(cJSON *object, const char *const *fields);
 

@@ -15,12 +15,7 @@
 
 /* managedFields are as deep as the object. */
 static const char *const remnant_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	"metadata.generation",
 	"metadata.creationTimestamp",
 	"metadata.deletionTimestamp",
@@ -32,12 +27,7 @@ static const char *const remnant_fields[] = {
 };
 
 static const char *const name_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.namespace",
-	"metadata.uid",
-	"metadata.resourceVersion",
+	PROJECTION_IDENTITY,
 	NULL,
 };
 
