@@ -2,10 +2,9 @@
 /* Recognises ends of containers that did not happen, but were filled in by the kubelet. */
 #include "operator/failures/made_up_end.h"
 
-#include <string.h>
-
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/failures/shown_ends.h"
 
 bool made_up_is_lost(const cJSON *terminated)
 {
@@ -26,13 +25,6 @@ const cJSON *made_up_forgotten(const cJSON *status)
 	return made_up_is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) || made_up_end(ended)) ? last : NULL;
 }
 
-bool made_up_next_is_there(const cJSON *status)
-{
-	const char *id = json_str(status, "containerID"), *last = json_str(status, "lastState.terminated.containerID");
-
-	return !json_get(status, "state.waiting") || (id && last && strcmp(id, last) != 0);
-}
-
 bool made_up_had_run(const cJSON *status)
 {
 	const char *id = json_str(status, "containerID");
@@ -43,7 +35,7 @@ bool made_up_had_run(const cJSON *status)
 
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current)
 {
-	bool counted = !made_up_next_is_there(status);
+	bool counted = !shown_next_is_there(status);
 	int64_t count = json_int(status, "restartCount", 0);
 
 	if (!current && made_up_forgotten(status))

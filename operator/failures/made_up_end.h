@@ -28,12 +28,6 @@ bool made_up_end(const cJSON *terminated);
 const cJSON *made_up_forgotten(const cJSON *status);
 
 /*
- * Returns whether the restart count is that of an instance after the one in lastState: it runs, has
- * ended, or was created and waits to be started. On a busy machine the kubelet shows the latter.
- */
-bool made_up_next_is_there(const cJSON *status);
-
-/*
  * Returns whether the container whose end is in state.terminated had run. When a pod is terminated,
  * the kubelet also makes up an end for a container that was waiting for its first start, or for its
  * next.

@@ -7,7 +7,6 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/failures/made_up_end.h"
 
 bool end_time_parse(const char *text, int64_t *ret_ns)
 {
@@ -43,11 +42,18 @@ int64_t shown_oldest_start(const cJSON *status)
 	return end_time_parse(shown_oldest_text(status), &ns) ? ns : 0;
 }
 
+bool shown_next_is_there(const cJSON *status)
+{
+	const char *id = json_str(status, "containerID"), *last = json_str(status, "lastState.terminated.containerID");
+
+	return !json_get(status, "state.waiting") || (id && last && strcmp(id, last) != 0);
+}
+
 int64_t shown_earlier(const cJSON *status)
 {
 	int64_t restarts = json_int(status, "restartCount", 0);
 
-	if (json_get(status, "lastState.terminated") && made_up_next_is_there(status))
+	if (json_get(status, "lastState.terminated") && shown_next_is_there(status))
 		restarts--;
 	return MAX(restarts, 0);
 }

@@ -29,5 +29,11 @@ const char *shown_oldest_text(const cJSON *status);
  */
 int64_t shown_oldest_start(const cJSON *status);
 
+/*
+ * Returns whether the restart count is that of an instance after the one in lastState: it runs, has
+ * ended, or was created and waits to be started. On a busy machine the kubelet shows the latter.
+ */
+bool shown_next_is_there(const cJSON *status);
+
 /* Returns how many instances ended before the oldest shown one. */
 int64_t shown_earlier(const cJSON *status);
