@@ -82,6 +82,14 @@ static int write_input(int to, const struct stream *stream, struct err *err)
 	return stream->input ? fd_write_all(to, stream->input, strlen(stream->input), err) : 0;
 }
 
+int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
+{
+	struct strbuf *out = arg;
+
+	strbuf_add(out, data, len);
+	return strbuf_failed(out) ? err_set(err, EFBIG, "what kubectl prints is too large") : 0;
+}
+
 static void print_errors(int fd)
 {
 	char errors[STREAM_ERRORS_MAX];

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "lib/strbuf.h"
 #include "plugin/kubectl.h"
 
 /* Gets the next piece of the output. A negative result ends kubectl, and kubectl_stream returns it. */
@@ -19,6 +20,9 @@ struct stream {
 	void *arg;
 	bool shielded; /* signals do not end it or keep it from starting: for cleaning up */
 };
+
+/* Appends the output to arg, a struct strbuf. -EFBIG: it is full. */
+int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err);
 
 void stream_catch_signals(void);
 

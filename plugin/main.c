@@ -150,21 +150,13 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 	return 0;
 }
 
-static int plugin_take(void *arg, const void *data, size_t len, struct err *err)
-{
-	struct strbuf *out = arg;
-
-	strbuf_add(out, data, len);
-	return strbuf_failed(out) ? err_set(err, EFBIG, "the answer of the pod is too large") : 0;
-}
-
 /*
  * Runs the launcher in the pod. Without --container, kubectl chooses the first. Whoever made the pod may have put another program
  * into its place, so what it prints drives no terminal.
  */
 static int pod_release(const struct options *o, struct strbuf *out, struct err *err)
 {
-	const struct stream stream = { .on_data = plugin_take, .arg = out };
+	const struct stream stream = { .on_data = stream_into_strbuf, .arg = out };
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX] = { "exec", o->argument };
 	size_t n = 2;

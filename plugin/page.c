@@ -2,7 +2,6 @@
 /* Makes one HTML page of all failures. */
 #include "plugin/page.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,14 +11,6 @@
 
 #define URL_MAX 640
 
-static int take(void *arg, const void *data, size_t len, struct err *err)
-{
-	struct strbuf *answer = arg;
-
-	strbuf_add(answer, data, len);
-	return strbuf_failed(answer) ? err_set(err, EFBIG, "the sidecar's answer is too large") : 0;
-}
-
 int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err)
 {
 	const char *namespace = json_str(pod, "metadata.namespace"), *name = json_str(pod, "metadata.name");
@@ -30,7 +22,7 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
 			       name ? name : "?");
 	snprintf(url, sizeof(url), "/api/v1/namespaces/%.63s/pods/%.253s:%d/proxy/%s", namespace, name, port, path);
 
-	const struct stream stream = { .on_data = take, .arg = answer };
+	const struct stream stream = { .on_data = stream_into_strbuf, .arg = answer };
 	int r = kubectl_stream(kubectl, (const char *const[]){ "get", "--raw", url, "--request-timeout=20s", NULL }, &stream, err);
 
 	return r < 0 ? err_wrap(err, "asking the sidecar of pod %.253s", name) : 0;

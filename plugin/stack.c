@@ -123,7 +123,7 @@ static void pods_ask(const struct options *o, const cJSON *pods, struct asks *as
 
 	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
 		if (asks->n == STACK_PODS_MAX) {
-			fprintf(stderr, "Only the first %d pods were asked.\n", STACK_PODS_MAX);
+			stderr_note("Only the first %d pods were asked.\n", STACK_PODS_MAX);
 			break;
 		}
 		if (asks->n - finished == AT_A_TIME)
