@@ -37,7 +37,7 @@ void copy_printable(char *to, size_t size, const char *from, size_t len)
 		if (n + MAX(character, (size_t)1) >= size)
 			break;
 		if (character)
-			memmove(to + n, from + i, character);
+			memcpy(to + n, from + i, character);
 		else
 			to[n] = from[i] ? '?' : ' ';
 		character = MAX(character, (size_t)1);

@@ -7,13 +7,13 @@
 /*
  * Copies whole UTF-8 characters of len bytes as far as they fit into size (which
  * is not 0), and a final NUL. NULs become blanks; bytes that would disturb a
- * terminal, a line or a JSON document become '?'. to may be from.
+ * terminal, a line or a JSON document become '?'.
  */
 void copy_printable(char *to, size_t size, const char *from, size_t len);
 
 /*
- * Replaces these bytes in place, so that text and len stay as long. Line ends and other characters in `keep` stay: "\n" for a text
- * of several lines, "" for one.
+ * Replaces these bytes in place, so that text and len stay as long. Characters in `keep` stay as they
+ * are: "\n" for a text of several lines, "" for one line.
  */
 void mend_printable(char *text, size_t len, const char *keep);
 

@@ -79,7 +79,9 @@ size_t stack_groups_processes(const struct stack_groups *g)
 /* "thread TID STATE MOVED NAME"; the lines of its stack follow. */
 static void take_thread_line(struct stack_groups *g, const char *line)
 {
-	struct stacked_thread t = { .pid = g->pid, .place = g->place, .process = g->process, .number = g->n_threads };
+	struct stacked_thread t = {
+		.pid = g->pid, .place = g->place, .process = g->process, .number = g->n_threads,
+	};
 	char moved[8];
 	int at = 0;
 
@@ -112,7 +114,8 @@ static void take_stack_line(struct stack_groups *g, const char *line, size_t len
 static void add_process(struct strbuf *out, const struct stack_place *place, int pid)
 {
 	if (place && place->pod)
-		strbuf_addf(out, "%s%s%s%s", place->pod, place->node ? " on " : "", place->node ? place->node : "", pid ? ", " : "");
+		strbuf_addf(out, "%s%s%s%s", place->pod, place->node ? " on " : "",
+			    place->node ? place->node : "", pid ? ", " : "");
 	if (pid)
 		strbuf_addf(out, "PID %d", pid);
 }
@@ -141,12 +144,12 @@ static void take_answer_line(struct stack_groups *g, char *line, size_t len)
 {
 	unsigned int us;
 
-	copy_printable(line, len + 1, line, len);
+	mend_printable(line, len, "");
 	if (line[0] == ' ') {
-		line[len] = '\n'; /* stacks are compared with their lines' ends */
-		take_stack_line(g, line, len);
+		take_stack_line(g, line, len); /* stacks are compared with their lines' ends */
 		return;
 	}
+	line[len] = '\0';
 	g->thread = NULL; /* its stack has ended */
 	if (strncmp(line, "target ", 7) == 0)
 		take_target_line(g, line);
@@ -182,7 +185,8 @@ static bool is_main(const struct stacked_thread *t)
 
 static bool stacks_are_equal(const struct stacked_thread *a, const struct stacked_thread *b)
 {
-	return is_main(a) == is_main(b) && a->len == b->len && (a->len == 0 || memcmp(a->stack, b->stack, a->len) == 0);
+	return is_main(a) == is_main(b) && a->len == b->len &&
+	       (a->len == 0 || memcmp(a->stack, b->stack, a->len) == 0);
 }
 
 static int compare_threads(const void *one, const void *other)
@@ -252,7 +256,8 @@ static const char *state_text(const struct stacked_thread *t)
 static void group_write(const struct stack_group *g, size_t processes, struct strbuf *out)
 {
 	if (is_main(g->first))
-		strbuf_addf(out, "\nMain thread of %zu of %zu process%s:\n", g->n, processes, processes == 1 ? "" : "es");
+		strbuf_addf(out, "\nMain thread of %zu of %zu process%s:\n", g->n, processes,
+			    processes == 1 ? "" : "es");
 	else
 		strbuf_addf(out, "\n%zu other thread%s:\n", g->n, g->n == 1 ? "" : "s");
 	for (size_t i = 0; i < MIN(g->n, (size_t)NAMED_MAX); i++) {
