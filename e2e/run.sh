@@ -117,7 +117,7 @@ esac
 case $suite in
 operator) workers=(-n 3 --dist loadgroup) ;;
 stores) workers=(-n 2 --dist loadgroup) ;;
-classes | cluster | kuberay* | same) workers=(-n $(($(nproc) < 4 ? 2 : 3)) --dist loadgroup --no-loadscope-reorder) ;;
+classes | cluster | kuberay* | same) workers=(-n $((${AFTERGLOW_CORES:-$(nproc)} < 4 ? 2 : 3)) --dist loadgroup --no-loadscope-reorder) ;;
 *) workers=() ;;
 esac
 # A sidecar of another suite would take a disk that is full here for one of its container.
