@@ -9,7 +9,10 @@
 
 #include "lib/printable.h"
 
-/* Names of files, answers of servers and words of pods become parts of errors, which end in logs and terminals. */
+/*
+ * An error may quote a file's name, a server or a pod, and it is printed to logs and terminals. So
+ * nothing in it may disturb those.
+ */
 static void err_mend(struct err *err)
 {
 	mend_printable(err->text, strlen(err->text), "");

@@ -138,7 +138,8 @@ static void expect_dump(const struct how *how)
 	assert_true(d.first.n_registers >= 27);
 	assert_true(d.first.stack_len > DUMP_RED_ZONE);
 	/* It waits, so its memory is still what was copied. */
-	assert_int_equal(pread(d.fds[0], memory, sizeof(memory), (off_t)d.first.stack_address + DUMP_RED_ZONE), sizeof(memory));
+	assert_int_equal(pread(d.fds[0], memory, sizeof(memory),
+			       (off_t)d.first.stack_address + DUMP_RED_ZONE), sizeof(memory));
 	dumped_release(&d);
 	forget_hello(&h);
 	end_waiting(&s, &p);
@@ -175,7 +176,8 @@ static void a_process_that_is_not_there_is_refused(void **state)
 /* Memory that is not the sidecar's, or may become shorter while the launcher writes to it. */
 static void a_file_that_is_no_dump_is_refused(void **state)
 {
-	const int files[] = { dump_file(sizeof(struct dump) - 1, DUMP_SEALS), dump_file(sizeof(struct dump), 0), open("/dev/null", O_RDWR), -1 };
+	const int files[] = { dump_file(sizeof(struct dump) - 1, DUMP_SEALS),
+			      dump_file(sizeof(struct dump), 0), open("/dev/null", O_RDWR), -1 };
 	struct sidecar s = sidecar_listen();
 	struct process p = start_waiting(&usual);
 	struct hello h;

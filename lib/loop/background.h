@@ -26,7 +26,10 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 /* Gives the errand within_ns from now on. */
 void background_limit(struct background *b, int64_t within_ns);
 
-/* To be called when the event loop runs no more: waits for the end in its place. Returns whether there was an end. */
+/*
+ * Waits for the end in the place of the event loop, for a caller that keeps it from turning. Returns
+ * whether the errand has ended.
+ */
 bool background_await(struct background *b, int64_t within_ns);
 
 /* Kills the errand without waiting; done is not called. */

@@ -343,9 +343,12 @@ static bool errand_on_filled(const void *data, size_t len, int passed_fd, void *
 	return false; /* we wait until it has ended, so that the next call does not find it busy */
 }
 
-int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, struct err *err)
+int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size,
+	       struct err *err)
 {
-	return errand_start(e, errand_fill, &(struct call){ .fn = fn, .arg = arg, .out = out, .size = size }, err);
+	struct call c = { .fn = fn, .arg = arg, .out = out, .size = size };
+
+	return errand_start(e, errand_fill, &c, err);
 }
 
 static bool errand_await(struct errand *e, void *out, size_t size, int64_t within_ns)

@@ -84,10 +84,12 @@ typedef void (*errand_fill_fn)(const void *arg, void *out);
 bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns);
 
 /*
- * The same without waiting. errand_ask starts fn(arg, out) and leaves *out in this process; the size is that of errand_take.
- * errand_take returns true once, when the value has come, and fills in *out.
+ * These do the same without waiting. errand_ask starts fn(arg, out) in a fork, so that *out stays as
+ * it is here; size is the size of *out in both calls. errand_take returns true once, when the value
+ * has come, and fills in *out.
  */
-int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, struct err *err);
+int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size,
+	       struct err *err);
 bool errand_take(struct errand *e, void *out, size_t size);
 
 /* Returns whether an errand is under way. Reaps an errand that has ended. */

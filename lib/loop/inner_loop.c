@@ -5,8 +5,8 @@
  * Theory of operation: the inner base waits by an epoll descriptor, which is readable when one of its events is due. The outer base
  * watches that descriptor, and a timer of the outer base stands for the inner one's next timeout.
  *
- * libevent leaves the inner base only when none of its events is active, so a client that always has one more request would keep
- * it. A timer with a higher priority ends each turn.
+ * libevent leaves the inner base only when none of its events is active. A client that always has one
+ * more request would keep it there, so a timer with a higher priority ends each turn.
  */
 #include "lib/loop/inner_loop.h"
 
@@ -121,7 +121,8 @@ int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struc
 		l->readable = event_new(outer, fd, EV_READ | EV_PERSIST, inner_loop_on_due, l);
 		l->timer = evtimer_new(outer, inner_loop_on_due, l);
 		l->enough = evtimer_new(l->base, inner_loop_on_enough, l->base);
-		if (!l->readable || !l->timer || !l->enough || event_priority_set(l->enough, 0) < 0 || event_add(l->readable, NULL) < 0)
+		if (!l->readable || !l->timer || !l->enough || event_priority_set(l->enough, 0) < 0 ||
+		    event_add(l->readable, NULL) < 0)
 			fd = err_set(err, ENOMEM, "event loop");
 	}
 	if (fd < 0) {

@@ -12,7 +12,7 @@
 
 struct inner_loop;
 
-#define INNER_LOOP_TURN_MS 2 /* and the time of the event that runs then */
+#define INNER_LOOP_TURN_MS 2 /* a turn ends after so long, and after the event that runs then */
 
 int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struct err *err);
 
@@ -26,7 +26,7 @@ void inner_loop_free(struct inner_loop *l);
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
 /*
- * Runs the events that are due, without waiting and for INNER_LOOP_TURN_MS at most: the outer loop soon runs the rest. From an
- * event of the inner loop it does nothing: libevent would complain.
+ * Runs the events that are due, without waiting, and for INNER_LOOP_TURN_MS at most; the outer loop
+ * soon runs the rest. From an event of the inner loop it does nothing: libevent would complain.
  */
 void inner_loop_turn(struct inner_loop *l);

@@ -141,7 +141,7 @@ static void events_without_end_hold_neither_a_turn_nor_the_outer_loop(void **sta
 	event_add(tick, &(struct timeval){ .tv_usec = 5000 });
 	while (ticks < 5)
 		event_base_loop(f->outer, EVLOOP_ONCE);
-	/* What is left is not forgotten. */
+	/* The outer loop runs what is left. */
 	assert_true(f->calls > before);
 	event_free(tick);
 }

@@ -131,8 +131,8 @@ class Operator(Daemon):
 
     def restart_when_lost(self):
         """
-        Starts it again whenever it has lost its Lease, as the kubelet does: an API server that stands still for ten
-        seconds costs the Lease. Whoever only wants the work done does not mind.
+        Starts it again whenever it has lost its Lease, as the kubelet does. On a busy machine the API server may stand
+        still for ten seconds, and the Lease is lost then. For tests that are about the operator's work, and not its Lease.
         """
         def tend():
             while self.process.wait() == 1 and "is lost: another replica acts" in self.text().splitlines()[-1]:

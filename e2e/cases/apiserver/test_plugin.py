@@ -383,7 +383,7 @@ esac
 
 
 def test_a_bundle_in_a_directory_runs_no_script_and_drives_no_terminal(tmp_path):
-    """Whoever may write there, or wrote the store from which it was saved, may have written any of its files."""
+    """Others may write to that directory, or wrote to the store from which it was saved: they choose every file."""
     bundle = tmp_path / "store" / "evil\x1b[2J" / "1-Segfault"
     bundle.mkdir(parents=True)
     (bundle / "report.json").write_text(json.dumps({"class": "Segfault", "container": "train", "sentence": "It \x1b[8mended."}))
