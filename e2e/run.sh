@@ -124,7 +124,8 @@ esac
 apart=()
 [ "$suite" != stores ] || apart=(unshare -m)
 tests() { # ARGUMENT-OF-PYTEST...
-	"${apart[@]}" "$venv/bin/python" -m pytest -rfEs -v --color=no --durations=10 -p no:cacheprovider "${paths[@]}" "$@"
+	# CI: reasons are not cut at the width of a terminal, for tools/failed_tests.py.
+	CI=true "${apart[@]}" "$venv/bin/python" -m pytest -rfEs -v --color=no --durations=10 -p no:cacheprovider "${paths[@]}" "$@"
 }
 # What disturbs all others runs when they are over. 5: no test was selected.
 status=0 alone=5

@@ -9,6 +9,7 @@ import sys
 LINES_MAX = 60  # of all logs together
 LINE_MAX = 300
 SHORT_MAX = 100
+REASON_MAX = 200
 
 # What names a failed test, and what says why; the reasons of pytest come before its names.
 NAME = re.compile(r"^(FAILED|ERROR) \S+::|^\[  FAILED  \] (?!\S*:? ?\d+ test)|^FAIL\b|^not ok\b|^\d+ passed, [1-9]\d* failed")
@@ -35,11 +36,23 @@ def failed(lines):
     return found
 
 
-def names(lines):
-    """The names alone, each at most SHORT_MAX characters, without folders and reasons."""
-    found = (re.sub(r"^(FAILED|ERROR|FAIL:?|\[  FAILED  \]) (\S+/)?| - .*", "", line)[:SHORT_MAX] for line in failed(lines)
-             if NAME.match(line) and not COUNT.match(line))
-    return list(dict.fromkeys(found))
+def reasons(lines):
+    """
+    Each reason once, with the first test that failed so and how many more did, without folders. Of pytest the reason stands behind the
+    name, of the others in the lines before; a name's and a reason's length have bounds.
+    """
+    tests, before = {}, []
+    for line in failed(lines):
+        if not NAME.match(line):
+            before.append(re.sub(r"^(E|\[  ERROR   \]|\[   LINE   \]) [\s-]*", "", line))
+        elif not COUNT.match(line):
+            name, _, reason = re.sub(r"^(FAILED|ERROR|FAIL:?|\[  FAILED  \]) (\S+/)?", "", line).partition(" - ")
+            named = tests.setdefault((reason or " ".join(before))[:REASON_MAX], [])
+            if name not in named:
+                named.append(name[:SHORT_MAX])
+            before.clear()
+    return [named[0] + (f" and {len(named) - 1} more" if named[1:] else "") + (f": {reason}" if reason else "")
+            for reason, named in tests.items()]
 
 
 def main():

@@ -58,12 +58,14 @@ class FailedTests(unittest.TestCase):
     def test_what_passed_is_not_repeated(self):
         self.assertEqual(self.found("17 passed, 0 failed\n[  PASSED  ] 3 test(s).\n=== 3 passed in 1.00s ===\n"), [])
 
-    def test_the_names_alone_are_short(self):
-        names = failed_tests.names((PYTEST + CMOCKA + SCRIPT).splitlines(keepends=True))
-        self.assertIn("a_bad_one", names)
-        self.assertIn("a child's OOM kill is told (grep -q x)", names)
-        self.assertEqual(len(names), 3)
-        self.assertFalse(any("/" in name or "TimeoutError" in name for name in names))
+    def test_each_reason_stands_once_with_the_first_test(self):
+        fixture = "".join(f"ERROR e2e/cases/x/test_x.py::test_{i}[s3]@s3 - AssertionError: waited 120 s\n" for i in range(5))
+        reasons = failed_tests.reasons((PYTEST + fixture + CMOCKA + SCRIPT).splitlines(keepends=True))
+        self.assertEqual(reasons, [
+            "test_rayjob.py::test_a_job_is_retried: TimeoutError",
+            "test_x.py::test_0[s3]@s3 and 4 more: AssertionError: waited 120 s",
+            "a_bad_one: 1 != 2 x_test.c:12: error: Failure!",
+            "a child's OOM kill is told (grep -q x)"])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import shlex
 MAKE_TARGET = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[(?:[^\]:]+:\d+: )?(run-[^\]]+)\] (?:Error \d+|\w+)")
 # What follows "@" is pytest-xdist's word for a group, and no part of the name.
 PYTEST_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+::[^\s\[@]+(?:\[.*?\])?)(?:@\S+(?: \S+)*?)?(?: - .*)?$")
+# A fixture that fails once fails each test that shares it, with the same words.
+PYTEST_FIXTURE = re.compile(r"^ERROR (\S+?)::.*? - (.*)$")
 
 
 def is_pytest(command):
@@ -15,10 +17,14 @@ def is_pytest(command):
 
 
 def tests(command, lines):
-    """Returns the names of the failed tests in the output of this command, each once."""
+    """Returns the names of the failed tests in the output of this command, each once, with what failed: the test or its fixture."""
     pattern = PYTEST_TEST if is_pytest(command) else MAKE_TARGET
-    found = (pattern.match(line.rstrip("\n")) for line in lines)
-    return list(dict.fromkeys(match[1] for match in found if match))
+    found = {}
+    for line in (line.rstrip("\n") for line in lines):
+        if match := pattern.match(line):
+            fixture = PYTEST_FIXTURE.match(line)
+            found.setdefault(match[1], fixture.groups() if fixture else match[1])
+    return found
 
 
 def command(suite_command, names):

@@ -27,22 +27,31 @@ run-crash:
 
 class Names(unittest.TestCase):
     def test_targets_of_make_are_found_below_the_targets_that_call_them(self):
-        self.assertEqual(second_try.tests("make -j2 unit-tests", [
+        self.assertEqual(list(second_try.tests("make -j2 unit-tests", [
             "make[2]: *** [Makefile:238: run-build/test/lib/err_test] Error 1\n",
             "make[2]: *** [Makefile:238: run-build/test/lib/io_test] Segmentation fault\n",
             "make[1]: *** [Makefile:230: unit-tests] Error 2\n",
             "make[2]: *** [Makefile:238: run-build/test/lib/err_test] Error 1\n",
-        ]), ["run-build/test/lib/err_test", "run-build/test/lib/io_test"])
+        ])), ["run-build/test/lib/err_test", "run-build/test/lib/io_test"])
 
     def test_tests_of_pytest_keep_their_parameters(self):
-        self.assertEqual(second_try.tests("e2e/run.sh stores", [
+        self.assertEqual(list(second_try.tests("e2e/run.sh stores", [
             "FAILED e2e/cases/stores/test_s3.py::test_part[a - b] - AssertionError: x - y\n",
             "ERROR e2e/cases/stores/test_hdfs.py::Test::test_two\n",
             "FAILED e2e/cases/cluster/test_kills.py::test_end[137-a]@test_kills - assert 1\n",
             "FAILED e2e/cases/apiserver/test_leader.py::test_lead@doomed leaders - assert 1\n",
             "FAILED (errors=1)\n",
-        ]), ["e2e/cases/stores/test_s3.py::test_part[a - b]", "e2e/cases/stores/test_hdfs.py::Test::test_two",
+        ])), ["e2e/cases/stores/test_s3.py::test_part[a - b]", "e2e/cases/stores/test_hdfs.py::Test::test_two",
             "e2e/cases/cluster/test_kills.py::test_end[137-a]", "e2e/cases/apiserver/test_leader.py::test_lead"])
+
+    def test_a_fixture_that_failed_is_one_failure_with_all_its_tests(self):
+        found = second_try.tests("e2e/run.sh cluster", [
+            "ERROR e2e/cases/cluster/test_x.py::test_one[s3]@s3 - AssertionError: waited\n",
+            "ERROR e2e/cases/cluster/test_x.py::test_two[s3]@s3 - AssertionError: waited\n",
+            "FAILED e2e/cases/cluster/test_y.py::test_one - AssertionError: waited\n",
+            "FAILED e2e/cases/cluster/test_y.py::test_two - AssertionError: waited\n",
+        ])
+        self.assertEqual((len(found), len(set(found.values()))), (4, 3))
 
     def test_the_command_of_a_second_try_is_the_suites_for_these_tests(self):
         self.assertEqual(second_try.command("make --no-print-directory -j2 SANITIZE=address,undefined unit-tests", ["run-a", "run-b"]),

@@ -7,11 +7,11 @@ divided by its seconds, as the table of an earlier run has them, say 0.25 for on
 share, divided by commas: of two suites with the same word one waits for the other ("-": nothing). They begin in the order of
 the lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
 tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, a table of
-seconds, and once more the names alone: short, for who keeps no more than the last lines of a run. SIGINT and SIGTERM end the suites, each by its process group.
+seconds, and once more why, with how many failed so: short, for who keeps no more than the last lines of a run. SIGINT and SIGTERM end the suites, each by its process group.
 
 When all have ended, the tests that failed run once more, alone (tools/second_try.py says which and how); their output goes to
 build/logs/NAME.again.log. A test that passes then is flaky: it is named at the end and does not fail the run, unless more than two are.
-What a suite with failures says is printed with a bar before each line, so that only its result after the second try is counted.
+A fixture that failed counts as one, with all tests that share it. What a suite with failures says is printed with a bar before each line, so that only its result after the second try is counted.
 
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
@@ -34,7 +34,7 @@ LOGS = pathlib.Path("build/logs")
 TELL_AFTER = 30  # seconds without a word
 LIMIT = 3000  # seconds that a suite may take: what hangs is ended
 PATIENCE = 90  # seconds that a suite has to end its servers and mounts
-FLAKY_MAX = 2  # tests that may fail at first and pass alone, in all suites together
+FLAKY_MAX = 2  # tests, or fixtures with all their tests, that may fail at first and pass alone, in all suites together
 
 
 class Stage:
@@ -99,14 +99,14 @@ class Stage:
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return failed_tests.failed(log)[:failed_tests.LINES_MAX // 2]
 
-    def names_of_failed(self):
+    def reasons(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
-            return failed_tests.names(log)
+            return failed_tests.reasons(log)
 
     def may_run_again(self):
-        """Returns the tests that failed, if their failures are all that there is against this suite."""
+        """Returns the tests that failed, with what failed, if their failures are all that there is against this suite."""
         if self.verdict() in ("passed", "no test ran") or self.status < 0:
-            return []
+            return {}
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return second_try.tests(self.command, log)
 
@@ -256,12 +256,12 @@ class Runner:
         """Only if so few failed that bad luck may have been it."""
         tests = {s.name: s.may_run_again() for s in self.stages if s.ended}
         hopeless = any(s.verdict() != "passed" and not tests.get(s.name) for s in self.stages)
-        if hopeless or not 0 < sum(map(len, tests.values())) <= FLAKY_MAX:
+        if hopeless or not 0 < sum(len(set(causes.values())) for causes in tests.values()) <= FLAKY_MAX:
             return
         for stage in self.stages:
             if tests[stage.name] and not self.signal:
                 self.tell(f"{stage.name}: again, alone: {', '.join(tests[stage.name])}")
-                self.try_again(stage, tests[stage.name])
+                self.try_again(stage, list(tests[stage.name]))
 
     def try_again(self, stage, tests):
         process, path = stage.try_again(tests)
@@ -292,10 +292,10 @@ class Runner:
             for line in s.failures() if s.ended and s.verdict() != "passed" else []:
                 print(f"  {s.name}: {line}")
 
-    def names_of_failed(self):
+    def reasons(self):
         for s in self.stages:
-            for name in s.names_of_failed() if s.ended and s.verdict() != "passed" else []:
-                print(f"  {s.name}: {name}")
+            for reason in s.reasons() if s.ended and s.verdict() != "passed" else []:
+                print(f"  {s.name}: {reason}")
 
     def table(self):
         """CPU: that of descendants whose parents waited for them; daemons have theirs apart."""
@@ -324,7 +324,7 @@ def main():
     runner.results()
     runner.failures()
     runner.table()
-    runner.names_of_failed()
+    runner.reasons()
     if runner.signal:
         return 128 + runner.signal
     return 0 if all(s.verdict() == "passed" for s in stages) else 1
