@@ -362,15 +362,15 @@ endef
 export TEST_SUITES CLUSTER_SUITES STORE_SUITES
 
 test: test-programs
-	+@tools/side_by_side.py "$$TEST_SUITES"
+	+@exec tools/side_by_side.py "$$TEST_SUITES"
 
 e2e: deps
 	+@$(COMPILE) all
-	+@tools/side_by_side.py "$$CLUSTER_SUITES" "$$STORE_SUITES"
+	+@exec tools/side_by_side.py "$$CLUSTER_SUITES" "$$STORE_SUITES"
 
 # Both, as continuous integration runs them. The cluster is the longest by far: it begins first, the others run beside it.
 check: test-programs
-	+@tools/side_by_side.py "$$CLUSTER_SUITES" "$$TEST_SUITES" "$$STORE_SUITES"
+	+@exec tools/side_by_side.py "$$CLUSTER_SUITES" "$$TEST_SUITES" "$$STORE_SUITES"
 
 test-programs: test-deps
 	+@$(COMPILE) all shared unit-test-programs kernel-programs
@@ -460,7 +460,7 @@ export ARM64_SUITES
 test-arm64: deps
 	@tools/apt-install.sh busybox-static cpio qemu-system-arm qemu-user-static
 	+@$(COMPILE) ARCH=arm64 all unit-test-programs kernel-programs build/arm64/machine build/arm64/machine-16k
-	+@tools/side_by_side.py "$$ARM64_SUITES"
+	+@exec tools/side_by_side.py "$$ARM64_SUITES"
 
 # What a release publishes, into build/release.
 release: deps
