@@ -185,8 +185,7 @@ class RayCluster:
             for failure in self.failures():
                 if all(failure["spec"].get(key) == value for key, value in fields.items()):
                     return failure["spec"]
-            raise AssertionError([(f["spec"]["pod"], f["spec"]["class"], f["spec"].get("exitCode"))
-                                  for f in self.failures()])
+            raise AssertionError([{key: f["spec"].get(key) for key in ("pod", "class", *fields)} for f in self.failures()])
         return wait_for(f"a RayFailure with {fields}", find, timeout=timeout)
 
 

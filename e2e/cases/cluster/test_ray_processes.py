@@ -140,6 +140,16 @@ def wait_oom(processes, pod, pid, name):
     return failure
 
 
+def check_followed(processes, failure):
+    """
+    Checks that the container ended with that process, certainly so. If `ray start` took more than five seconds to look, the process's own
+    end is a failure before it; then the ends may be too far apart for certainty.
+    """
+    told = [spec for spec in told_of(processes, failure["pod"]) if spec.get("process") == failure["process"]]
+    assert failure["exitCode"] == 1
+    assert failure["confidence"] == "certain" or (failure["confidence"], len(told)) == ("likely", 2), told
+
+
 def ended_by(signal):
     """Fits the container's end by this signal. Where `ray start` took its time to look, raylet's own end is a failure before it."""
     return lambda spec: spec["process"].get("signal") == signal and "exitCode" in spec
@@ -155,8 +165,8 @@ def test_a_raylet_that_dies_is_the_cause_of_its_containers_end(k, processes, vol
     pid = signal_to(k, pod, "raylet", number)
     failure = wait_told(processes, pod, "RayletFailed", ended_by(signal))
     assert failure["process"] == {"name": "raylet", "pid": pid, "signal": signal}
-    assert (failure["exitCode"], failure["confidence"]) == (1, "certain")
-    assert word in failure["verdict"] and "`ray start` then ended the container with exit code 1." in failure["verdict"]
+    check_followed(processes, failure)
+    assert word in failure["verdict"] and "ended the container with exit code 1." in failure["verdict"]
     bundle, report = report_of(volume, failure)
     assert report["process"]["lastLines"]
     assert (bundle / "logs/raylet.out").exists()
@@ -264,7 +274,7 @@ def test_a_gcs_server_that_dies_ends_its_head_and_the_workers_lose_it(k, process
     pid = signal_to(k, head, "gcs_server", number, "ray-head")
     failure = wait_told(processes, head, "GCSFailed", ended_by(signal))
     assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": signal}
-    assert (failure["exitCode"], failure["confidence"]) == (1, "certain")
+    check_followed(processes, failure)
     assert failure["verdict"].startswith("The GCS server ")
     _, report = report_of(volume, failure)
     assert any(line.startswith("gcs_server.out: ") for line in report["process"]["lastLines"])
