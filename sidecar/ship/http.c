@@ -12,9 +12,11 @@
 _Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's text");
 
 #define CONNECT_TIMEOUT_S 15L
-/* The size of curl's read buffer; a larger one is not faster. */
 #define UNASKED_MAX ((int64_t)256 << 10)
+/* The size of curl's read buffer; a larger one is not faster. */
 #define UPLOAD_BUFFER ((long)256 << 10)
+/* Bytes of all headers of an answer. curl keeps them, and bounds only those that come before the body. */
+#define HEADERS_MAX ((size_t)256 << 10)
 
 struct http {
 	struct http_settings settings;
@@ -56,6 +58,14 @@ static size_t http_on_answer(char *data, size_t size, size_t n, void *arg)
 	return strbuf_failed(&t->answer.body) ? 0 : size * n;
 }
 
+static size_t http_on_header(char *, size_t size, size_t n, void *arg)
+{
+	struct http_transfer *t = arg;
+
+	t->headers_bytes += size * n;
+	return t->headers_bytes > HEADERS_MAX ? 0 : size * n;
+}
+
 static size_t http_on_read(char *out, size_t size, size_t n, void *arg)
 {
 	struct http_transfer *t = arg;
@@ -93,8 +103,11 @@ static void set_proxy(CURL *easy, const struct http_settings *s, const struct ht
 {
 	if (s->proxy)
 		curl_easy_setopt(easy, CURLOPT_PROXY, s->proxy);
-	if (s->ca)
+	if (s->ca) {
 		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, s->ca);
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+	}
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (r->no_proxy || s->no_proxy)
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, r->no_proxy ? "*" : s->no_proxy);
 }
@@ -198,6 +211,8 @@ static int http_prepare(struct http_transfer *t, struct fault *fault)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->error);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, http_on_answer);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, http_on_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
 	if (curl_easy_setopt(easy, CURLOPT_URL, t->request->url) != CURLE_OK)
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");

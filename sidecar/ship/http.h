@@ -58,6 +58,7 @@ struct http_transfer {
 	struct http *http;
 	void *easy, *headers;
 	int64_t sent;
+	size_t headers_bytes;
 	int64_t rate; /* its share of the settings' rate, 0: no limit */
 	int read_errno;
 	bool over;

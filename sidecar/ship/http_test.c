@@ -39,6 +39,17 @@ _Noreturn static void refuse(int fd)
 	_exit(0);
 }
 
+/* Sends a short body, and headers after it for as long as the client takes them, but no more than 4 MiB. */
+_Noreturn static void trail(int fd)
+{
+	signal(SIGPIPE, SIG_DFL);
+	dprintf(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nfast\r\n0\r\n");
+	for (int i = 0; i < 4096; i++)
+		dprintf(fd, "X-Trailer: %01010d\r\n", i);
+	dprintf(fd, "\r\n");
+	_exit(0);
+}
+
 _Noreturn static void answer(int fd)
 {
 	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
@@ -49,6 +60,8 @@ _Noreturn static void answer(int fd)
 		_exit(1);
 	if (strstr(request, " /busy "))
 		refuse(fd);
+	if (strstr(request, " /trailers "))
+		trail(fd);
 	slow = strstr(request, " /slow ");
 	if (slow)
 		usleep(300000);
@@ -176,6 +189,24 @@ static void a_refusal_that_comes_while_the_body_is_sent_is_an_answer(void **stat
 	http_free(http);
 }
 
+/* curl 7.88 bounds the headers before a body, and keeps all that follow it. */
+static void headers_without_end_are_no_answer(void **state)
+{
+	const struct http_settings settings = { .stall_s = 60 };
+	char url[96];
+	struct http_transfer *t = NULL;
+	struct fault fault = { 0 };
+	struct http *http;
+	(void)state;
+
+	snprintf(url, sizeof(url), "%s/trailers", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault), -1);
+	assert_int_equal(fault.kind, FAULT_PROTOCOL);
+	http_end(t);
+	http_free(http);
+}
+
 static void those_that_send_share_the_rate(void **state)
 {
 	static const char body[BODY_BYTES];
@@ -232,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_call_among_others_gets_its_own_answer_and_they_get_theirs),
 		cmocka_unit_test(a_request_goes_on_while_its_caller_is_busy_with_something_else),
 		cmocka_unit_test(a_refusal_that_comes_while_the_body_is_sent_is_an_answer),
+		cmocka_unit_test(headers_without_end_are_no_answer),
 		cmocka_unit_test(those_that_send_share_the_rate),
 		cmocka_unit_test(a_message_shows_neither_path_nor_query),
 	};

@@ -2,12 +2,13 @@
 """The store's certificate is always verified."""
 
 import os
+import ssl
 import subprocess
 
 import pytest
 
 from stores.conftest import Server
-from stores.shipping import HdfsStore, S3Store, check_whole, failed, read_env, shipped, write_credentials
+from stores.shipping import HdfsStore, S3Store, check_whole, failed, read_env, ship, shipped, write_credentials
 
 # Its servers are started once, by one worker.
 pytestmark = pytest.mark.xdist_group("tls")
@@ -84,3 +85,29 @@ def test_anybody_else_is_not_believed(secure_store, tls, bundle, ca):
     outcome = failed(secure_store, bundle, *(["--ca", str(tls / ca)] if ca else []))
     assert (outcome.code, outcome.result["kind"]) == (3, "tls"), outcome
     assert secure_store.read(bundle) == {}
+
+
+@pytest.fixture(name="proxy")
+def proxy_with_tls(tls, stand_in):
+    """The stand-in as a proxy that speaks TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tls / "server.crt", tls / "server.key")
+    stand_in.server.socket = context.wrap_socket(stand_in.server.socket, server_side=True)
+    stand_in.answers["PUT"] = [(200, {}, "")]
+    return f"https://{stand_in.address}"
+
+
+@pytest.mark.parametrize("ca, believed", [("ours.crt", True), ("other.crt", False)])
+def test_what_the_machine_trusts_makes_no_proxy_believed_once_an_authority_is_named(
+    proxy, stand_in, stood_in_s3, tls, tmp_path, bundle, ca, believed
+):
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    (trusted / "ours.pem").write_bytes((tls / "ours.crt").read_bytes())
+    subprocess.run(["openssl", "rehash", trusted], check=True)
+    machine = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/ssl/certs && exec "$@"', str(trusted)]
+    stood_in_s3.set("--s3-endpoint", "http://s3.example.invalid:9000")
+    outcome = ship(stood_in_s3, bundle, "--proxy", proxy, "--ca", str(tls / ca), prefix=machine)
+    assert outcome.result["result"] == ("shipped" if believed else "failed"), outcome
+    assert believed or outcome.result["kind"] == "tls", outcome
+    assert bool(stand_in.requests["PUT"]) == believed
