@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/printable.h"
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BLOCKS 3
@@ -34,14 +35,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct azure_place place = { .container = "c", .endpoint = "e" };
 	struct http_answer answer = { .status = size % 2 ? 404 : 403, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 
 	check_blocks((const char *)data, size);
 	strbuf_add(&answer.body, data, size);
 	azure_fault(&answer, &place, &fault);
-	for (const char *p = fault.text; *p; p++)
-		if (*p < ' ' || *p >= 0x7f)
-			abort();
+	copy_printable(shown, sizeof(shown), fault.text, strlen(fault.text));
+	if (strcmp(shown, fault.text) != 0)
+		abort();
 	azure_no_blob(&answer);
 	strbuf_release(&answer.body);
 	return 0;

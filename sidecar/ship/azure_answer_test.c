@@ -20,9 +20,10 @@ static int explain(const struct http_answer *answer, struct fault *fault)
 	struct http_answer redirect = *answer;
 	int r;
 
-	snprintf(redirect.location, sizeof(redirect.location), "https://elsewhere/c?sig=secret");
+	snprintf(redirect.location, sizeof(redirect.location), "https://else\33[2Jwhere\r/c?sig=secret");
 	r = azure_fault(&redirect, &place, fault);
 	assert_null(strstr(fault->text, "secret"));
+	assert_null(strpbrk(fault->text, "\33\r"));
 	return r;
 }
 
@@ -63,7 +64,7 @@ static void errors_are_explained_in_sentences(void **state)
 		{ 400, ERROR("Strange"), 0, FAULT_PROTOCOL, "Strange: m RequestId:7" },
 		{ 400, "<html>", 0, FAULT_PROTOCOL, "is it an Azure Blob Storage server?" },
 		{ 307, "", 0, FAULT_REDIRECT,
-		  "to https://elsewhere, which is not followed: set account and endpoint right" },
+		  "to https://else?[2Jwhere?, which is not followed: set account and endpoint right" },
 	};
 	(void)state;
 

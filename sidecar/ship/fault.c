@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/printable.h"
+
 static const struct {
 	const char *name;
 	bool may_pass;
@@ -16,6 +18,12 @@ static const struct {
 #undef FAULT_ROW
 };
 
+static int fault_end(struct fault *fault)
+{
+	mend_printable(fault->text, strlen(fault->text), "");
+	return -1;
+}
+
 int fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 {
 	va_list args;
@@ -25,7 +33,7 @@ int fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 	va_end(args);
 	fault->kind = kind;
 	fault->retry_after_s = kinds[kind].retry_after_s;
-	return -1;
+	return fault_end(fault);
 }
 
 int fault_wrap(struct fault *fault, const char *fmt, ...)
@@ -38,7 +46,7 @@ int fault_wrap(struct fault *fault, const char *fmt, ...)
 	va_end(args);
 	memcpy(old, fault->text, sizeof(old));
 	snprintf(fault->text, sizeof(fault->text), "%s: %s", prefix, old);
-	return -1;
+	return fault_end(fault);
 }
 
 const char *fault_kind_name(enum fault_kind kind)

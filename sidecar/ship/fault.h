@@ -49,7 +49,10 @@ struct fault {
 	char text[ERR_TEXT_MAX];
 };
 
-/* Sets all of *fault. Both functions return -1, so that the caller can return their result. */
+/*
+ * Sets all of *fault. Both functions return -1, so that the caller can return their result. The text may quote a server: what would
+ * disturb a line or a terminal becomes '?' (lib/printable.h).
+ */
 int fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...) _printf_(3, 4);
 /* Puts "prefix: " before the text. */
 int fault_wrap(struct fault *fault, const char *fmt, ...) _printf_(2, 3);

@@ -364,6 +364,11 @@ int http_origin_length(const char *url)
 	return (int)(host - url + (ptrdiff_t)strcspn(host, "/?#"));
 }
 
+int http_json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err)
+{
+	return len > HTTP_JSON_MAX ? err_set(err, EFBIG, "JSON") : json_parse(text, len, ret_json, err);
+}
+
 static int http_explain(const struct http_transfer *t, CURLcode code, struct fault *fault)
 {
 	const struct http_settings *s = &t->http->settings;

@@ -9,11 +9,13 @@
 
 #include <stdint.h>
 
+#include "lib/json.h"
 #include "lib/strbuf.h"
 #include "sidecar/ship/fault.h"
 
 #define HTTP_PARALLEL 4
 #define HTTP_ANSWER_MAX ((size_t)2 << 20) /* bytes; a ListParts answer with 1000 parts has 300 kB */
+#define HTTP_JSON_MAX ((size_t)64 << 10) /* bytes; a token has a few kB. Values of JSON need forty times the memory of their text */
 #define HTTP_HEADER_MAX 2048 /* bytes of a location; longer ones are dropped */
 
 struct http;
@@ -104,6 +106,9 @@ int http_call(struct http *http, const struct http_request *request, struct http
  * the origin, because path and query may hold a token.
  */
 int http_origin_length(const char *url);
+
+/* Parses the JSON of an answer, as json_parse does; -EFBIG: it is longer than HTTP_JSON_MAX. */
+int http_json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err);
 
 /* For _cleanup_: ends the transfer if there is one. */
 static inline void http_endp(struct http_transfer **transfer)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/printable.h"
 #include "sidecar/ship/kerberos_error.h"
 #include "sidecar/ship/negotiate.h"
 
@@ -86,7 +85,7 @@ static krb5_error_code choose_principal(struct kerberos *k, const struct credent
 		code = krb5_unparse_name(k->context, k->principal, &name);
 	if (code)
 		return code;
-	copy_printable(k->name, sizeof(k->name), name, strlen(name));
+	snprintf(k->name, sizeof(k->name), "%s", name);
 	krb5_free_unparsed_name(k->context, name);
 	return 0;
 }

@@ -4,9 +4,6 @@
 
 #include <errno.h>
 #include <krb5.h>
-#include <string.h>
-
-#include "lib/printable.h"
 
 #define SHOWN_MAX 200 /* bytes of the library's words */
 
@@ -59,7 +56,6 @@ static const struct {
 int kerberos_fault(int32_t code, const char *text, struct fault *fault)
 {
 	enum fault_kind kind = FAULT_CREDENTIALS;
-	char shown[SHOWN_MAX];
 	size_t i = 0;
 
 	while (i < ARRAY_SIZE(rows) && rows[i].code != code)
@@ -69,6 +65,5 @@ int kerberos_fault(int32_t code, const char *text, struct fault *fault)
 			return fault_set(fault, rows[i].kind, "%s", rows[i].sentence);
 		kind = rows[i].kind;
 	}
-	copy_printable(shown, sizeof(shown), text, strlen(text));
-	return fault_set(fault, kind, "%s", shown);
+	return fault_set(fault, kind, "%.*s", SHOWN_MAX, text);
 }

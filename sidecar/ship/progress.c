@@ -4,9 +4,11 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/json.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 
 #define LINE_INTERVAL_NS NS_PER_SEC
@@ -19,23 +21,26 @@ static void progress_say(cJSON *json)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
-	/* If nobody reads the line, shipping goes on. */
-	if (text)
+	/* Names of files and URLs may have characters that disturb a terminal. If nobody reads the line, shipping goes on. */
+	if (text) {
+		mend_printable(text, strlen(text), "");
 		printf("%s\n", text);
+	}
 	fflush(stdout);
 }
 
 static void say_progress(struct progress *p)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
-	char sent[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX];
+	char sent[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX], file[256];
 
 	json_set_str(json, "file", p->file);
 	json_set_int(json, "sent", p->sent);
 	json_set_int(json, "total", p->total);
 	progress_say(json);
+	copy_printable(file, sizeof(file), p->file, strlen(p->file));
 	if (p->terminal)
-		fprintf(stderr, "\r\033[K%s: %s of %s", p->file, size_format((uint64_t)p->sent, sent),
+		fprintf(stderr, "\r\033[K%s: %s of %s", file, size_format((uint64_t)p->sent, sent),
 			size_format((uint64_t)p->total, total));
 	p->printed_ns = now_boottime_ns();
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/printable.h"
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PARTS 5
@@ -48,13 +49,14 @@ static void check_fault(const char *text, size_t size)
 {
 	static const struct s3_place place = { .bucket = "b", .region = "r", .endpoint = "e" };
 	struct http_answer answer = { .status = size % 2 ? 403 : 200, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 
 	strbuf_add(&answer.body, text, size);
 	s3_fault(&answer, &place, &fault);
-	for (const char *p = fault.text; *p; p++)
-		if (*p < ' ' || *p >= 0x7f)
-			abort();
+	copy_printable(shown, sizeof(shown), fault.text, strlen(fault.text));
+	if (strcmp(shown, fault.text) != 0)
+		abort();
 	strbuf_release(&answer.body);
 }
 

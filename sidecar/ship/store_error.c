@@ -14,14 +14,6 @@
  */
 #define CLOCK_OFF_MAX_S (14 * 60)
 
-/* Makes a server's text printable, because it is written to logs. */
-static void make_printable(char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f)
-			*s = *s == '\n' ? ' ' : '?';
-}
-
 /* STS wraps it in ErrorResponse. */
 static int store_error_take_error(const char *path, const char *text, void *arg)
 {
@@ -50,9 +42,8 @@ void store_error_read(const struct http_answer *answer, struct store_error *e)
 		snprintf(e->code, sizeof(e->code), "%s", answer->error_code);
 	if (!*e->region)
 		snprintf(e->region, sizeof(e->region), "%s", answer->region);
-	make_printable(e->code);
-	make_printable(e->message);
-	make_printable(e->region);
+	for (char *line = e->message; (line = strchr(line, '\n'));)
+		*line = ' ';
 }
 
 static const struct store_error_row *store_error_find(const struct store_error_table *table,

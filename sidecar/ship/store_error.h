@@ -8,7 +8,7 @@
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/http.h"
 
-/* The error in the answer of a service, in printable ASCII. Members are "" if the answer does not have them. */
+/* The error in the answer of a service, in one line. Members are "" if the answer does not have them. */
 struct store_error {
 	char code[64], message[512], region[64]; /* only S3 has region */
 };

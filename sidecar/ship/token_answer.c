@@ -79,7 +79,7 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 {
 	struct sts_credentials c;
 	cJSON *object;
-	int r = json_parse(json, len, &object, err);
+	int r = http_json_parse(json, len, &object, err);
 
 	if (r < 0)
 		return r;
@@ -102,7 +102,7 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 	int64_t seconds;
 	cJSON *object;
 	char *token;
-	int r = json_parse(json, len, &object, err);
+	int r = http_json_parse(json, len, &object, err);
 
 	if (r < 0)
 		return r;
@@ -127,14 +127,11 @@ void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_E
 	cJSON *object;
 
 	ret_text[0] = '\0';
-	if (json_parse(json, len, &object, NULL) < 0)
+	if (http_json_parse(json, len, &object, NULL) < 0)
 		return;
 	error = json_str(object, "error");
 	why = json_str(object, "error_description");
 	if (error)
 		snprintf(ret_text, OAUTH_ERROR_MAX, "%s%s%.*s", error, why ? ": " : "", why ? (int)strcspn(why, "\r\n") : 0, why ? why : "");
-	for (char *p = ret_text; *p; p++)
-		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
-			*p = '?';
 	cJSON_Delete(object);
 }

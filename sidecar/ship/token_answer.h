@@ -30,8 +30,8 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err);
 
 /*
- * Turns {"error": ..., "error_description": ...} into "invalid_client: AADSTS700016: ..." in printable ASCII; "" if the answer
- * does not have that form.
+ * Turns {"error": ..., "error_description": ...} into "invalid_client: AADSTS700016: ..."; "" if the answer does not have that
+ * form.
  */
 #define OAUTH_ERROR_MAX 256
 void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_ERROR_MAX]);

@@ -46,14 +46,10 @@ struct exception {
 	char name[64], message[1024];
 };
 
-/* Makes one printable line, because the text gets into logs. */
+/* Takes the first line. */
 static void webhdfs_answer_take_text(char *out, size_t size, const char *text)
 {
-	size_t n = 0;
-
-	for (; text && *text && *text != '\n' && n + 1 < size; text++)
-		out[n++] = (unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f ? '?' : *text;
-	out[n] = '\0';
+	snprintf(out, size, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 }
 
 static void read_exception(const struct http_answer *answer, struct exception *e)
@@ -61,7 +57,7 @@ static void read_exception(const struct http_answer *answer, struct exception *e
 	_cleanup_json_ cJSON *json = NULL;
 
 	*e = (struct exception){ 0 };
-	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
+	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
 		return;
 	webhdfs_answer_take_text(e->name, sizeof(e->name),
 				 json_str(json, "RemoteException.exception"));
@@ -183,7 +179,7 @@ int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struc
 	_cleanup_json_ cJSON *json = NULL;
 	const char *token;
 
-	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
+	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
 		return -EINVAL;
 	token = json_str(json, "Token.urlString");
 	if (!token || !credential_is_word(token) || strlen(token) > CREDENTIAL_MAX)
@@ -199,7 +195,7 @@ int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status 
 	const char *type;
 	int64_t length;
 
-	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
+	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
 		return -EINVAL;
 	type = json_str(json, "FileStatus.type");
 	length = json_int(json, "FileStatus.length", -1);
@@ -219,7 +215,7 @@ void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[stati
 	const char *value;
 
 	ret_digest[0] = '\0';
-	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
+	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
 		return;
 	value = json_str(cJSON_GetArrayItem(json_get(json, "XAttrs"), 0), "value");
 	if (value && value[0] == '"' && strlen(value) == SHA256_TEXT_MAX + 1)
@@ -230,7 +226,7 @@ bool webhdfs_refused(const struct http_answer *answer)
 {
 	_cleanup_json_ cJSON *json = NULL;
 
-	return json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 && !json_bool(json, "boolean", true);
+	return http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 && !json_bool(json, "boolean", true);
 }
 
 int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/printable.h"
 #include "sidecar/ship/credentials.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_location(const uint8_t *data, size_t size)
 {
 	char location[HTTP_HEADER_MAX];
+	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 	size_t n = size < sizeof(location) ? size : sizeof(location) - 1;
 
@@ -34,9 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	strbuf_add(&answer.body, data, size);
 	webhdfs_fault(&answer, "nn", &fault);
-	for (const char *p = fault.text; *p; p++)
-		if (*p < ' ' || *p >= 0x7f)
-			abort();
+	copy_printable(shown, sizeof(shown), fault.text, strlen(fault.text));
+	if (strcmp(shown, fault.text) != 0)
+		abort();
 	webhdfs_exception(&answer, exception);
 	webhdfs_token_refused(&answer);
 	webhdfs_ticket_fault(&answer, "nn", "ray@X", &fault);

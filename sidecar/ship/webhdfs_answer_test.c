@@ -244,9 +244,24 @@ static void data_go_to_webhdfs_and_never_from_tls_to_plain_text(void **state)
 	}
 }
 
+/* Each value of two bytes costs eighty bytes of memory. */
+static void json_without_end_is_not_parsed(void **state)
+{
+	struct http_answer a = answer_of(200, "{\"Token\":{\"urlString\":\"HAAE\"},\"x\":[0");
+	char *token = NULL;
+	(void)state;
+
+	while (a.body.len < HTTP_JSON_MAX)
+		strbuf_adds(&a.body, ",0");
+	strbuf_adds(&a.body, "]}");
+	assert_true(webhdfs_read_token(&a, &token, NULL) < 0);
+	strbuf_release(&a.body);
+}
+
 static void a_delegation_token_in_a_redirect_is_not_shown(void **state)
 {
-	static const char *const locations[] = { "http://dn:9864/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret", "https://dn:9865/x?delegation=HAAEsecret" };
+	static const char *const locations[] = { "http://dn:9864/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret", "https://dn:9865/x?delegation=HAAEsecret",
+						  "http://dn:9864\33]0;\7/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret" };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
@@ -256,10 +271,12 @@ static void a_delegation_token_in_a_redirect_is_not_shown(void **state)
 		assert_int_equal(webhdfs_check_location(locations[i], "op=CREATE", true, &fault), -1);
 		assert_non_null(strstr(fault.text, "//dn:986"));
 		assert_null(strstr(fault.text, "secret"));
+		assert_null(strpbrk(fault.text, "\33\7"));
 		snprintf(answer.location, sizeof(answer.location), "%s", locations[i]);
 		webhdfs_fault(&answer, "nn", &fault);
 		assert_non_null(strstr(fault.text, "//dn:986"));
 		assert_null(strstr(fault.text, "secret"));
+		assert_null(strpbrk(fault.text, "\33\7"));
 	}
 }
 
@@ -267,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delegation_token_in_a_redirect_is_not_shown),
+		cmocka_unit_test(json_without_end_is_not_parsed),
 		cmocka_unit_test(exceptions_are_explained_in_sentences),
 		cmocka_unit_test(a_refused_ticket_is_explained_by_the_clock_or_by_the_servers_log),
 		cmocka_unit_test(only_a_token_that_is_not_valid_is_refused),
