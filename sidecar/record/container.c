@@ -32,6 +32,20 @@ bool container_is_silent(const struct container *c)
 	return c->state == CONTAINER_CONNECTED || c->state == CONTAINER_DISCONNECTED;
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+bool container_is_connected(const struct container *c)
+{
+	struct pollfd p = { .fd = c->fd };
+
+	return c->hello.started_ns && poll(&p, 1, 0) == 0 && !is_readable(c->pidfd);
+}
+
 bool container_is_over(const struct container *c)
 {
 	return c->state >= CONTAINER_ENDED;
@@ -313,13 +327,6 @@ static void on_readable(evutil_socket_t fd, short, void *arg)
 	take_message(c, &received);
 	c->received = NULL;
 	discard(received.fds, received.n_fds);
-}
-
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0;
 }
 
 void container_attend(struct container *c)

@@ -60,6 +60,9 @@ void container_free(struct container *c);
  */
 bool container_is_silent(const struct container *c);
 
+/* Whether its launcher has sent hello, lives as far as is known, and has not closed the connection. */
+bool container_is_connected(const struct container *c);
+
 /*
  * Whether it is known to have ended. A container that did not reconnect in time is not known to
  * have ended.

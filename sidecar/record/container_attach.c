@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes a container's hello. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -162,6 +163,11 @@ bool container_attach(struct container *c, struct received *hello)
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &c->cgroup, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		return false;
+	}
+	/* With mounts of its own a process can have the mountinfo of a process name any directory below the root. */
+	if (c->observer.memcg.version && !fd_is_on_cgroupfs(c->observer.memcg.fds[0])) {
+		observer_leave_out_memory(&c->observer);
+		err_set(&err, EPROTO, "what its mounts show as its memory cgroup is none of the kernel's");
 	}
 	c->report = malloc(sizeof(*c->report));
 	if (!c->report)

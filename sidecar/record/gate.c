@@ -13,6 +13,7 @@
 
 #include "lib/fileio.h"
 #include "sidecar/sample/fuse.h"
+#include "sidecar/sample/rootfd.h"
 
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
 
@@ -22,11 +23,22 @@
  */
 static bool is_on_cgroupfs(int fd, const struct statx *st)
 {
+	return st->stx_dev_major == 0 && file_handle_type(fd) == KERNFS_HANDLE && fd_is_on_cgroupfs(fd);
+}
+
+bool fd_is_on_cgroupfs(int fd)
+{
 	struct statfs fs;
 
-	return st->stx_dev_major == 0 && file_handle_type(fd) == KERNFS_HANDLE &&
-	       fstatfs(fd, &fs) == 0 &&
-	       (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
+	return fstatfs(fd, &fs) == 0 && (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
+}
+
+static bool has_procfs(int root_fd)
+{
+	_cleanup_close_ int fd = rootfd_open_no_fuse(root_fd, "proc", O_PATH | O_DIRECTORY, NULL);
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 bool fd_is_pidfd(int fd)
@@ -73,5 +85,7 @@ int gate_admit(int fd, enum gate_kind kind, struct err *err)
 		return err_set(err, EPROTO, "a launcher's %s is none, or this kernel is too old to tell", names[kind]);
 	if (fuse_is_foreign(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
+	if (kind == GATE_ROOT && !has_procfs(fd))
+		return err_set(err, EPROTO, "a launcher's %s has no /proc of the kernel's", names[kind]);
 	return 0;
 }

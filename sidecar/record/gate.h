@@ -14,7 +14,11 @@
 
 /* What a descriptor must be, by its purpose. */
 enum gate_kind {
-	GATE_ROOT, /* a directory, opened with O_PATH: nothing can be read or changed through it by itself */
+	/*
+	 * A directory, opened with O_PATH: nothing can be read or changed through it by itself. The kernel's /proc is in it: one that a
+	 * process made up could show any processes.
+	 */
+	GATE_ROOT,
 	GATE_CGROUP, /* a directory of cgroups, opened with O_PATH */
 	GATE_TERMINATION_LOG, /* a regular file, open for writing, not for appending only */
 	GATE_PIDFD, /* a result of pidfd_open(2), for any process */
@@ -30,3 +34,5 @@ enum gate_kind {
 int gate_admit(int fd, enum gate_kind kind, struct err *err);
 
 bool fd_is_pidfd(int fd);
+/* Whether the kernel wrote what is in that open file of counters. */
+bool fd_is_on_cgroupfs(int fd);

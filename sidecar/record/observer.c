@@ -75,6 +75,14 @@ void observer_close(struct observer *o)
 	history_free(TAKE_PTR(o->history));
 }
 
+void observer_leave_out_memory(struct observer *o)
+{
+	memcg_close(&o->memcg);
+	cgroup_watch_close(&o->cgroups);
+	o->baseline = MEMORY_ABSENT;
+	o->shmem_at_start = o->baseline.shmem;
+}
+
 void observer_look_below(struct observer *o)
 {
 	cgroup_watch_look_below(&o->cgroups);

@@ -102,6 +102,9 @@ struct observer {
 int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err);
 void observer_close(struct observer *o);
 
+/* The counters that were opened are not the kernel's: the container is observed without memory. */
+void observer_leave_out_memory(struct observer *o);
+
 /*
  * To be called if only this container uses its cgroup: from now on the cgroups below it are found
  * and counted, too.

@@ -111,11 +111,27 @@ static size_t count_watched(const struct sidecar *r, const struct container *but
 	return n;
 }
 
+/*
+ * Whether a launcher of that container is connected. Any process of the container can say hello like its launcher, but the launcher
+ * does so before it starts the command, and has one connection at a time.
+ */
+static bool has_launcher(const struct sidecar *r, const char *name)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && strcmp(container_name(r->containers[i]), name) == 0 && container_is_connected(r->containers[i]))
+			return true;
+	return false;
+}
+
 static bool on_hello(struct container *c, const struct launch_message *hello, void *arg)
 {
 	struct sidecar *r = arg;
 	size_t oldest;
 
+	if (has_launcher(r, hello->name)) {
+		log_warning_limited("%s: a second launcher of that name is not listened to, as the first is connected", hello->name);
+		return false;
+	}
 	while (count_watched(r, c, hello, &oldest) >= WATCHED_MAX) {
 		if (oldest == CONTAINERS_MAX) {
 			log_warning_limited(

@@ -403,23 +403,114 @@ static void exit_before_hello_is_no_death(void **state)
 	assert_int_equal(log_lines("\"ended\""), before + 1);
 }
 
-static void a_root_full_of_traps_is_walked_around(void **state)
+/* Makes files like those of a memory cgroup of either version, with a limit of 87654321. */
+static void made_up_counters(const char *at)
 {
-	char command[512], path[128];
-	int fd = launcher(), root;
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		 "mkdir -p %1$s && cd %1$s && for f in current events oom_control usage_in_bytes; do echo 1 >memory.$f; done && "
+		 "for f in max limit_in_bytes; do echo 87654321 >memory.$f; done", at);
+	assert_int_equal(system(command), 0);
+}
+
+/* Says hello with that root and PID, and ends. Returns whether a limit that was made up was believed. */
+static bool is_believed(const char *name, int root, pid_t pid)
+{
+	unsigned int before = log_lines("\"event\":\"attached\""), believed = log_lines("87654321");
+	char hello[96];
+	int fd = launcher();
+
+	snprintf(hello, sizeof(hello), "hello 1 r %s %d 1 1", name, (int)pid);
+	assert_true(put_with(fd, hello, &root, 1));
+	close(root);
+	assert_true(log_has("\"event\":\"attached\"", before + 1));
+	end_with(fd, name, 1 << 8);
+	return log_lines("87654321") > believed;
+}
+
+/* Its counters and processes would be believed as the kernel's. */
+static void a_root_that_a_process_made_up_is_not_looked_at(void **state)
+{
+	char command[512], path[96], counters[128];
 	(void)state;
 
 	snprintf(path, sizeof(path), "%s/root", directory);
+	snprintf(counters, sizeof(counters), "%s/sys/fs/cgroup", path);
+	made_up_counters(counters);
 	snprintf(command, sizeof(command),
-		 "mkdir -p %1$s/proc/1 %1$s/proc/2 %1$s/proc/3 && cd %1$s/proc && mkfifo 1/cgroup 1/stat 2/statm 3/cmdline && "
-		 "ln -s /proc/self/mountinfo 1/mountinfo && ln -s .. 2/stat && ln -s self 3/stat && ln -s /proc/1/root 4 && "
-		 "head -c 5000000 /dev/zero > 1/statm",
+		 "mkdir -p %1$s/proc/1 %1$s/proc/2 %1$s/proc/3 && cd %1$s/proc && mkfifo 1/stat 2/statm 3/cmdline && echo 0::/ >1/cgroup && "
+		 "echo '30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' >1/mountinfo && ln -s .. 2/stat && "
+		 "ln -s self 3/stat && ln -s /proc/1/root 4 && head -c 5000000 /dev/zero > 1/statm",
 		 path);
 	assert_int_equal(system(command), 0);
-	root = open(path, O_PATH | O_CLOEXEC);
-	assert_true(put_with(fd, "hello 1 r trap 1 1 1", &root, 1));
+	assert_false(is_believed("trap", open(path, O_PATH | O_CLOEXEC), 1));
+	serves_an_honest_one();
+}
+
+/* Becomes a process that has its memory cgroup mounted at that path and nowhere else. */
+_Noreturn static void mount_cgroup_at(const char *path)
+{
+	char script[512];
+
+	snprintf(script, sizeof(script),
+		 "v=memory; p=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); [ \"$p\" ] || { v=.; p=$(sed -n s/^0:://p /proc/self/cgroup); }; "
+		 "mount --bind /sys/fs/cgroup/$v$p %s && umount -l /sys/fs/cgroup && exec sleep 600", path);
+	execlp("unshare", "unshare", "-m", "sh", "-c", script, NULL);
+	_exit(1);
+}
+
+/* The root is the real one, but the directory that those mounts name has other files in it. */
+static void counters_that_a_process_with_own_mounts_made_up_are_not_believed(void **state)
+{
+	char path[96], mounts[32];
+	bool ready = false;
+	pid_t pid;
+	(void)state;
+
+	snprintf(path, sizeof(path), "%s/cgroup", directory);
+	made_up_counters(path);
+	pid = fork();
+	if (pid == 0)
+		mount_cgroup_at(path);
+	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", (int)pid);
+	for (int i = 0; i < 3000 && !ready && waitpid(pid, NULL, WNOHANG) == 0; i++, usleep(10000)) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+
+		ready = file_read(AT_FDCWD, mounts, &text, NULL) == 0 && strstr(strbuf_str(&text), path) && !strstr(strbuf_str(&text), " /sys/fs/cgroup ");
+	}
+	if (!ready)
+		skip(); /* as an ordinary user */
+	assert_false(is_believed("mounts", open("/", O_PATH | O_CLOEXEC), pid));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	serves_an_honest_one();
+}
+
+/* Neither as the same start of the container nor as a later one. */
+static void nobody_takes_the_place_of_a_launcher_that_is_connected(void **state)
+{
+	const int root = open("/", O_PATH | O_CLOEXEC);
+	unsigned int before = log_lines("\"event\":\"attached\"");
+	long long start = now_boottime_ns();
+	int first = launcher();
+	char hello[96];
+	(void)state;
+
+	for (int i = 0; i < 3; i++) {
+		int fd = i == 0 ? first : launcher();
+
+		snprintf(hello, sizeof(hello), "hello 1 r taken 1 2 %lld", start + i / 2);
+		assert_true(put_with(fd, hello, &root, 1));
+		assert_true(log_has("\"event\":\"attached\"", before + 1));
+		if (i > 0) {
+			assert_true(wait_for_done(fd));
+			close(fd);
+		}
+	}
 	close(root);
-	end_with(fd, "trap", 1 << 8);
+	end_with(first, "taken", 1 << 8);
+	assert_int_equal(log_lines("\"event\":\"attached\""), before + 1);
 	serves_an_honest_one();
 }
 
@@ -717,7 +808,9 @@ int main(void)
 		cmocka_unit_test(descriptors_of_the_wrong_kind_are_not_believed),
 		cmocka_unit_test(a_regular_file_as_pidfd_ends_with_its_connection),
 		cmocka_unit_test(exit_before_hello_is_no_death),
-		cmocka_unit_test(a_root_full_of_traps_is_walked_around),
+		cmocka_unit_test(a_root_that_a_process_made_up_is_not_looked_at),
+		cmocka_unit_test(counters_that_a_process_with_own_mounts_made_up_are_not_believed),
+		cmocka_unit_test(nobody_takes_the_place_of_a_launcher_that_is_connected),
 		cmocka_unit_test(a_connection_without_hello_is_dropped),
 		cmocka_unit_test(a_hundred_connections_at_once_only_delay_others),
 		cmocka_unit_test(forty_connections_that_say_nothing_are_in_nobodys_way),
