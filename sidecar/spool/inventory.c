@@ -316,20 +316,15 @@ static void remove_files(int fd, const cJSON *dropped)
 	const cJSON *file;
 
 	cJSON_ArrayForEach(file, dropped) {
-		const char *name = json_str(file, "name"), *slash, *last;
+		const char *name = json_str(file, "name"), *last;
 		_cleanup_close_ int in =
 			is_name_in_bundle(name) ? inventory_open_parent(fd, name, &last) : -1;
-		char directory[NAME_MAX + 1];
 
 		/* Where others can write to the store, "logs" may be a link. */
 		if (in < 0)
 			continue;
 		unlinkat(in, last, 0);
-		slash = strrchr(name, '/');
-		if (!slash)
-			continue;
-		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
-		unlinkat(fd, directory, AT_REMOVEDIR);
+		inventory_remove_empty(fd, name, 0, 0);
 	}
 }
 
