@@ -28,6 +28,7 @@
 #define DUMP_WITHIN_S 3 /* for the launcher's answer */
 #define UNWIND_WITHIN_NS (30 * NS_PER_SEC)
 #define ERRORS_MAX 512
+#define STATUS_MAX 65536 /* bytes of /proc/PID/status, which lists all groups */
 #define DUMP_FDS 2
 #define QUEUE_MAX 4
 #define CLIENT_SECONDS 60 /* for a client that does not ask, or does not read */
@@ -316,13 +317,28 @@ static void on_question(struct bufferevent *client, void *arg)
 		client_close(s);
 }
 
+/* A process in a namespace below ours has a number for each: where ours is the node's, each container's has. */
+static bool is_in_our_pid_namespace(pid_t pid)
+{
+	_cleanup_strbuf_ struct strbuf status = STRBUF_INIT(STATUS_MAX);
+	const char *numbers;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (pid <= 0 || file_read(AT_FDCWD, path, &status, NULL) < 0)
+		return false;
+	numbers = strstr(strbuf_str(&status), "\nNSpid:\t");
+	return !numbers || numbers[strcspn(numbers + 8, "\t\n") + 8] == '\n';
+}
+
 /* Whether the peer is our user, or root, in our own PID namespace: not a process of another container. */
 static bool peer_may_ask(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0 && (peer.uid == geteuid() || peer.uid == 0);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0) &&
+	       is_in_our_pid_namespace(peer.pid);
 }
 
 static void stacks_on_connection(int fd, void *arg)

@@ -4,13 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,15 +32,15 @@ static void each(void (*fn)(struct container *c, pid_t pid, const char *name, vo
 	(void)arg;
 }
 
-/* Finds our own socket. */
-static socklen_t address_find(struct sockaddr_un *address)
+/* Finds the socket of the sidecar that has that PID in its own namespace. */
+static socklen_t address_find(pid_t pid, struct sockaddr_un *address)
 {
 	_cleanup_strbuf_ struct strbuf sockets = STRBUF_INIT((size_t)16 << 20);
 	char mark[64];
 	const char *at;
 	size_t len;
 
-	snprintf(mark, sizeof(mark), "@" STACKS_SOCKET_NAME "/%u/%d/", geteuid(), (int)getpid());
+	snprintf(mark, sizeof(mark), "@" STACKS_SOCKET_NAME "/%u/%d/", geteuid(), (int)pid);
 	assert_int_equal(file_read(AT_FDCWD, "/proc/net/unix", &sockets, NULL), 0);
 	at = strstr(strbuf_str(&sockets), mark);
 	assert_non_null(at);
@@ -70,7 +75,7 @@ static void a_flood_of_connections_is_taken_slowly(void **state)
 	(void)state;
 
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
-	size = address_find(&address);
+	size = address_find(getpid(), &address);
 	int fd = stacks_connect(&address, size);
 	assert_int_equal(write(fd, "stack\n", 6), 6);
 	while (read(fd, answer, sizeof(answer) - 1) < 0)
@@ -91,9 +96,93 @@ static void a_flood_of_connections_is_taken_slowly(void **state)
 	event_base_free(base);
 }
 
+/* Asks, and returns whether there is an answer. */
+static bool is_answered(const struct sockaddr_un *address, socklen_t size)
+{
+	char answer[16];
+	int fd = stacks_connect(address, size);
+	bool answered = fd >= 0 && write(fd, "stack\n", 6) == 6 && fcntl(fd, F_SETFL, 0) == 0 && read(fd, answer, sizeof(answer)) > 0;
+
+	close(fd);
+	return answered;
+}
+
+/* Forks a process into a PID namespace below ours. Returns 0 in it; in ours its PID, or -1 if that is not permitted. */
+static pid_t fork_below(void)
+{
+	pid_t pid = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* As a container of the node does, where the pod has the node's. */
+static void a_process_of_a_pid_namespace_below_ours_is_refused(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct sockaddr_un address;
+	struct err err = { 0 };
+	int status = 0;
+	socklen_t size;
+	pid_t pid;
+	(void)state;
+
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	size = address_find(getpid(), &address);
+	pid = fork_below();
+	if (pid == 0)
+		_exit(is_answered(&address, size));
+	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		usleep(1000);
+	}
+	stacks_free(stacks);
+	event_base_free(base);
+	if (pid < 0)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+/* As another container of the pod does. */
+static void a_process_outside_of_our_pid_namespace_is_refused(void **state)
+{
+	int ready[2];
+	struct sockaddr_un address;
+	bool answered;
+	socklen_t size;
+	char byte;
+	pid_t pid;
+	(void)state;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork_below();
+	if (pid == 0) {
+		const struct stacks_callbacks callbacks = { .each = each };
+		struct event_base *base = event_base_new();
+		struct stacks *stacks = NULL;
+
+		_exit(stacks_new(base, &callbacks, &stacks, &(struct err){ 0 }) < 0 || write(ready[1], "", 1) < 0 || event_base_dispatch(base));
+	}
+	if (pid < 0)
+		skip();
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	size = address_find(1, &address);
+	answered = is_answered(&address, size);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_false(answered);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
+		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
 		cmocka_unit_test(a_flood_of_connections_is_taken_slowly),
 	};
 
