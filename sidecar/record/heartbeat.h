@@ -10,7 +10,7 @@
  * exit ends such a sleep, as SIGKILL from a parent would. If SIGKILL does not end the process, a
  * parent could not end it either; it could only start a second sidecar beside the first, which
  * still holds the socket and the spool. A thread is of no use when the whole process is stopped,
- * but no process in the pod can stop the sidecar, which has a PID namespace of its own. And a
+ * but no process in the pod can stop the sidecar, unless the pod shares its PID namespace. And a
  * parent process would cost memory.
  */
 #pragma once
