@@ -229,8 +229,8 @@ static int64_t dump_time(int core_fd)
 	if (statx(core_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_MTIME, &st) < 0 ||
 	    !(st.stx_mask & STATX_BTIME))
 		return 0;
-	ns = (st.stx_mtime.tv_sec - st.stx_btime.tv_sec) * NS_PER_SEC +
-	     (int64_t)st.stx_mtime.tv_nsec - (int64_t)st.stx_btime.tv_nsec;
+	ns = file_time_ns((struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec }) -
+	     file_time_ns((struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec });
 	return ns > 0 && ns <= DUMP_MAX_NS ? ns : 0;
 }
 

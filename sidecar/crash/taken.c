@@ -109,9 +109,7 @@ struct core_key taken_key(int core_fd)
 	struct stat st;
 
 	if (fstat(core_fd, &st) == 0)
-		key = (struct core_key){ .dev = st.st_dev, .ino = st.st_ino,
-					 .mtime_ns = st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec,
-					 .size = (uint64_t)st.st_size };
+		key = (struct core_key){ st.st_dev, st.st_ino, file_time_ns(st.st_mtim), (uint64_t)st.st_size };
 	return key;
 }
 

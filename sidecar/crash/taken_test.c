@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,6 +47,20 @@ static void what_was_noted_is_known_to_the_next_sidecar(void **state)
 	assert_true(tree_remove(AT_FDCWD, directory));
 }
 
+/* Its owner can set any, also one that no number of nanoseconds can hold. */
+static void the_time_of_a_core_is_within_136_years(void **state)
+{
+	int fd = memfd_create("core", MFD_CLOEXEC);
+	const struct timespec rows[][2] = { { { 0, UTIME_OMIT }, { INT64_MAX, 0 } }, { { 0, UTIME_OMIT }, { INT64_MIN, 0 } } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(futimens(fd, rows[i]), 0);
+		assert_int_equal(taken_key(fd).mtime_ns, (i == 0 ? 1 : -1) * (INT64_C(1) << 32) * 1000000000);
+	}
+	close(fd);
+}
+
 static void the_oldest_is_forgotten_first(void **state)
 {
 	struct taken *t = taken_new(-1);
@@ -74,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_noted_is_known_to_the_next_sidecar),
+		cmocka_unit_test(the_time_of_a_core_is_within_136_years),
 		cmocka_unit_test(the_oldest_is_forgotten_first),
 		cmocka_unit_test(lines_that_are_none_are_skipped),
 	};

@@ -159,7 +159,7 @@ static void take_bundle(struct walk *w, DIR *dir, const struct stat *st)
 	char *path;
 
 	if (!s.at_ns)
-		s.at_ns = st->st_mtim.tv_sec * NS_PER_SEC;
+		s.at_ns = file_time_ns(st->st_mtim);
 	inventory_measure(dir, false, &s);
 	inv->bytes += s.core + s.files + s.report;
 	if (inv->n == w->max) {
@@ -428,7 +428,7 @@ void inventory_finish_drop(int rootfd, const char *path)
 
 static bool older_than(const struct stat *st, int64_t age_ns)
 {
-	return now_realtime_ns() - (st->st_mtim.tv_sec * NS_PER_SEC + st->st_mtim.tv_nsec) >= age_ns;
+	return now_realtime_ns() - file_time_ns(st->st_mtim) >= age_ns;
 }
 
 void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns)
@@ -478,8 +478,7 @@ static bool is_nfs_leftover(const char *name)
  */
 static bool unchanged_for(const struct stat *st, int64_t age_ns)
 {
-	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >=
-	       age_ns;
+	return now_realtime_ns() - file_time_ns(st->st_ctim) >= age_ns;
 }
 
 static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)

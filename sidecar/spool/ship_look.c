@@ -27,7 +27,7 @@ static bool ship_look_identify(int spool_fd, const char *path, struct manifest_i
 
 	if (fd < 0 || fstatat(fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	*ret_id = (struct manifest_identity){ st.st_ino, st.st_mtim.tv_sec * NS_PER_SEC + st.st_mtim.tv_nsec };
+	*ret_id = (struct manifest_identity){ st.st_ino, file_time_ns(st.st_mtim) };
 	*ret_pending = extend_pending(fd);
 	return true;
 }
