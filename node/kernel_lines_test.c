@@ -101,8 +101,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	kernel_lines_stop();
-	backlog_release(&node.backlog);
 	process_table_free(node.processes);
+	unread_release(&node.unread);
 	backlog_release(&node.backlog);
 	close(log_end);
 	return pod_teardown(state);
@@ -383,6 +383,38 @@ static void a_sidecar_that_never_reads_holds_up_nobody_and_what_it_has_is_whole(
 	assert_true(node.backlog.bytes > 0); /* the proof is kept for the next one */
 }
 
+static void a_listener_that_reads_nothing_holds_a_bounded_part_of_the_agents_memory(void **state)
+{
+	unsigned int n = 0;
+	size_t held = 0;
+	int fd;
+
+	(void)state;
+	assert_int_equal(listen(pod_listener, 4096), 0);
+	for (unsigned int i = 0; i < 60; i++) {
+		say(BEGIN);
+		say_rows(OOM_REPORT_ROWS_MAX, "x");
+		say(LIMIT);
+		say(KILLED);
+		agent_reads();
+	}
+	assert_int_equal(fcntl(pod_listener, F_SETFL, O_NONBLOCK), 0);
+	for (; (fd = accept(pod_listener, NULL, NULL)) >= 0; n++) {
+		char text[NODE_MESSAGE_MAX + 1];
+
+		while (sidecar_link_receive(fd, 0, text, NULL) == 0)
+			held += sidecar_link_cost(strlen(text));
+		close(fd);
+	}
+	assert_in_range(n, 1, UNREAD_LINKS_OF_POD);
+	assert_in_range(held, UNREAD_BYTES_MIN, UNREAD_BYTES_MAX / 2);
+	/* The end of the last container is kept until there is room. */
+	assert_true(node.backlog.bytes > 0);
+	say_small_report();
+	assert_int_equal(node.backlog.bytes, 0);
+	assert_true(sidecar_reads().killed);
+}
+
 /* Sends messages of one length until the socket takes no more. */
 static void a_socket_takes_at_least_what_is_reckoned(void **state)
 {
@@ -428,6 +460,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_sidecar_that_never_reads_holds_up_nobody_and_what_it_has_is_whole, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_listener_that_reads_nothing_holds_a_bounded_part_of_the_agents_memory, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(a_socket_takes_at_least_what_is_reckoned, set_up,
 						tear_down),

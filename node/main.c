@@ -95,6 +95,7 @@ static int run(const struct node_options *options, struct err *err)
 	rc = loop_run(&node.loop, err);
 	for (size_t i = ARRAY_SIZE(parts); i-- > 0;)
 		parts[i].stop();
+	unread_release(&node.unread);
 	backlog_release(&node.backlog);
 	return rc;
 }

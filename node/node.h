@@ -11,6 +11,7 @@
 #include "node/backlog.h"
 #include "node/loop.h"
 #include "node/options.h"
+#include "node/unread.h"
 
 struct process_table;
 
@@ -19,5 +20,6 @@ struct node {
 	struct loop loop;
 	bool signals_seen; /* signals_start succeeded: the agent sees signals and their senders */
 	struct backlog backlog; /* messages for sidecars that do not listen yet */
+	struct unread unread; /* connections with messages that sidecars have not read */
 	struct process_table *processes; /* NULL: no part needs it, or the processes cannot be read */
 };

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
@@ -14,6 +15,11 @@
 #define DONE '-' /* in place of the part: the message was processed */
 #define PROOF 'p'
 #define NEWS 'n'
+/*
+ * Bytes. The kernel gives at most twice net.core.wmem_max: room for some 450 messages that the
+ * sidecar has not read yet.
+ */
+#define SEND_BUFFER ((size_t)2 * 1024 * 1024)
 
 void outbox_init(struct outbox *o)
 {
@@ -86,12 +92,20 @@ void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const 
 	outbox_add(o, part, proof, pod_uid, message);
 }
 
-static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, struct err *err)
+static int connect_pod(struct node *n, const char *pod_uid, int *ret_fd, struct err *err)
 {
+	size_t room = unread_room(&n->unread, pod_uid);
 	char pods[512];
+	int rc;
 
+	if (!room)
+		return err_set(err, EAGAIN, "the sidecar does not read what it was sent");
 	snprintf(pods, sizeof(pods), "%s%s/pods", n->options->root, n->options->kubelet);
-	return sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
+	rc = sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
+	/* The kernel doubles the number. */
+	if (rc >= 0)
+		setsockopt(*ret_fd, SOL_SOCKET, SO_SNDBUF, &(int){ (int)(MIN(room, SEND_BUFFER) / 2) }, sizeof(int));
+	return rc;
 }
 
 /*
@@ -145,7 +159,7 @@ static int outbox_reach(struct node *n, const char *pod_uid, int *ret_fd)
 /* Keeps or drops the message, whose sidecar cannot be reached for the reason rc. */
 static void keep_or_drop(struct outbox *o, struct node *n, const struct entry *e, int rc)
 {
-	if (rc == -ECONNREFUSED && e->proof)
+	if ((rc == -ECONNREFUSED || rc == -EAGAIN) && e->proof)
 		backlog_add(&n->backlog, e->pod_uid, e->message, now_boottime_ns());
 	else if (rc != -ENOENT && rc != -ECONNREFUSED)
 		o->dropped++;
@@ -158,8 +172,7 @@ static void keep_or_drop(struct outbox *o, struct node *n, const struct entry *e
 static void send_to_pod(struct outbox *o, struct node *n, const struct entry *first,
 			const char *end)
 {
-	_cleanup_close_ int fd = -1;
-	int rc = outbox_reach(n, first->pod_uid, &fd);
+	int fd = -1, rc = outbox_reach(n, first->pod_uid, &fd);
 	enum outbox_part left_out = fd >= 0 ? first_left_out(o, fd, first, end) : OUTBOX_PARTS;
 
 	for (char *p = first->part; p < end;) {
@@ -177,6 +190,8 @@ static void send_to_pod(struct outbox *o, struct node *n, const struct entry *fi
 			o->dropped++;
 		e.part[0] = DONE;
 	}
+	if (fd >= 0)
+		unread_keep(&n->unread, first->pod_uid, fd);
 }
 
 void outbox_flush(struct outbox *o, struct node *n)
@@ -212,8 +227,10 @@ void outbox_send_backlog(struct node *n)
 	backlog_expire(&n->backlog, now_boottime_ns());
 	backlog_begin_round(&n->backlog);
 	while (backlog_next(&n->backlog, pod_uid)) {
-		_cleanup_close_ int fd = -1;
+		int fd;
 
-		outbox_reach(n, pod_uid, &fd);
+		if (outbox_reach(n, pod_uid, &fd) >= 0)
+			unread_keep(&n->unread, pod_uid, fd);
 	}
+	unread_room(&n->unread, "");
 }

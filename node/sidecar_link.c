@@ -16,11 +16,6 @@
 #include "node/pod_of_process.h"
 
 /*
- * Bytes. The kernel gives less, twice net.core.wmem_max: room for some 450 messages that the
- * sidecar has not read yet.
- */
-#define SEND_BUFFER (1024 * 1024)
-/*
  * The kernel counts for a message its struct sk_buff and a block of memory with the text and a
  * struct skb_shared_info, each in whole cache lines. The block has a power of two in bytes; from
  * Linux 6.3 on it may have somewhat more than 512 in place of them.
@@ -67,7 +62,6 @@ static int connect_to(int file, struct err *err)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_set(err, errno, "connect to the sidecar");
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BUFFER }, sizeof(int));
 	return TAKE_FD(fd);
 }
 
