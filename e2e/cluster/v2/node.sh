@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# node.sh up ARCHIVE|down: a second node of the cluster in User Mode Linux, as nodes are in production: cgroup v2 alone, systemd
+# node.sh up ARCHIVE|crash|down: a second node of the cluster in User Mode Linux, as nodes are in production: cgroup v2 alone, systemd
 # and its cgroup driver, a current containerd and runc, and a kubelet that has containers die whole (memory.oom.group). It has the
 # Ray image and those in the archive. Only pods that tolerate the taint "v2" come to it.
 #   up    a new machine each time, whatever the last one left
+#   crash as if it had lost its power for a moment: the machine starts again with the disk that it had
 #   down  switches it off, as down.sh of the cluster does, too
 # The tests' volumes have the same path there. Its logs: v2/*.log and log/v2-machine.log (its console) in the run directory.
 # AFTERGLOW_V2_MEMORY is the machine's memory in MiB (default 6144), AFTERGLOW_V2_CPUS the number of its processors (default 1).
@@ -111,12 +112,23 @@ up() {
 	step "node $v2_node is ready: $(kubectl get node "$v2_node" -o jsonpath='{.status.nodeInfo.kernelVersion}, {.status.nodeInfo.containerRuntimeVersion}')"
 }
 
-down() {
+kill_machine() {
 	local pid
 	if pid=$(pid_of v2-machine); then
 		kill -KILL "$pid" 2>/dev/null || true
 		while pid_of v2-machine >/dev/null; do sleep 0.1; done
 	fi
+}
+
+# What the machine has not written yet is lost. The kubelet is heard again some seconds later.
+crash() {
+	pid_of v2-machine >/dev/null || die "$v2_node is not up"
+	kill_machine
+	start_machine "$("$here/../kernel/uml/build.sh")" "$("$v2/disk.sh")"
+}
+
+down() {
+	kill_machine
 	rm -f "$run/pids/v2-machine"
 	[ ! -e "$kubeconfig" ] || kubectl delete node "$v2_node" --ignore-not-found >/dev/null || true
 	remove_network
@@ -127,6 +139,6 @@ down() {
 need_root
 case ${1:-} in
 up) shift && up "$@" ;;
-down) down ;;
-*) die "usage: node.sh up ARCHIVE|down" ;;
+crash | down) "$1" ;;
+*) die "usage: node.sh up ARCHIVE|crash|down" ;;
 esac
