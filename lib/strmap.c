@@ -16,17 +16,13 @@ struct strmap_node {
 	char key[];
 };
 
-/*
- * FNV-1a with a start value that differs in each process: tenants choose the names of Kubernetes
- * objects, and must not be able to put all of them into one bucket.
- */
-static uint64_t strmap_hash_of(const char *key)
+uint64_t strmap_hash(const char *text)
 {
 	static uint64_t seed;
 
 	if (seed == 0 && (getentropy(&seed, sizeof(seed)) < 0 || seed == 0))
 		seed = FNV_START;
-	uint64_t h = fnv1a(key, seed);
+	uint64_t h = fnv1a(text, seed);
 	return h ^ (h >> 32);
 }
 
@@ -82,20 +78,20 @@ void *strmap_get(const struct strmap *m, const char *key)
 {
 	if (m->n == 0)
 		return NULL;
-	struct strmap_node *node = *slot_of(m, key, strmap_hash_of(key));
+	struct strmap_node *node = *slot_of(m, key, strmap_hash(key));
 	return node ? node->value : NULL;
 }
 
 const char *strmap_key(const struct strmap *m, const char *key)
 {
-	struct strmap_node **slot = m->n_buckets ? slot_of(m, key, strmap_hash_of(key)) : NULL;
+	struct strmap_node **slot = m->n_buckets ? slot_of(m, key, strmap_hash(key)) : NULL;
 
 	return slot && *slot ? (*slot)->key : NULL;
 }
 
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old)
 {
-	uint64_t hash = strmap_hash_of(key);
+	uint64_t hash = strmap_hash(key);
 	size_t len = strlen(key);
 
 	if (m->n >= m->n_buckets && strmap_grow(m) < 0 && m->n_buckets == 0)
@@ -125,7 +121,7 @@ void *strmap_remove(struct strmap *m, const char *key)
 {
 	if (m->n == 0)
 		return NULL;
-	struct strmap_node **slot = slot_of(m, key, strmap_hash_of(key));
+	struct strmap_node **slot = slot_of(m, key, strmap_hash(key));
 	struct strmap_node *node = *slot;
 	if (!node)
 		return NULL;

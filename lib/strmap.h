@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct strmap_node;
 struct strmap {
@@ -18,6 +19,12 @@ struct strmap {
 };
 
 #define STRMAP_INIT ((struct strmap){ 0 })
+
+/*
+ * FNV-1a with a start value that differs in each process: tenants choose the names of Kubernetes
+ * objects, and must not be able to put all of them into one bucket.
+ */
+uint64_t strmap_hash(const char *text);
 
 /* Frees the map and its keys; free_value, if not NULL, is called for each value. */
 void strmap_release(struct strmap *m, void (*free_value)(void *value));

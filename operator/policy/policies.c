@@ -207,7 +207,10 @@ static void policies_on_look(evutil_socket_t, short, void *arg)
 		look_within(p, NS_PER_SEC);
 		return;
 	}
-	policy_count_all(&p->book, watches_store(p->o.watches, WATCH_PODS));
+	if (!policy_count_some(&p->book, watches_store(p->o.watches, WATCH_PODS))) {
+		look_within(p, NS_PER_MS);
+		return;
+	}
 	p->round += !went_on;
 	p->goes_on = !settle_statuses(p);
 	/* Something has changed since the round began, so another one follows. */

@@ -193,6 +193,18 @@ static void known_free(void *value)
 	free(k);
 }
 
+/* The tallies are not all counted anew before somebody reads them. */
+static void forget_winner(struct policy_book *p, const struct policy_object *o)
+{
+	void *value;
+
+	for (size_t i = 0; i < ARRAY_SIZE(p->known); i++)
+		strmap_each(&p->known[i], NULL, &value)
+			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
+				if (((struct known_policy *)value)->tally.losses[b].winner == o)
+					((struct known_policy *)value)->tally.losses[b].winner = NULL;
+}
+
 static void forget_policy(struct policy_book *p, bool is_cluster_wide, const char *key,
 			  const char *namespace)
 {
@@ -204,6 +216,7 @@ static void forget_policy(struct policy_book *p, bool is_cluster_wide, const cha
 		return;
 	if (list)
 		list_remove(list, k->object);
+	forget_winner(p, k->object);
 	if (list && !is_cluster_wide && list->n == 0)
 		policy_book_list_free(strmap_remove(&p->lists, namespace));
 	known_free(k);
@@ -227,6 +240,7 @@ static struct known_policy *known_new(struct policy_book *p, bool is_cluster_wid
 		return NULL;
 	}
 	k->object = object;
+	k->tally.too_many = list->n > POLICY_OBJECTS_MAX;
 	object->owner = k;
 	return k;
 }

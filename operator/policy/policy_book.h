@@ -37,7 +37,9 @@ struct policy_book {
 	struct strmap clusters; /* "namespace/name" -> the labels of a RayCluster */
 	struct effective_policy *effective; /* combinations that were asked for */
 	size_t n_effective;
-	size_t n_counted; /* policy_count.h */
+	/* Of policy_count.h: */
+	size_t n_counted, count_bucket;
+	bool counting;
 };
 
 /* Copies own. On failure nothing is left to release. */

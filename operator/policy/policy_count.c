@@ -39,15 +39,16 @@ static void compare_with_locks(const struct policy_book *p, const char *namespac
 {
 	struct policy_list all = policy_book_oldest(&p->cluster_list);
 	cJSON item, object;
-	const cJSON *labels = policy_book_namespace_labels(p, namespace, &item, &object);
+	struct selector_labels labels;
 
+	selector_labels_read(policy_book_namespace_labels(p, namespace, &item, &object), &labels);
 	for (size_t i = 0; i < all.n; i++)
 		for (size_t j = 0; j < list->n; j++) {
 			const struct policy_object *lock = all.items[i], *o = list->items[j];
 			unsigned both = lock->locked & o->given;
 
 			if (!both || lock->trouble.code || o->trouble.code ||
-			    !selector_matches(&lock->namespace_selector, labels) ||
+			    !selector_matches(&lock->namespace_selector, &labels) ||
 			    !(selector_is_empty(&lock->selector) ||
 			      selector_is_empty(&o->selector) ||
 			      selector_equals(&lock->selector, &o->selector)))
@@ -88,28 +89,44 @@ static void count_cluster(struct policy_book *p, const struct store *pods, const
 	}
 }
 
-static void begin_tallies(const struct policy_list *list)
+static void tallies_begin(const struct policy_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		((struct known_policy *)list->items[i]->owner)->tally =
 			(struct policy_tally){ .too_many = i >= POLICY_OBJECTS_MAX };
 }
 
-void policy_count_all(struct policy_book *p, const struct store *pods)
+static void policy_count_begin(struct policy_book *p)
 {
 	struct policy_list all = policy_book_oldest(&p->cluster_list);
 	const char *key;
 	void *value;
 
-	begin_tallies(&p->cluster_list);
+	tallies_begin(&p->cluster_list);
 	compare_pairs(&all);
 	strmap_each(&p->lists, &key, &value) {
 		struct policy_list own = policy_book_oldest(value);
 
-		begin_tallies(value);
+		tallies_begin(value);
 		compare_with_locks(p, key, &own);
 		compare_pairs(&own);
 	}
-	strmap_each(&p->clusters, &key, &value)
+}
+
+bool policy_count_some(struct policy_book *p, const struct store *pods)
+{
+	struct strmap_pos pos = { .bucket = p->count_bucket };
+	const char *key;
+	void *value;
+
+	if (!p->counting)
+		policy_count_begin(p);
+	/* A bucket is looked at as a whole, because a walk goes on at a bucket. */
+	for (size_t n = 0; (p->counting = strmap_next(&p->clusters, &pos, &key, &value));) {
 		count_cluster(p, pods, key, value);
+		if (++n >= POLICY_COUNT_CLUSTERS && !pos.next)
+			break;
+	}
+	p->count_bucket = p->counting ? pos.bucket : 0;
+	return !p->counting;
 }

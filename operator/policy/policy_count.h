@@ -5,5 +5,11 @@
 #include "operator/cache/store.h"
 #include "operator/policy/policy_book.h"
 
-/* Computes the tallies of all policies. pods: indexed by "namespace/cluster". */
-void policy_count_all(struct policy_book *book, const struct store *pods);
+#define POLICY_COUNT_CLUSTERS 16 /* each costs up to a millisecond, as its owner likes */
+
+/*
+ * Computes the tallies of all policies, over several calls: each looks at POLICY_COUNT_CLUSTERS
+ * clusters. Returns whether that was the last call; the next one begins anew. What changes
+ * in between is counted or not. pods: indexed by "namespace/cluster".
+ */
+bool policy_count_some(struct policy_book *book, const struct store *pods);

@@ -13,7 +13,7 @@
 /* --- Choosing ------------------------------------------------------------------------------------------- */
 
 struct chooser {
-	const cJSON *namespace_labels, *cluster_labels;
+	struct selector_labels of_namespace, of_cluster;
 	struct policy_choice *choice;
 	bool kept_out[POLICY_BLOCKS]; /* a lock has excluded a policy from the block */
 	policy_loser_fn *fn;
@@ -22,8 +22,8 @@ struct chooser {
 
 static bool policy_resolve_selects(const struct chooser *c, const struct policy_object *o)
 {
-	return !o->trouble.code && selector_matches(&o->namespace_selector, c->namespace_labels) &&
-	       selector_matches(&o->selector, c->cluster_labels);
+	return !o->trouble.code && selector_matches(&o->namespace_selector, &c->of_namespace) &&
+	       selector_matches(&o->selector, &c->of_cluster);
 }
 
 static void policy_resolve_lose(const struct chooser *c, const struct policy_object *loser, enum policy_block block,
@@ -74,14 +74,14 @@ static void take_list(struct chooser *c, const struct policy_list *list,
 void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies, const cJSON *namespace_labels,
 		   const cJSON *cluster_labels, struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg)
 {
-	struct chooser c = {
-		.namespace_labels = namespace_labels,
-		.cluster_labels = cluster_labels,
-		.choice = ret_choice,
-		.fn = fn,
-		.arg = arg,
-	};
+	struct chooser c;
 
+	selector_labels_read(namespace_labels, &c.of_namespace);
+	selector_labels_read(cluster_labels, &c.of_cluster);
+	c.choice = ret_choice;
+	c.fn = fn;
+	c.arg = arg;
+	memset(c.kept_out, 0, sizeof(c.kept_out));
 	*ret_choice = (struct policy_choice){ 0 };
 	take_list(&c, cluster_policies, take_cluster_policy);
 	take_list(&c, policies, policy_resolve_take_policy);

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/strmap.h"
+
+#define DIGEST_STEP UINT64_C(0x9e3779b97f4a7c15) /* any odd number */
 
 static void requirement_release(struct selector_requirement *r)
 {
@@ -175,6 +178,24 @@ static int check_form(const cJSON *json, const char *path, struct err *err)
 	return 0;
 }
 
+static void digest_add(struct selector *s, uint64_t part)
+{
+	s->digest = (s->digest ^ part) * DIGEST_STEP;
+}
+
+static void selector_digest(struct selector *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct selector_requirement *r = &s->requirements[i];
+
+		r->hash = strmap_hash(r->key);
+		digest_add(s, r->hash);
+		digest_add(s, (uint64_t)r->operator << 32 | r->n_values);
+		for (size_t j = 0; j < r->n_values; j++)
+			digest_add(s, strmap_hash(r->values[j]));
+	}
+}
+
 int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err)
 {
 	_cleanup_(selector_release) struct selector s = { 0 };
@@ -188,6 +209,7 @@ int selector_parse(const cJSON *json, const char *path, struct selector *ret_sel
 		r = add_expressions(&s, json_get(json, "matchExpressions"), path, err);
 	if (r < 0)
 		return r;
+	selector_digest(&s);
 	*ret_selector = s;
 	s = (struct selector){ 0 };
 	return 0;
@@ -203,20 +225,30 @@ static bool is_among(const struct selector_requirement *r, const char *value)
 	return false;
 }
 
-static const cJSON *selector_label_of(const cJSON *labels, const char *key)
+void selector_labels_read(const cJSON *labels, struct selector_labels *ret_labels)
 {
 	const cJSON *item = labels ? labels->child : NULL;
+	size_t n = 0;
 
-	for (size_t i = 0; item && i < SELECTOR_LABELS_MAX; i++, item = item->next)
-		if (item->string && strcmp(item->string, key) == 0)
-			return item;
+	for (; item && item->string && n < SELECTOR_LABELS_MAX; item = item->next) {
+		ret_labels->hashes[n] = strmap_hash(item->string);
+		ret_labels->items[n++] = item;
+	}
+	ret_labels->n = n;
+}
+
+static const cJSON *selector_label_of(const struct selector_labels *labels, const struct selector_requirement *r)
+{
+	for (size_t i = 0; i < labels->n; i++)
+		if (labels->hashes[i] == r->hash && strcmp(labels->items[i]->string, r->key) == 0)
+			return labels->items[i];
 	return NULL;
 }
 
 /* NotIn also selects objects that lack the label. */
-static bool selector_holds(const struct selector_requirement *r, const cJSON *labels)
+static bool selector_holds(const struct selector_requirement *r, const struct selector_labels *labels)
 {
-	const cJSON *item = selector_label_of(labels, r->key);
+	const cJSON *item = selector_label_of(labels, r);
 	const char *value = cJSON_GetStringValue(item);
 
 	switch (r->operator) {
@@ -232,30 +264,10 @@ static bool selector_holds(const struct selector_requirement *r, const cJSON *la
 	return false;
 }
 
-bool selector_matches(const struct selector *s, const cJSON *labels)
+bool selector_matches(const struct selector *s, const struct selector_labels *labels)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (!selector_holds(&s->requirements[i], labels))
-			return false;
-	return true;
-}
-
-static bool same_requirement(const struct selector_requirement *a, const struct selector_requirement *b)
-{
-	if (a->operator != b->operator || strcmp(a->key, b->key) != 0 || a->n_values != b->n_values)
-		return false;
-	for (size_t i = 0; i < a->n_values; i++)
-		if (strcmp(a->values[i], b->values[i]) != 0)
-			return false;
-	return true;
-}
-
-bool selector_equals(const struct selector *a, const struct selector *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (!same_requirement(&a->requirements[i], &b->requirements[i]))
 			return false;
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 
@@ -15,7 +16,7 @@
 #define SELECTOR_VALUES_MAX 64
 /*
  * The most labels of an object that are considered. The API server has no bound, and every policy
- * looks up every key among them.
+ * looks up every key among them: tenants choose both, so hashes of the keys are compared first.
  */
 #define SELECTOR_LABELS_MAX 256
 #define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
@@ -26,6 +27,7 @@ enum selector_operator { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR
 struct selector_requirement {
 	enum selector_operator operator;
 	char *key;
+	uint64_t hash; /* of the key */
 	char **values; /* for In and NotIn, at least one */
 	size_t n_values;
 };
@@ -34,6 +36,14 @@ struct selector_requirement {
 struct selector {
 	struct selector_requirement *requirements;
 	size_t n;
+	uint64_t digest; /* of all of them in their order, by a secret of this process */
+};
+
+/* The labels of an object, which must outlive it. */
+struct selector_labels {
+	size_t n;
+	uint64_t hashes[SELECTOR_LABELS_MAX];
+	const cJSON *items[SELECTOR_LABELS_MAX];
 };
 
 /*
@@ -45,12 +55,16 @@ int selector_parse(const cJSON *json, const char *path, struct selector *ret_sel
 void selector_release(struct selector *s);
 
 /* labels is an object of strings, as in metadata.labels; NULL: none. */
-bool selector_matches(const struct selector *s, const cJSON *labels);
+void selector_labels_read(const cJSON *labels, struct selector_labels *ret_labels);
+bool selector_matches(const struct selector *s, const struct selector_labels *labels);
 
 static inline bool selector_is_empty(const struct selector *s)
 {
 	return s->n == 0;
 }
 
-/* Returns whether both have the same requirements in the same order. */
-bool selector_equals(const struct selector *a, const struct selector *b);
+/* Returns whether both have the same requirements in the same order, by their digests. */
+static inline bool selector_equals(const struct selector *a, const struct selector *b)
+{
+	return a->digest == b->digest;
+}

@@ -18,11 +18,13 @@ static bool selects(const char *selector, const char *labels)
 {
 	_cleanup_json_ cJSON *json = json_of(selector), *of = json_of(labels);
 	_cleanup_(selector_release) struct selector s = { 0 };
+	struct selector_labels read;
 	struct err err = { 0 };
 
 	if (selector_parse(json, "spec.selector", &s, &err) < 0)
 		fail_msg("%s: %s", selector, err.text);
-	return selector_matches(&s, of);
+	selector_labels_read(of, &read);
+	return selector_matches(&s, &read);
 }
 
 static void a_selector_selects_what_meets_all_of_its_requirements(void **state)
@@ -136,6 +138,7 @@ static void of_many_labels_the_first_are_looked_at(void **state)
 	_cleanup_json_ cJSON *labels = cJSON_CreateObject(), *first = json_of("{matchLabels: {l0: x, l255: x}}"),
 			     *beyond = json_of("{matchLabels: {l256: x}}");
 	struct selector a = { 0 }, b = { 0 };
+	struct selector_labels all;
 	char name[16];
 
 	(void)state;
@@ -145,9 +148,11 @@ static void of_many_labels_the_first_are_looked_at(void **state)
 	}
 	assert_int_equal(selector_parse(first, "s", &a, NULL), 0);
 	assert_int_equal(selector_parse(beyond, "s", &b, NULL), 0);
-	assert_true(selector_matches(&a, labels));
-	assert_false(selector_matches(&b, labels));
-	assert_false(selector_matches(&b, NULL));
+	selector_labels_read(labels, &all);
+	assert_true(selector_matches(&a, &all));
+	assert_false(selector_matches(&b, &all));
+	selector_labels_read(NULL, &all);
+	assert_false(selector_matches(&b, &all));
 	selector_release(&a);
 	selector_release(&b);
 }
