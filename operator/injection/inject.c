@@ -2,6 +2,7 @@
 /* Adds the sidecar to a Ray pod. */
 #include "operator/injection/inject.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,10 +30,13 @@
 #define NODE_SOCKET NODE_DIR "/" NODE_SOCKET_NAME
 #define SIDECAR_UID 65532
 #define HTTP_PORT 9095
+#define HTTP_PORT_LAST 9099
 #define KUBERNETES_GRACE_S 30
 #define GRACE_RESERVE_S 5 /* reserved for the kubelet and for the end of the sidecar itself */
 #define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* the largest value of its --grace */
 #define CORE_SHARE 8 /* a core may take 1/CORE_SHARE of the limit of the disk */
+#define SPOOL_SHARE 4 /* bundles may take 1/SPOOL_SHARE of it, because they count against it, too */
+#define SPOOL_DEFAULT ((int64_t)768 << 20) /* the sidecar's own */
 #define MEMORY_LIMIT "256Mi"
 /*
  * For pods where requests must equal limits. With less, the sidecar would be too slow when it is
@@ -167,7 +171,27 @@ static void add_bound(cJSON *args, const char *option, int64_t value)
 		add_value(args, option, text);
 }
 
-static void add_store_args(cJSON *args, const struct injection *in)
+/*
+ * Returns the container's limit of the disk, beyond which the kubelet evicts the pod; the sidecar
+ * warns when Ray spills objects. 0: there is none.
+ */
+static int64_t disk_limit(const cJSON *ray)
+{
+	const char *limit = json_str(json_get(ray, "resources.limits"), "ephemeral-storage");
+	int64_t bytes = 0;
+
+	return limit && quantity_parse(limit, &bytes, NULL) >= 0 ? MAX(bytes, (int64_t)0) : 0;
+}
+
+/* Returns how much of the disk the bundles may take that wait there; 0: the sidecar's default. */
+static int64_t spool_max(const cJSON *ray, const struct policy *policy)
+{
+	int64_t most = policy->store.spool_max, share = disk_limit(ray) / SPOOL_SHARE;
+
+	return share > 0 && share < (most > 0 ? most : SPOOL_DEFAULT) ? share : most;
+}
+
+static void add_store_args(cJSON *args, const cJSON *ray, const struct injection *in)
 {
 	const struct policy *p = in->policy;
 
@@ -196,19 +220,21 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_bound(args, "--keep-bundles", p->store.keep_bundles);
 		add_bound(args, "--keep-max", p->store.keep_max);
 	}
-	add_bound(args, "--spool-max", p->store.spool_max);
+	add_bound(args, "--spool-max", spool_max(ray, p));
 }
 
 /*
- * Returns after which end of the other containers the sidecar exits; NULL: after none. A pod that
- * is not always restarted ends with its last container. With OnFailure, KubeRay, for example, waits
- * for that, and the sidecar would keep it waiting.
+ * Returns after which end of Ray's container the sidecar exits; NULL: after none. A pod that is not
+ * always restarted ends with its last container. With OnFailure, KubeRay, for example, waits for
+ * that, and the sidecar would keep it waiting. A container's own policy precedes the pod's.
  */
-static const char *leave_after(const cJSON *pod_spec)
+static const char *leave_after(const cJSON *pod_spec, const cJSON *ray)
 {
-	if (json_is(pod_spec, "restartPolicy", "Never"))
+	const cJSON *owner = json_get(ray, "restartPolicy") ? ray : pod_spec;
+
+	if (json_is(owner, "restartPolicy", "Never"))
 		return "any";
-	return json_is(pod_spec, "restartPolicy", "OnFailure") ? "success" : NULL;
+	return json_is(owner, "restartPolicy", "OnFailure") ? "success" : NULL;
 }
 
 /*
@@ -222,19 +248,8 @@ static int64_t grace(const cJSON *pod_spec)
 	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
 }
 
-/*
- * Returns the container's limit of the disk, beyond which the kubelet evicts the pod; the sidecar
- * warns when Ray spills objects. 0: there is none.
- */
-static int64_t disk_limit(const cJSON *ray)
-{
-	const char *limit = json_str(json_get(ray, "resources.limits"), "ephemeral-storage");
-	int64_t bytes = 0;
-
-	return limit && quantity_parse(limit, &bytes, NULL) >= 0 ? MAX(bytes, (int64_t)0) : 0;
-}
-
-static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
+static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON *ray,
+			     const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
 	char text[24];
@@ -246,10 +261,10 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_string(args, "--spool");
 	add_string(args, SPOOL_DIR);
 	add_value(args, "--spool-fallback", MEMORY_DIR);
-	add_store_args(args, in);
-	add_value(args, "--leave-after", leave_after(pod_spec));
+	add_store_args(args, ray, in);
+	add_value(args, "--leave-after", leave_after(pod_spec, ray));
 	add_bound(args, "--grace", grace(pod_spec));
-	add_bound(args, "--disk-limit", disk_limit(in->ray ? in->ray : ray_container(pod_spec)));
+	add_bound(args, "--disk-limit", disk_limit(ray));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
@@ -325,6 +340,31 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 		add_kernel_log_security(security);
 }
 
+static bool has_number(const char *text, const char *number)
+{
+	for (const char *at = text; (at = strstr(at, number)); at++)
+		if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[strlen(number)]))
+			return true;
+	return false;
+}
+
+/*
+ * Returns a port that the pod does not name, neither as a port nor in a command or variable; 0: all
+ * are named. Its containers share their ports, and a program whose port is in use may not start.
+ */
+static int http_port(const cJSON *pod_spec)
+{
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(pod_spec);
+	char number[8];
+
+	for (int port = HTTP_PORT; text && port <= HTTP_PORT_LAST; port++) {
+		snprintf(number, sizeof(number), "%d", port);
+		if (!has_number(text, number))
+			return port;
+	}
+	return 0;
+}
+
 /*
  * Serves /metrics, /healthz and /failures, except in the node's network: there a container's port
  * is one of the node's, and the scheduler would never place two such Ray pods on one node.
@@ -332,17 +372,18 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 {
 	cJSON *args = json_array_at(sidecar, "args"), *port;
+	int number = json_bool(pod_spec, "hostNetwork", false) ? 0 : http_port(pod_spec);
 	char text[24];
 
-	if (json_bool(pod_spec, "hostNetwork", false))
+	if (!number)
 		return;
-	snprintf(text, sizeof(text), ":%d", HTTP_PORT);
+	snprintf(text, sizeof(text), ":%d", number);
 	add_string(args, "--http");
 	add_string(args, text);
 	port = cJSON_CreateObject();
 
 	json_set_str(port, "name", SIDECAR_HTTP_PORT);
-	json_set_int(port, "containerPort", HTTP_PORT);
+	json_set_int(port, "containerPort", number);
 	json_set_str(port, "protocol", "TCP");
 	json_append(json_array_at(sidecar, "ports"), port);
 }
@@ -366,14 +407,14 @@ static cJSON *wanted_resources(const struct policy *policy)
 
 /*
  * Adds resources. In a pod with resources of its own the sidecar has no requests, because the
- * requests of all containers together may not exceed the pod's. A Guaranteed pod stays Guaranteed,
- * and what LimitRanges say about ratios is kept, as the pod would be refused otherwise.
+ * requests of all containers together may not exceed the pod's. A pod stays in its class of quality
+ * of service, and what LimitRanges say about ratios is kept, as the pod would be refused otherwise.
  */
 static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *resources;
 
-	if (qos_is_of_pod(pod_spec))
+	if (qos_is_of_pod(pod_spec) || qos_is_best_effort(pod_spec))
 		return;
 	resources = wanted_resources(in->policy);
 	if (qos_is_guaranteed(pod_spec))
@@ -396,14 +437,16 @@ static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
 	}
 }
 
-static void add_sidecar(cJSON *pod_spec, const struct injection *in)
+static void add_sidecar(cJSON *pod_spec, const cJSON *ray, const struct injection *in)
 {
 	cJSON *sidecar = named_new(SIDECAR_CONTAINER);
 
 	json_set_str(sidecar, "image", in->policy->sidecar_image);
 	if (in->policy->sidecar_image_pull_policy)
 		json_set_str(sidecar, "imagePullPolicy", in->policy->sidecar_image_pull_policy);
-	add_sidecar_args(sidecar, pod_spec, in);
+	add_sidecar_args(sidecar, pod_spec, ray, in);
+	if (json_get(ray, "restartPolicy"))
+		json_set_str(sidecar, "restartPolicy", json_str(ray, "restartPolicy"));
 	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
 	add_resources(sidecar, pod_spec, in);
@@ -548,6 +591,6 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 	 * the launcher can trust the one that it finds. Connecting needs no more.
 	 */
 	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
-	add_sidecar(pod_spec, in);
+	add_sidecar(pod_spec, ray, in);
 	return true;
 }

@@ -43,7 +43,10 @@ static const cJSON *at(const cJSON *spec, int i)
 
 static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(void **state)
 {
-	static const char *const rows[][2] = { { "Never", "any" }, { "OnFailure", "success" }, { "Always", NULL }, { NULL, NULL } };
+	/* the pod's policy, that of Ray's container, when the sidecar leaves */
+	static const char *const rows[][3] = { { "Never", NULL, "any" }, { "OnFailure", NULL, "success" }, { "Always", NULL, NULL },
+					       { NULL, NULL, NULL }, { "Always", "Never", "any" }, { "Always", "OnFailure", "success" },
+					       { "Never", "Always", NULL } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -51,11 +54,15 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		if (rows[i][0])
 			json_set_str(spec, "restartPolicy", rows[i][0]);
+		if (rows[i][1])
+			json_set_str(ray_container(spec), "restartPolicy", rows[i][1]);
 		assert_true(inject(spec, &in));
-		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args")),
+				    *command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		char wanted[64];
-		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"", rows[i][1] ? rows[i][1] : "");
-		assert_int_equal(strstr(args, rows[i][1] ? wanted : "--leave-after") != NULL, rows[i][1] != NULL);
+		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"", rows[i][2] ? rows[i][2] : "");
+		assert_int_equal(strstr(args, rows[i][2] ? wanted : "--leave-after") != NULL, rows[i][2] != NULL);
+		assert_true(rows[i][1] ? json_is(at(spec, 2), "restartPolicy", rows[i][1]) : !json_get(at(spec, 2), "restartPolicy"));
 	}
 }
 
@@ -172,7 +179,8 @@ static void the_sidecars_resources_and_pull_secrets_are_the_policys(void **state
 {
 	static const char yaml[] = "sidecarImage: r/s:1\nsidecarResources: {requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"
 				   "sidecarImagePullSecrets: [registry, mine]\n";
-	_cleanup_json_ cJSON *spec = json_of("imagePullSecrets: [{name: mine}]\ncontainers: [{name: ray, command: [a]}]\n"),
+	_cleanup_json_ cJSON *spec = json_of("imagePullSecrets: [{name: mine}]\ncontainers: [{name: ray, command: [a], resources: "
+					   "{limits: {memory: 1Gi}}}]\n"),
 		       *resources = json_of("{requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"),
 		       *secrets = json_of("[{name: mine}, {name: registry}]\n");
 	_cleanup_(policy_release) struct policy p = { 0 };
@@ -254,6 +262,65 @@ static void metrics_take_no_port_of_the_node(void **state)
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 		assert_int_equal(strstr(args, "\"--http\",\":9095\"") == NULL, host);
 		assert_int_equal(json_get(at(spec, 2), "ports") == NULL, host);
+	}
+}
+
+/* Ray's program would not start if the sidecar had its port. */
+static void metrics_take_no_port_that_the_pods_own_containers_name(void **state)
+{
+	static const struct {
+		const char *container, *others, *want; /* NULL: there is no HTTP */
+	} rows[] = {
+		{ "{name: ray, command: [ray], ports: [{containerPort: 8080}]}", "", ":9095" },
+		{ "{name: ray, command: [ray], ports: [{containerPort: 9095}]}", "", ":9096" },
+		{ "{name: ray, command: [bash, -c], args: [\"ray start --metrics-export-port=9095\"]}", "", ":9096" },
+		{ "{name: ray, command: [ray], env: [{name: PORT, value: \"9095\"}, {name: F, valueFrom: {}}]}", "", ":9096" },
+		{ "{name: ray, command: [ray], ports: [{containerPort: 9095}]}", "initContainers: [{name: i, args: [\"--port=9096\"]}]\n", ":9097" },
+		{ "{name: ray, command: [ray, \"9095 9096 9097\", \"9098,9099\"]}", "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		char yaml[512];
+		snprintf(yaml, sizeof(yaml), "containers: [%s]\n%s", rows[i].container, rows[i].others);
+		_cleanup_json_ cJSON *spec = json_of(yaml);
+		assert_true(inject(spec, &in));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 1), "args"));
+		assert_true(strstr(args, rows[i].want ? rows[i].want : "") && !strstr(args, "--http") == !rows[i].want);
+		assert_int_equal(json_int(cJSON_GetArrayItem(json_get(at(spec, 1), "ports"), 0), "containerPort", 0),
+				 rows[i].want ? strtol(rows[i].want + 1, NULL, 10) : 0);
+	}
+}
+
+static void bundles_take_a_share_of_the_ephemeral_storage_at_most(void **state)
+{
+	static const struct {
+		const char *storage;
+		int64_t max;
+		const char *option; /* NULL: the sidecar's default */
+	} rows[] = {
+		{ "200Mi", 0, "\"--spool-max\",\"52428800\"" },
+		{ "200Mi", INT64_C(1) << 30, "\"--spool-max\",\"52428800\"" },
+		{ "200Mi", 1 << 20, "\"--spool-max\",\"1048576\"" },
+		{ "100Gi", 0, NULL },
+		{ NULL, 0, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy p = policy;
+		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+
+		p.store.spool_max = rows[i].max;
+		if (rows[i].storage)
+			json_set_str(json_object_at(json_object_at(ray_container(spec), "resources"), "limits"), "ephemeral-storage",
+				     rows[i].storage);
+		assert_true(inject(spec, &in));
+		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		assert_int_equal(strstr(args, "--spool-max") != NULL, rows[i].option != NULL);
+		assert_true(!rows[i].option || strstr(args, rows[i].option));
 	}
 }
 
@@ -693,6 +760,8 @@ int main(void)
 		cmocka_unit_test(only_the_kernel_log_needs_a_capability),
 		cmocka_unit_test(a_nodes_syslog_is_mounted_into_the_sidecar_alone),
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
+		cmocka_unit_test(metrics_take_no_port_that_the_pods_own_containers_name),
+		cmocka_unit_test(bundles_take_a_share_of_the_ephemeral_storage_at_most),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
 		cmocka_unit_test(web_identity_is_a_token_for_the_sidecar_alone),
 		cmocka_unit_test(a_claim_is_kept_within_bounds_if_that_is_asked_for),

@@ -54,6 +54,23 @@ bool qos_is_guaranteed(const cJSON *pod_spec)
 	return are_equalized(json_get(pod_spec, "containers")) && are_equalized(json_get(pod_spec, "initContainers"));
 }
 
+static bool ask_for_nothing(const cJSON *containers)
+{
+	const cJSON *container;
+
+	cJSON_ArrayForEach(container, containers)
+		for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
+			if (qos_quantity(json_get(container, "resources.limits"), counted[i]) > 0 ||
+			    qos_quantity(json_get(container, "resources.requests"), counted[i]) > 0)
+				return false;
+	return true;
+}
+
+bool qos_is_best_effort(const cJSON *pod_spec)
+{
+	return ask_for_nothing(json_get(pod_spec, "containers")) && ask_for_nothing(json_get(pod_spec, "initContainers"));
+}
+
 bool qos_is_of_pod(const cJSON *pod_spec)
 {
 	return json_get(pod_spec, "resources.limits") || json_get(pod_spec, "resources.requests");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The quality of service class of a pod, which the sidecar must not lower. A Guaranteed pod has an
+ * The quality of service class of a pod, which the sidecar must not change. A Guaranteed pod has an
  * oom_score_adj of -997 and may have CPUs of its own. It loses both if a container has requests
- * that differ from its limits. Pure.
+ * that differ from its limits. A BestEffort pod is counted by other quotas, and placed on other
+ * nodes, than one of which a container requests anything. Pure.
  */
 #pragma once
 
@@ -16,6 +17,9 @@
  * Kubernetes for class Guaranteed.
  */
 bool qos_is_guaranteed(const cJSON *pod_spec);
+
+/* Returns whether no container and no init container of the pod has a limit or request of CPU or memory. */
+bool qos_is_best_effort(const cJSON *pod_spec);
 
 /*
  * Returns whether the pod has resources of its own (spec.resources, Kubernetes 1.34): its class

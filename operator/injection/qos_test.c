@@ -40,6 +40,27 @@ static void a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equa
 	}
 }
 
+static void a_pod_is_best_effort_when_nothing_in_it_has_cpu_or_memory(void **state)
+{
+	static const struct {
+		const char *spec;
+		bool best_effort;
+	} rows[] = {
+		{ "containers: [{name: ray}, {resources: {}}]", true },
+		{ "containers: [{resources: {limits: {ephemeral-storage: 1Gi}, requests: {cpu: '0'}}}]", true },
+		{ "containers: [{name: ray}, {resources: {requests: {cpu: 1m}}}]", false },
+		{ "containers: [{resources: {limits: {memory: 1Gi}}}]", false },
+		{ "containers: [{name: ray}]\ninitContainers: [{resources: {limits: {memory: 1Gi}}}]", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *spec = json_of(rows[i].spec);
+		if (qos_is_best_effort(spec) != rows[i].best_effort)
+			fail_msg("row %zu: %s", i, rows[i].spec);
+	}
+}
+
 static void equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none(void **state)
 {
 	static const struct {
@@ -98,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equal_to_them),
+		cmocka_unit_test(a_pod_is_best_effort_when_nothing_in_it_has_cpu_or_memory),
 		cmocka_unit_test(equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none),
 		cmocka_unit_test(requests_are_raised_until_they_are_in_the_ratios_of_the_namespace),
 	};
