@@ -22,7 +22,7 @@
 #include "sidecar/record/sidecar.h"
 
 /*
- * After this a sidecar ends that no launcher has come to. It cannot tell a container that ended before it started from one whose
+ * After this a sidecar ends that no launcher has come to. It cannot tell a container whose launcher could not start from one whose
  * image the kubelet cannot pull yet: of those, four attempts fit into this time.
  */
 #define NOBODY_AFTER_S 90

@@ -63,6 +63,18 @@ static void a_command_that_succeeded_waits_for_no_sidecar(void **state)
 	assert_int_equal(finish(&p), 0);
 }
 
+static void a_command_that_succeeded_is_seen_where_the_pod_ends_with_its_sidecar(void **state)
+{
+	struct process p = start(&usual, "--wait-sidecar", "60", "--wait-after-success", "--", probe, "exit", "0", NULL);
+	struct sidecar s;
+
+	(void)state;
+	pause_ms(300);
+	s = sidecar_listen();
+	sidecar_greet(&s);
+	expect_end(&s, &p, 0);
+}
+
 /* blind: the launcher sees the command's end before it sees that the sidecar is gone. */
 static void expect_report_after_restart(bool blind)
 {
@@ -198,6 +210,7 @@ int main(void)
 		cmocka_unit_test(the_wait_for_a_sidecar_that_never_comes_ends_in_time),
 		cmocka_unit_test(sigterm_ends_the_wait_for_a_sidecar),
 		cmocka_unit_test(a_command_that_succeeded_waits_for_no_sidecar),
+		cmocka_unit_test(a_command_that_succeeded_is_seen_where_the_pod_ends_with_its_sidecar),
 		cmocka_unit_test(a_command_that_failed_while_its_sidecar_was_restarted_is_reported),
 		cmocka_unit_test(
 			a_command_that_failed_just_before_its_sidecar_vanished_is_reported),

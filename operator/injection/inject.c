@@ -565,6 +565,7 @@ static bool wrap_command(const cJSON *pod_spec, cJSON *ray, const struct injecti
 			     .termination_log = json_str(ray, "terminationMessagePath"),
 			     .wait_port = in->wait_port,
 			     .prefix = in->prefix,
+			     .ends_pod = leave_after(pod_spec, ray) != NULL,
 			     .cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
 			     .cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
 			     .cores_max = core_max(pod_spec, ray, in->policy),

@@ -43,6 +43,8 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	if (in->termination_log)
 		add_quoted(sb, "--termination-log", in->termination_log);
 	strbuf_addf(sb, " --wait-sidecar %d", WAIT_SIDECAR_S);
+	if (in->ends_pod)
+		strbuf_adds(sb, " --wait-after-success");
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
 	if (in->cores && in->cores_in_memory)

@@ -269,7 +269,8 @@ static int poll_timeout_ms(const struct launcher *l)
 /*
  * Returns until when to wait for a sidecar. The kubelet starts the sidecar after us, so it may
  * begin to listen only after a command that failed at once has ended; or it was killed and is being
- * restarted. Its report is worth waiting for some seconds, but only if the container failed.
+ * restarted. Its report is worth waiting for some seconds. After a success there is no report; but
+ * where the pod ends with the sidecar, one that never saw us would keep it for longer.
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
@@ -278,7 +279,8 @@ static int64_t sidecar_comes_until_ns(const struct launcher *l)
 
 static bool sidecar_may_come(const struct launcher *l)
 {
-	return !l->options->socket_fd && l->wait_status != 0 && l->ended_ns < sidecar_comes_until_ns(l);
+	return !l->options->socket_fd && (l->wait_status != 0 || l->options->wait_after_success) &&
+	       l->ended_ns < sidecar_comes_until_ns(l);
 }
 
 /*
