@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals that the launcher gets: it forwards them, reports those that ask it to stop, and obeys. */
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -78,11 +80,12 @@ static void a_sidecar_hears_that_the_container_was_asked_to_stop_from_outside(vo
 
 #define SHELL(script) { "/bin/sh", "-c", (script), NULL }
 #define TAKES(way) { "PROBE", "take", (way), NULL }
+#define AS_USER(...) { "PROBE", "user", __VA_ARGS__, NULL }
 #define LIVES_ON_MS 150
 
 /* What stands in the place of process 1, and whether it notices SIGTERM there. */
 static const struct row {
-	const char *command[5];
+	const char *command[7];
 	bool takes;
 } rows[] = {
 	{ SHELL("sh -c 'echo ready; sleep 0.1'; read line; exit 3"), false },
@@ -100,17 +103,28 @@ static const struct row {
 	{ TAKES("others"), false },
 	{ TAKES("moments"), false },
 	{ TAKES("thread"), true },
+	{ AS_USER("/bin/sh", "-c", "echo ready; read line; exit 3"), false }, /* as gosu does */
+	{ AS_USER("/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; read line; exit 3"), true },
+	{ AS_USER("PROBE", "take", "sigwait"), true },
 };
+
+/* There root may trace no other user's processes, and not even signal them, if only the needed capabilities were added. */
+static void become_roots_container(void)
+{
+	prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE);
+	prctl(PR_CAPBSET_DROP, CAP_KILL);
+}
 
 static struct process start_row(const struct row *row, bool bare)
 {
+	static const struct how how = { .pid1 = true, .prepare = become_roots_container };
 	const char *argv[ARRAY_SIZE(row->command) + 4] = { launcher, "--socket", socket_path, "--" };
 	size_t n = 4;
 
 	for (const char *const *word = row->command; *word; word++)
 		argv[n++] = strcmp(*word, "PROBE") == 0 ? probe : *word;
 	setenv("PROBE", probe, 1);
-	return start_argv(&as_pid1, bare ? argv + 4 : argv);
+	return start_argv(&how, bare ? argv + 4 : argv);
 }
 
 /* Returns whether the process, which is ready, takes the signal as the row says. */

@@ -6,6 +6,8 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -318,6 +320,17 @@ static int deed_old_kernel(char **command)
 	return 98;
 }
 
+/* user COMMAND...: runs it as another user, as gosu does. */
+static int deed_user(char **command)
+{
+	int program = open(command[0], O_RDONLY | O_CLOEXEC); /* its directory may be closed to that user */
+
+	if (program < 0 || setgroups(0, NULL) < 0 || setgid(4712) < 0 || setuid(4711) < 0)
+		return 99;
+	fexecve(program, command, environ);
+	return 98;
+}
+
 int main(int argc, char **argv)
 {
 	const char *deed = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
@@ -355,6 +368,8 @@ int main(int argc, char **argv)
 		deed_family(n);
 	if (strcmp(deed, "old-kernel") == 0 && argc > 2)
 		return deed_old_kernel(argv + 2);
+	if (strcmp(deed, "user") == 0 && argc > 2)
+		return deed_user(argv + 2);
 	if (strcmp(deed, "sleep") == 0) {
 		usleep((useconds_t)n * 1000);
 		return 0;

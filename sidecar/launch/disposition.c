@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,9 +61,9 @@ static bool waits_for(pid_t pid, off_t address, int signo)
 
 /*
  * Returns whether the process is in sigwait(3) for the signal. That takes the permission to trace
- * the process, which we lack if it changed its user, for example: then it may be, so this is true.
+ * the process. If we lack it, it may be, so this is true.
  */
-static bool is_in_sigwait(pid_t pid, int signo)
+static bool reads_as_in_sigwait(pid_t pid, int signo)
 {
 	unsigned long long address;
 	char text[256];
@@ -73,6 +74,23 @@ static bool is_in_sigwait(pid_t pid, int signo)
 	/* "running", or the number of the call and its arguments */
 	return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_rt_sigtimedwait &&
 	       waits_for(pid, (off_t)address, signo);
+}
+
+/*
+ * root in a container lacks CAP_SYS_PTRACE, so a command that changed its user (gosu, setpriv) can be
+ * looked into only as that user. The kernel asks for the user of file accesses.
+ */
+static bool is_in_sigwait(pid_t pid, int signo, const char *status)
+{
+	const char *uid = strstr(status, "\nUid:\t"), *gid = strstr(status, "\nGid:\t");
+	bool found;
+
+	setfsgid(gid ? (gid_t)strtoul(gid + 6, NULL, 10) : getegid());
+	setfsuid(uid ? (uid_t)strtoul(uid + 6, NULL, 10) : geteuid());
+	found = reads_as_in_sigwait(pid, signo);
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return found;
 }
 
 enum disposition disposition_read(pid_t pid, int signo)
@@ -86,7 +104,7 @@ enum disposition disposition_read(pid_t pid, int signo)
 	for (int i = 0; i < LOOKS && found == DISPOSITION_DROPPED; i++) {
 		proc_file_read(pid, "status", status, sizeof(status));
 		found = disposition_of(status, signo);
-		if (found == DISPOSITION_DROPPED && is_in_sigwait(pid, signo))
+		if (found == DISPOSITION_DROPPED && is_in_sigwait(pid, signo, status))
 			found = DISPOSITION_TAKEN;
 	}
 	return found;

@@ -2,7 +2,12 @@
 /* Forwards signals to the command. */
 #include "sidecar/launch/forwarding.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/disposition.h"
@@ -10,6 +15,23 @@
 /* A signal that is blocked at each of these looks is blocked for good, so it is forwarded. */
 #define LOOKS 5
 #define LOOK_NS (10 * NS_PER_MS)
+
+/*
+ * The runtime may signal every process of the container. We may not if the command has changed its
+ * user and root lacks CAP_KILL here; then we become that user for the moment.
+ */
+static void forwarding_send(pid_t command, int signo)
+{
+	char path[32];
+	struct stat owned;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)command);
+	if (kill(command, signo) == 0 || errno != EPERM || stat(path, &owned) < 0 || seteuid(owned.st_uid) < 0)
+		return;
+	kill(command, signo);
+	if (seteuid(getuid()) == 0)
+		prctl(PR_SET_DUMPABLE, 1); /* a change of user clears it, and hides our files in /proc */
+}
 
 bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 {
@@ -21,7 +43,7 @@ bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 			f->look_at_ns = now_ns + LOOK_NS;
 		f->looks_left[signo] = LOOKS;
 	} else if (d != DISPOSITION_DROPPED)
-		kill(f->command, signo);
+		forwarding_send(f->command, signo);
 	return d != DISPOSITION_DROPPED;
 }
 
@@ -46,6 +68,6 @@ void forwarding_look(struct forwarding *f, int64_t now_ns)
 		d = disposition_read(f->command, signo);
 		f->looks_left[signo] = d == DISPOSITION_BLOCKED ? f->looks_left[signo] - 1 : 0;
 		if (d == DISPOSITION_TAKEN || (d == DISPOSITION_BLOCKED && !f->looks_left[signo]))
-			kill(f->command, signo);
+			forwarding_send(f->command, signo);
 	}
 }
