@@ -40,6 +40,8 @@ struct container {
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
+	bool wrote_message; /* there is one of ours in its termination log */
+	size_t own_message; /* bytes of the container's own in its termination log, as of our last message there */
 	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
@@ -94,6 +96,7 @@ struct container {
 
 /* Writes an event as a line of JSON, if the options ask for events. Takes fields. */
 void container_emit(const struct container *c, const char *event, cJSON *fields);
+/* Writes the termination message, behind what the container itself has written there. NULL: takes ours away. */
 void container_write_termination_log(struct container *c, const struct report *r, bool final);
 /*
  * Reads the counters. If the cgroup cannot be read, both results stay as they are; else *ret_known

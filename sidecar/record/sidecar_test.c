@@ -26,6 +26,7 @@
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "sidecar/launch/protocol.h"
 #include "sidecar/record/gate.h"
@@ -718,6 +719,7 @@ static bool is_told_beside_a_frozen_one(int round)
 	thaw_path(thaw);
 	unlink(thaw);
 	const int fds[] = { open("/", O_PATH | O_CLOEXEC), open(termination, O_RDWR | O_CREAT | O_CLOEXEC, 0644) };
+	dprintf(fds[1], "its own words");
 	say_hello(first, "r", frozen, fds, 1);
 	say_hello(second, "rt", beside, fds, 2);
 	assert_true(log_has("\"event\":\"attached\"", attached + 2));
@@ -728,10 +730,18 @@ static bool is_told_beside_a_frozen_one(int round)
 	early = log_lines(line) == 1; /* the event has come, but not the report */
 	assert_int_equal(file_read(AT_FDCWD, termination, &message, NULL), 0);
 	assert_non_null(strstr(strbuf_str(&message), "exit code 3"));
+	assert_ptr_equal(strstr(strbuf_str(&message), "its own words\n"), strbuf_str(&message));
 	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	assert_true(wait_for_done(first));
 	assert_true(wait_for_done(second));
 	assert_int_equal(bundles(beside), 1);
+	/* The message was written again, with the place of the bundle. */
+	strbuf_truncate(&message, 0);
+	assert_int_equal(file_read(AT_FDCWD, termination, &message, NULL), 0);
+	assert_ptr_equal(strstr(strbuf_str(&message), "its own words\nContainer "), strbuf_str(&message));
+	const char *line_of_ours = strstr(strbuf_str(&message), TERMINATION_MARK);
+	assert_non_null(line_of_ours);
+	assert_null(strstr(line_of_ours + 1, TERMINATION_MARK));
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	close(first);
