@@ -76,6 +76,8 @@ ROWS = {
     "terminal": python("work", container={"tty": True, "stdin": True}),
     "restricted": python("work", "exit", container={**RESTRICTED, **TMP}, pod=IN_MEMORY),
     "root": python("work", "exit", container=ROOT),
+    "other-user": shell("exec setpriv --reuid=4711 --regid=4712 --clear-groups PROBE work", container={"securityContext": {"runAsUser": 0}}),
+    "guaranteed": python("work", "exit", container={"resources": {"limits": {"cpu": "200m", "memory": "120Mi"}}}),
     "mesh-first": python("work", "exit", neighbours=[{"name": "istio-proxy", "command": PYTHON + ["work", "exit"]}]),
     "odd-environment": python("look", env=ODD, happens=ENDS),
     "odd-environment-bash": shell("exec PROBE look", env=ODD, happens=ENDS),
@@ -84,6 +86,9 @@ ROWS = {
     "no-command": Row(ENDS, []),
     # Ends.
     "fails": python("look", "7", happens=ENDS),
+    "at-once": Row(ENDS, ["true"]),
+    "own-message": shell("echo mine >/dev/termination-log; exit 7", happens=ENDS),
+    "port-of-ours": Row(ENDS, ["python3", "-c", "import socket, time; time.sleep(5); socket.socket().bind(('', 9095))"]),
     "no-such-program": Row(ENDS, ["/no/such/program"]),
     "orphan": python("orphan", happens=ENDS),
     "shell-with-orphan": shell("PROBE orphan", happens=ENDS),
@@ -129,7 +134,7 @@ MEANT = [
     Meant(["sees.session.leader", "sees.session.group_leader"], {"terminal"}, "the terminal belongs to the session of process 1"),
     Meant(["exit"], {"kills-itself", "abort"}, "what a process sends itself does not pass the launcher, and only process 1 survives it"),
     Meant(["exit", "warnings"], {"no-such-program"}, "the launcher starts, and says what is not there; its exit code is a shell's"),
-    Meant(["exit", "phase", "warnings"], {"shell-less"}, "our line of shell does not start; it is remembered, and the next pod has none"),
+    Meant(["exit", "phase", "warnings", "pod_ends"], {"shell-less"}, "our line of shell does not start; it is remembered, and the next pod has none"),
 ]
 
 

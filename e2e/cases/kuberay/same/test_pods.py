@@ -3,6 +3,7 @@
 the differences that are meant; and those are there."""
 
 import collections
+import datetime
 import json
 import os
 import re
@@ -100,6 +101,17 @@ def ray_status(pod):
     return next((s for s in pod["status"].get("containerStatuses", []) if s["name"] == RAY), {})
 
 
+def outlived(pod, end):
+    """Returns how long the pod went on after Ray's container had ended for good."""
+    ends = [s["state"]["terminated"]["finishedAt"] for s in pod["status"].get("containerStatuses", []) if "terminated" in s["state"]]
+    late = max(map(time_of, ends), default=0) - time_of(end["finishedAt"]) if end.get("finishedAt") else 0
+    return "a minute or more" if late > 60 else "a moment"
+
+
+def time_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 def amount(worked):
     """Returns how long a pod worked after it was asked to stop. No row has a pod that ends in between."""
     return "the whole grace period" if worked > table.MOMENT else "a moment"
@@ -116,6 +128,7 @@ def observed(pod, said, other, warnings):
     worked = [words["worked"] for words in said if "worked" in words] or [0]
     return {
         **merged, "worked": amount(worked[-1]), "signals": [words["signal"] for words in said if "signal" in words],
+        "pod_ends": outlived(pod, end), "message": [line for line in end.get("message", "").splitlines() if line == "mine"],
         "prints": [line for line in other if line in ("over", "this shell read a file that the environment names")],
         "phase": pod["status"]["phase"], "reason": pod["status"].get("reason"), "qos": pod["status"].get("qosClass"),
         "exit": [end.get("exitCode"), reason], "restarts": min(status.get("restartCount", 0), 1),
@@ -193,6 +206,6 @@ def test_what_happens_to_the_pods_happens_without_afterglow(both):
         if ROWS[name].happens == STOPPED:
             assert without[name]["ready"] and without[name]["reason"] == "DeadlineExceeded", name
     whole = {name for name in without if without[name]["worked"] == "the whole grace period"}
-    assert {"bash-above", "dash-above", "default", "ignores", "background"} & set(without) <= whole
+    assert {"bash-above", "dash-above", "default", "other-user", "ignores", "background"} & set(without) <= whole
     assert not {"handler", "bash-trap", "tini-like", "dumb-init-like", "shared-pid"} & whole
     assert {without[name]["child"] for name in without if name.startswith("child-crashes")} <= {-11}
