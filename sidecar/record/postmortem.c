@@ -317,6 +317,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ended_ns = e->ended_ns,
 		.watched_ends = o->workers.ends,
 		.n_watched_ends = ARRAY_SIZE(o->workers.ends),
+		.unread_end = o->workers.unread,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
 		.process_words = ray_watch_process_words(o->ray),

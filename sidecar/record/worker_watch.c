@@ -49,9 +49,10 @@ void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, in
 	struct watched_worker *p = worker_find(w, pid);
 	struct watched_end *end;
 
-	if (p && !p->worker && !(status_known && is_telling(wait_status)))
+	if (p && !p->worker && status_known && !is_telling(wait_status))
 		return;
-	end = &w->ends[w->n_ends++ % WORKER_ENDS_MAX];
+	end = p && !p->worker && !status_known ? &w->unread :
+						 &w->ends[w->n_ends++ % WORKER_ENDS_MAX];
 	*end = (struct watched_end){
 		.pid = pid,
 		.status_known = status_known,

@@ -30,6 +30,7 @@ struct worker_watch {
 	size_t n;
 	struct watched_end ends[WORKER_ENDS_MAX]; /* a ring: of workers all, of others those by a signal */
 	size_t n_ends; /* how many there were in all */
+	struct watched_end unread; /* the latest end of another whose status could not be read; pid 0: none */
 	int64_t looked_ns; /* the time of the last sweep that was used */
 };
 

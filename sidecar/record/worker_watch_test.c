@@ -108,6 +108,21 @@ static void of_other_programs_ends_by_a_telling_signal_are_kept(void **state)
 	assert_false(worker_watch_end_of(&w, 16, now_ns)->worker);
 }
 
+/* Of such ends there may be very many, so they take no place of others. */
+static void of_ends_that_could_not_be_read_the_latest_is_kept_apart(void **state)
+{
+	(void)state;
+	begin(14, "torchrun");
+	begin(15, "rank0");
+	look();
+	worker_watch_ended(&w, 14, false, 0, now_ns);
+	worker_watch_ended(&w, 15, false, 0, now_ns);
+	assert_null(worker_watch_end_of(&w, 15, now_ns));
+	assert_int_equal(w.n_ends, 0);
+	assert_int_equal(w.unread.pid, 15);
+	assert_string_equal(w.unread.name, "rank0");
+}
+
 static void programs_that_fork_all_the_time_leave_places_to_workers(void **state)
 {
 	(void)state;
@@ -175,6 +190,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			workers_and_programs_are_watched_but_not_what_others_watch, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(of_ends_that_could_not_be_read_the_latest_is_kept_apart,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(of_other_programs_ends_by_a_telling_signal_are_kept,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -3,6 +3,7 @@
 #include "sidecar/verdict/watched_ends.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -78,6 +79,22 @@ static const struct watched_end *end_before(const struct observation *o, int64_t
 	return latest;
 }
 
+/* The command's own exit code may follow an end that only its parent knows. */
+static void unread_end_missing(const struct observation *o, struct verdict *v)
+{
+	const struct watched_end *e = &o->unread_end;
+	char what[160], when[DURATION_TEXT_MAX];
+
+	if (v->class != FAILURE_APPLICATION_ERROR || e->pid <= 0 || e->ended_ns > o->ended_ns ||
+	    o->ended_ns - e->ended_ns > ENDED_NEAR_NS)
+		return;
+	snprintf(what, sizeof(what), "how %s (PID %d) ended, %s before", e->name, (int)e->pid,
+		 duration_format(o->ended_ns - e->ended_ns, when));
+	verdict_add_missing(
+		v, what,
+		"Linux 6.15 or newer, where a wait status can be read after the parent has reaped the process");
+}
+
 void watched_ends_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct watched_end *e = NULL;
@@ -87,6 +104,7 @@ void watched_ends_evidence(const struct observation *o, struct verdict *v)
 	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating ||
 	    o->group_ended_by_us || stop_request_explains(&o->asked, o->ended_ns))
 		return;
+	unread_end_missing(o, v);
 	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++) {
 		/* What ended when the command had ended may be its consequence; the launcher may have found both at once. */
 		bool before = e->ended_ns <= o->ended_ns;

@@ -23,5 +23,8 @@ bool watched_end_is_crash(const struct watched_end *e);
 /* The same, shortly before the container ended, of which it may be the reason. */
 bool watched_end_is_crash_before(const struct watched_end *e, int64_t ended_ns);
 
-/* Adds those that a signal ended shortly before the container or after it, the latest first. */
+/*
+ * Adds those that a signal ended shortly before the container or after it, the latest first; and what is missing if one's status
+ * could not be read.
+ */
 void watched_ends_evidence(const struct observation *o, struct verdict *v);

@@ -216,6 +216,45 @@ static void what_ended_after_the_container_did_not_end_before_it(void **state)
 	assert_false(watched_end_is_crash_before(&late, late.ended_ns + 11 * SEC));
 }
 
+static bool misses(const struct observation *o, const char *what)
+{
+	struct verdict v;
+
+	classify(o, &v);
+	for (unsigned int i = 0; i < v.n_missing; i++)
+		if (strcmp(v.missing[i].what, what) == 0)
+			return strstr(v.missing[i].needs, "Linux 6.15");
+	return false;
+}
+
+/* Before Linux 6.15 only the parent of a process learns how it ended. Each step takes away a premise. */
+static void an_end_that_nobody_could_read_is_missing_where_it_may_explain(void **state)
+{
+	static const char what[] = "how rank1 (PID 8) ended, 1.0 s before";
+	const struct watched_end unread = { .pid = 8, .ended_ns = END - SEC, .name = "rank1" };
+	struct observation o = shared_kill();
+
+	(void)state;
+	o.n_watched_ends = 0;
+	o.cgroup_shared = false;
+	o.after.oom_kill = 0;
+	o.unread_end = unread;
+	assert_true(misses(&o, what));
+	o.unread_end.ended_ns = END - 11 * SEC;
+	assert_false(misses(&o, "how rank1 (PID 8) ended, 11.0 s before"));
+	o.unread_end.ended_ns = END + SEC;
+	assert_false(misses(&o, what));
+	o.unread_end = unread;
+	o.wait_status = SIGTERM;
+	assert_false(misses(&o, what));
+	o.wait_status = 1 << 8;
+	o.pod_terminating = true;
+	assert_false(misses(&o, what));
+	o.pod_terminating = false;
+	o.unread_end.pid = 0;
+	assert_false(misses(&o, what));
+}
+
 static void a_signal_of_a_fault_is_a_crash(void **state)
 {
 	struct watched_end unnamed = rank_crashed;
@@ -237,6 +276,7 @@ int main(void)
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
 		cmocka_unit_test(what_ended_after_the_container_did_not_end_before_it),
+		cmocka_unit_test(an_end_that_nobody_could_read_is_missing_where_it_may_explain),
 		cmocka_unit_test(a_signal_of_a_fault_is_a_crash),
 	};
 
