@@ -153,6 +153,7 @@ static void look_at_all(struct observer *o, int64_t now_ns, const struct memory 
 	if (o->processes.n > 0)
 		ray_watch_of_others(o->ray, false);
 	o->last.shm_used = o->node.shm_used;
+	vm_events_memory(&o->last.machine);
 }
 
 static void glance(struct observer *o, int64_t now_ns)

@@ -375,6 +375,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.components = last.components;
 	report_leave_out_launcher(&r);
 	r.zombies = last.zombies;
+	r.machine = last.machine;
 	/* Far from the memory limit the samples do not read it. */
 	if (r.verdict.class == FAILURE_FILE_DESCRIPTORS_EXHAUSTED && !last.large.pid && last.n_top)
 		large_process_read(o->root_fd, last.top[0].pid, &last.large);

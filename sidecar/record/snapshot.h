@@ -10,6 +10,7 @@
 #include "sidecar/sample/large_process.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/processes.h"
+#include "sidecar/sample/vm_events.h"
 
 /* The memory and the largest processes at one moment. */
 struct snapshot {
@@ -24,4 +25,5 @@ struct snapshot {
 	struct large_process
 		large; /* of top[0], once half of the limit is in use; pid 0: nothing is known */
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
+	struct machine_memory machine;
 };

@@ -207,6 +207,21 @@ static bool endless_stack(struct report *r)
 	return true;
 }
 
+/* What a small container held explains nothing then. Its page cache was there to be taken back. */
+static bool node_of_others(struct report *r)
+{
+	int64_t own = r->memory.usage - MAX(r->memory.file, 0), others = r->machine.used - own;
+
+	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared || others <= own ||
+	    (double)others < DOMINANT * (double)r->machine.total)
+		return false;
+	SAY(r, "Of the node's %s, others held %s and this container %s%s.", SIZE(r->machine.total), SIZE(others), SIZE(own),
+	    r->memory.limit > 0 ? "" : ", which has no memory limit");
+	ADVISE(r, r->id.pod ? "memory requests that are as large as what the pods of this node need: the scheduler counts nothing else" :
+			      "find what else ran on this machine");
+	return true;
+}
+
 static bool store_is_too_large(const struct report *r)
 {
 	return r->memory.limit > 0 && (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
@@ -718,9 +733,9 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,      endless_stack, driver_on_head, rays_own,	    submitted_jobs,
-	forks_of_one, two_processes, one_process,    many_alike,    idle_workers,
-	spilling,     many_tasks,    page_cache,     kernel_memory, spread_out,
+	node_of_others, objects,      endless_stack, driver_on_head, rays_own,	 submitted_jobs,
+	forks_of_one,	two_processes, one_process,   many_alike,     idle_workers, spilling,
+	many_tasks,	page_cache,    kernel_memory, spread_out,
 };
 
 /* --- Remarks --- */

@@ -45,6 +45,7 @@ static const struct row {
 	/* of the first process; 0: not known */
 	int64_t stack, open_files, age_ns;
 	uint32_t zombies, of_parent;
+	struct machine_memory machine;
 } rows[] = {
 	/* --- One process --- */
 	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
@@ -277,6 +278,14 @@ static const struct row {
 	  "a larger ulimit -n, or find what does not close its files", .open_files = 1024 },
 	{ "no more open files, of an unknown limit", FAILURE_FILE_DESCRIPTORS_EXHAUSTED, GIB, GIB / 2, 0,
 	  { { "ray::open_files", 200 * MIB, 0, 0 } }, NULL, NULL },
+	/* --- The node --- */
+	{ "a node that others filled", FAILURE_KERNEL_OOM_NODE, -1, 3 * GIB, -1, { { "ray::f", 2 * GIB, 0, 0 } },
+	  "Of the node's 64.0 GiB, others held 60.0 GiB and this container 3.0 GiB, which has no memory limit.",
+	  "memory requests that are as large", .pod = "w", .machine = { 64 * GIB, 63 * GIB } },
+	{ "the same of one with a limit, and with page cache", FAILURE_KERNEL_OOM_NODE, 8 * GIB, 3 * GIB, -1, { { "ray::f", 2 * GIB, 0, 0 } },
+	  "others held 61.0 GiB and this container 2.0 GiB.", "find what else ran", .file = GIB, .machine = { 64 * GIB, 63 * GIB } },
+	{ "a node that one of several containers filled", FAILURE_KERNEL_OOM_NODE, -1, 40 * GIB, -1, { { "ray::f", 39 * GIB, 0, 0 } },
+	  "One process, ray::f, held 98 % of the memory", NULL, .machine = { 64 * GIB, 63 * GIB } },
 };
 
 static int64_t known(int64_t value)
@@ -295,6 +304,7 @@ static struct report report_of(const struct row *row)
 		.memory = MEMORY_ABSENT,
 		.trend = row->trend,
 		.shmem_at_start = known(row->shmem_at_start),
+		.machine = row->machine,
 		.node = { .shm_size = -1, .shm_used = known(row->shm_used), .object_store = known(row->object_store),
 			  .memory = known(row->memory), .cpus = known(row->cpus) },
 	};
@@ -358,6 +368,12 @@ static const struct premise {
 	size_t offset, size;
 	int64_t value;
 } premises[] = {
+	{ "a node that others filled", "Of the node's ", NUMBER(verdict.class), OOM },
+	{ "a node that others filled", "Of the node's ", NUMBER(machine.used), 5 * GIB },
+	{ "a node that others filled", "Of the node's ", NUMBER(memory_shared), true },
+	{ "a node that others filled", "Of the node's ", NUMBER(memory.usage), 32 * GIB },
+	{ "a node that others filled", "has no memory limit", NUMBER(memory.limit), GIB },
+	{ "a node that others filled", "memory requests", NUMBER(id.pod), 0 },
 	{ "one task that grew", "One process, ", NUMBER(n_top), 0 },
 	{ "one task that grew", "/s until the end", NUMBER(top[0].growth), GROWTH_UNKNOWN },
 	{ "one task that grew", "a limit of ", NUMBER(memory.limit), -1 },

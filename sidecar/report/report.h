@@ -16,6 +16,7 @@
 #include "sidecar/sample/large_process.h"
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
+#include "sidecar/sample/vm_events.h"
 #include "sidecar/verdict/signature.h"
 #include "sidecar/verdict/trend.h"
 #include "sidecar/verdict/verdict.h"
@@ -64,6 +65,7 @@ struct report {
 	struct large_process large; /* of top[0]; pid 0: nothing is known */
 	int64_t large_age_ns; /* from the start of that process to the end; 0: not known */
 	struct zombies zombies; /* in the container at that sample */
+	struct machine_memory machine; /* at that sample */
 	/* for how long before the end memory.high had slowed the container down */
 	int64_t slowed_ns;
 	double warn_at; /* fraction of the limit at which snapshots began, 0: none */

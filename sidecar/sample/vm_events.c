@@ -28,3 +28,30 @@ int64_t vm_events_oom_kills(void)
 		return -1;
 	return vm_events_parse_oom_kills(strbuf_str(&text));
 }
+
+/* Returns the bytes of the line that begins with name; -1: there is none, or it is no number. */
+static int64_t meminfo_find(const char *meminfo, const char *name)
+{
+	const char *at = strstr(meminfo, name);
+	int64_t kib;
+	int n = 0;
+
+	return at && sscanf(at + strlen(name), "%15" SCNd64 " kB%n", &kib, &n) == 1 && n > 0 && kib >= 0 ? kib * 1024 : -1;
+}
+
+void vm_events_parse_memory(const char *meminfo, struct machine_memory *ret_memory)
+{
+	int64_t total = meminfo_find(meminfo, "MemTotal:"), available = meminfo_find(meminfo, "MemAvailable:");
+
+	*ret_memory = (struct machine_memory){ 0 };
+	if (available >= 0 && total > available)
+		*ret_memory = (struct machine_memory){ .total = total, .used = total - available };
+}
+
+void vm_events_memory(struct machine_memory *ret_memory)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(VMSTAT_MAX);
+
+	file_read(AT_FDCWD, "/proc/meminfo", &text, NULL);
+	vm_events_parse_memory(strbuf_str(&text), ret_memory);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what the kernel counts for the whole machine; /proc/vmstat is the same in all containers. */
+/* Reads what the kernel counts for the whole machine; /proc/vmstat and /proc/meminfo are the same in all containers. */
 #pragma once
 
 #include <stdint.h>
@@ -12,3 +12,12 @@ int64_t vm_events_parse_oom_kills(const char *vmstat);
  * not known. The kernel counts before it sends the signal.
  */
 int64_t vm_events_oom_kills(void);
+
+struct machine_memory {
+	int64_t total; /* bytes; 0: not known */
+	int64_t used; /* bytes that the kernel cannot take back for others */
+};
+
+/* Reads it from /proc/meminfo (MemTotal, MemAvailable; Linux 3.14). */
+void vm_events_memory(struct machine_memory *ret_memory);
+void vm_events_parse_memory(const char *meminfo, struct machine_memory *ret_memory); /* pure */
