@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/oom.h"
+#include "lib/units.h"
 
 static void *json_allocate(size_t size)
 {
@@ -80,6 +81,13 @@ bool json_is(const cJSON *obj, const char *path, const char *text)
 	const char *found = json_str(obj, path);
 
 	return found && text && strcmp(found, text) == 0;
+}
+
+bool json_time(const cJSON *obj, const char *path, int64_t *ret_ns)
+{
+	const char *text = json_str(obj, path);
+
+	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
 int64_t json_int(const cJSON *obj, const char *path, int64_t fallback)

@@ -32,6 +32,10 @@ const char *json_str(const cJSON *obj, const char *path);
 
 /* Returns whether the string at path equals text; false if either is absent or NULL. */
 bool json_is(const cJSON *obj, const char *path, const char *text);
+
+/* Reads the time at path, as time_parse does. Returns false if there is none. */
+bool json_time(const cJSON *obj, const char *path, int64_t *ret_ns);
+
 /*
  * Returns the integer at path, cut to the range of int64_t; fallback if it is absent or not a
  * number.

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small language helpers: cleanup attributes, array size, pointer hand-over. */
+/* Small language helpers: cleanup attributes, array size, pointer hand-over, membership of a short list. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -42,3 +44,22 @@ static inline void closep(const int *fd)
 
 #define _cleanup_free_ _cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
+
+/* IS_ONE_OF(class, A, B, C): whether an integer is one of those; TEXT_IS_ONE_OF does the same for a text, which may be NULL. */
+#define IS_ONE_OF(value, ...) \
+	is_one_of(value, (const int[]){ __VA_ARGS__ }, ARRAY_SIZE(((const int[]){ __VA_ARGS__ })))
+#define TEXT_IS_ONE_OF(text, ...) text_is_one_of(text, (const char *const[]){ __VA_ARGS__, NULL })
+
+static inline bool is_one_of(int value, const int *list, size_t n)
+{
+	while (n && list[n - 1] != value)
+		n--;
+	return n > 0;
+}
+
+static inline bool text_is_one_of(const char *text, const char *const *list)
+{
+	while (text && *list && strcmp(*list, text) != 0)
+		list++;
+	return text && *list;
+}

@@ -88,14 +88,12 @@ static const struct store_entry *next_failure(const struct watches *watches, con
  */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
-	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
 	const char *name = json_str(failure, "metadata.name"),
 		   *class = object_label(failure, "afterglow.dev/class");
 	char part[KEY_MAX];
 
-	for (size_t i = 0; class && i < ARRAY_SIZE(others); i++)
-		if (strcmp(class, others[i]) == 0)
-			return false;
+	if (TEXT_IS_ONE_OF(class, "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost"))
+		return false;
 	/* A worker that Ray's autoscaler removes ends with exit code 1. */
 	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
 		return false;

@@ -105,7 +105,6 @@ static void failure_counts_add_place(struct strbuf *out, const cJSON *failure)
 static void failure_count_keep(struct failure_count *count, const cJSON *failure, bool quote_verdicts)
 {
 	struct strbuf out = STRBUF_INIT(METRIC_LABELS_MAX);
-	const char *ended = json_str(failure, "spec.endedAt");
 	int64_t ended_ns;
 
 	failure_counts_add_place(&out, failure);
@@ -114,7 +113,7 @@ static void failure_count_keep(struct failure_count *count, const cJSON *failure
 	failure_counts_add_label(&out, "advice", quote_verdicts ? json_str(failure, "spec.advice") : NULL, FAILURE_COUNTS_TEXT_MAX);
 	free(count->last);
 	count->last = strbuf_detach(&out);
-	count->ended_s = ended && time_parse(ended, &ended_ns, NULL) == 0 ? (double)(ended_ns / NS_PER_SEC) : 0;
+	count->ended_s = json_time(failure, "spec.endedAt", &ended_ns) ? (double)(ended_ns / NS_PER_SEC) : 0;
 }
 
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns)

@@ -41,13 +41,6 @@ const char *const claim_job_fields[] = {
 
 /* --- Events ------------------------------------------------------------------------------------------------ */
 
-static bool time_of(const cJSON *event, const char *member, int64_t *ret_ns)
-{
-	const char *text = json_str(event, member);
-
-	return text && time_parse(text, ret_ns, NULL) == 0;
-}
-
 /*
  * Returns whether the Event was in time. A repeated Event has the times of its first and its last
  * occurrence, in other members in events.k8s.io/v1 than in core/v1.
@@ -57,7 +50,7 @@ static bool is_in_time(const cJSON *event, const struct claim_pod *pod, int64_t 
 	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		if (time_of(event, members[i], ret_at_ns) && *ret_at_ns >= pod->from_ns && *ret_at_ns <= pod->to_ns)
+		if (json_time(event, members[i], ret_at_ns) && *ret_at_ns >= pod->from_ns && *ret_at_ns <= pod->to_ns)
 			return true;
 	return false;
 }
@@ -316,11 +309,6 @@ bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct 
 	return false;
 }
 
-static bool is_one_of(const char *text, const char *a, const char *b)
-{
-	return text && (strcmp(text, a) == 0 || strcmp(text, b) == 0);
-}
-
 bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim)
 {
 	const char *status = json_str(job, "status.jobDeploymentStatus"), *now = json_str(job, "status.rayClusterName");
@@ -332,13 +320,11 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s", status ? status : "?");
 	if (json_str(job, "metadata.deletionTimestamp"))
 		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, and with it the cluster", "it is being deleted");
-	if (now && *now && pod->cluster && strcmp(now, pod->cluster) != 0)
+	if ((now && *now && pod->cluster && strcmp(now, pod->cluster) != 0) || TEXT_IS_ONE_OF(status, "Retrying", "Waiting"))
 		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
-	if (is_one_of(status, "Retrying", "Waiting"))
-		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
-	if (is_one_of(status, "Suspending", "Suspended"))
+	if (TEXT_IS_ONE_OF(status, "Suspending", "Suspended"))
 		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob was suspended", evidence);
-	if (!is_one_of(status, "Complete", "Failed"))
+	if (!TEXT_IS_ONE_OF(status, "Complete", "Failed"))
 		return false;
 	snprintf(why, sizeof(why), "the RayJob %s, and KubeRay deletes its cluster (ttlSecondsAfterFinished %d)",
 		 strcmp(status, "Failed") == 0 ? "failed" : "finished",

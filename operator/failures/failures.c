@@ -61,11 +61,9 @@ static bool is_ray_container(const struct death *d)
 static bool is_replayed(const struct death *d)
 {
 	int64_t ended_ns, started_ns;
-	const char *ended = json_str(d->report, "endedAt"),
-		   *started = json_str(d->terminated, "startedAt");
 
-	return ended && started && time_parse(ended, &ended_ns, NULL) == 0 &&
-	       time_parse(started, &started_ns, NULL) == 0 && ended_ns < started_ns - NS_PER_SEC;
+	return json_time(d->report, "endedAt", &ended_ns) && json_time(d->terminated, "startedAt", &started_ns) &&
+	       ended_ns < started_ns - NS_PER_SEC;
 }
 
 /*
@@ -151,7 +149,7 @@ static void read_node(struct death *d)
  */
 static bool is_rays_own(int class)
 {
-	return class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED || class == FAILURE_RAY_PROCESS_FAILED || class == FAILURE_GCS_LOST;
+	return IS_ONE_OF(class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST);
 }
 
 static enum confidence report_confidence(const cJSON *report)
@@ -173,13 +171,9 @@ static bool is_sure(const cJSON *report)
  */
 static bool is_crash_of_process(const cJSON *report)
 {
-	static const char *const stops[] = { "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP" };
 	const char *signal = json_str(report, "process.signal");
 
-	for (size_t i = 0; signal && i < ARRAY_SIZE(stops); i++)
-		if (strcmp(signal, stops[i]) == 0)
-			return false;
-	return signal && *signal;
+	return signal && *signal && !TEXT_IS_ONE_OF(signal, "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP");
 }
 
 /*
@@ -191,17 +185,21 @@ static bool contradicts_oom(const struct death *d, int class)
 }
 
 /*
+ * Returns whether the pod's status may still replace or explain the class. The sidecar of an evicted
+ * pod is asked to stop like that of a deleted pod, and a process that is asked to stop may exit with
+ * any code.
+ */
+static bool is_open_question(int class)
+{
+	return IS_ONE_OF(class, FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED, FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR);
+}
+
+/*
  * Returns whether the pod's status decides. The sidecar cannot see who sent a signal and what
  * happened to the pod.
  */
 static bool view_outranks(const struct death *d)
 {
-/*
- * The sidecar of an evicted pod is asked to stop like that of a deleted pod, and a process that is
- * asked to stop may exit with any code.
- */
-	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
-							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
 	int class;
 
 	if (!death_is_reported(d))
@@ -212,10 +210,7 @@ static bool view_outranks(const struct death *d)
 	if (is_rays_own(class))
 		return !(is_sure(d->report) && is_crash_of_process(d->report)) && d->view.from_outside &&
 		       d->view.class != FAILURE_UNKNOWN;
-	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
-		if (class == (int)open_questions[i])
-			return (d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class);
-	return false;
+	return is_open_question(class) && ((d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class));
 }
 
 /* --- The RayFailure -------------------------------------------------------------------------------------- */
@@ -481,10 +476,6 @@ void failure_seal(cJSON *object)
 
 bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {
-	/* Classes that the pod's status may still replace or explain. */
-	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
-							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
-
 	/* The deletion of the pod is the explanation. */
 	if (!ray_failure_text(f->container) || json_str(pod, "metadata.deletionTimestamp") || f->exit_code == RAY_FAILURE_NONE)
 		return false;
@@ -492,12 +483,8 @@ bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 	 * An OOM kill that is not proved may be one that the container survived until its pod was
 	 * evicted.
 	 */
-	if (failure_class_is_oom((int)f->class))
-		return f->confidence != CONFIDENCE_CERTAIN && podview_is_open(pod, f->container, ray_failure_text(f->container_id));
-	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
-		if (f->class == open_questions[i])
-			return podview_is_open(pod, f->container, ray_failure_text(f->container_id));
-	return false;
+	return (failure_class_is_oom((int)f->class) ? f->confidence != CONFIDENCE_CERTAIN : is_open_question((int)f->class)) &&
+	       podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 }
 
 bool failure_supersedes(const struct ray_failure *later, const struct ray_failure *earlier)

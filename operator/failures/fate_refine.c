@@ -32,13 +32,6 @@ struct look {
 	bool has_mark, node_is_gone;
 };
 
-static bool time_of(const cJSON *object, const char *path, int64_t *ret_ns)
-{
-	const char *text = json_str(object, path);
-
-	return text && time_parse(text, ret_ns, NULL) == 0;
-}
-
 /* If the node was made after the end, it is another node of the same name. */
 static void look_at_node(struct look *l)
 {
@@ -47,7 +40,7 @@ static void look_at_node(struct look *l)
 	int64_t created_ns;
 
 	l->node_is_gone = facts->node_state == FATE_ABSENT ||
-			  (facts->node_state == FATE_FOUND && time_of(facts->node, "metadata.creationTimestamp", &created_ns) &&
+			  (facts->node_state == FATE_FOUND && json_time(facts->node, "metadata.creationTimestamp", &created_ns) &&
 			   created_ns > l->ended_ns + CLOCKS_NS);
 	l->has_mark = facts->node_state == FATE_FOUND && !l->node_is_gone && fresh && node_mark_find(facts->node, &l->mark) &&
 		      l->mark.by.at_ns <= l->ended_ns + CLOCKS_NS;

@@ -80,7 +80,7 @@ static int64_t number_of(const char *text)
 static struct incident_member *member_new(const cJSON *failure, struct story *story)
 {
 	struct incident_member *m = calloc(1, sizeof(*m));
-	const char *uid = json_str(failure, "metadata.uid"), *created = json_str(failure, "metadata.creationTimestamp");
+	const char *uid = json_str(failure, "metadata.uid");
 
 	if (!m)
 		return NULL;
@@ -93,8 +93,7 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 	}
 	m->story = story;
 	m->marked = number_of(mark(failure, "metadata.annotations", CONSEQUENCES_ANNOTATION));
-	if (!created || time_parse(created, &m->created_ns, NULL) < 0)
-		m->created_ns = 0;
+	json_time(failure, "metadata.creationTimestamp", &m->created_ns);
 	return m;
 }
 

@@ -54,17 +54,6 @@
 /* The kubelet starts a container again after at most five minutes. */
 #define LOOP_S 3600
 
-#define IS_ONE_OF(class, ...) \
-	is_one_of(class, (const enum failure_class[]){ __VA_ARGS__ }, ARRAY_SIZE(((const enum failure_class[]){ __VA_ARGS__ })))
-
-static bool is_one_of(enum failure_class class, const enum failure_class *classes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (classes[i] == class)
-			return true;
-	return false;
-}
-
 int incident_rank(const struct incident_death *d)
 {
 	if (IS_ONE_OF(d->class, FAILURE_NODE_LOST, FAILURE_NODE_SHUTDOWN, FAILURE_KERNEL_OOM_NODE))

@@ -96,12 +96,11 @@ static void condition_text(const cJSON *condition, char *buf, size_t size)
 /* The time of a taint. Where it has none, the cluster autoscaler writes the time as its value. */
 static int64_t time_of(const struct mark_row *row, const cJSON *found)
 {
-	const char *text = json_str(found, row->place == TAINT ? "timeAdded" : "lastTransitionTime");
 	const char *value = json_str(found, "value");
 	long long seconds;
 	int64_t ns;
 
-	if (text && time_parse(text, &ns, NULL) == 0)
+	if (json_time(found, row->place == TAINT ? "timeAdded" : "lastTransitionTime", &ns))
 		return ns;
 	if (row->kind == ENDED_BY_CLUSTER_AUTOSCALER && value && sscanf(value, "%11lld", &seconds) == 1 && seconds > 0 && seconds < 4102444800)
 		return seconds * NS_PER_SEC;

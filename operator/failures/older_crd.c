@@ -44,17 +44,6 @@ static bool reduce_class(cJSON *spec)
 	return true;
 }
 
-/* Returns whether a RayFailure needs this member. */
-static bool is_required(const char *name)
-{
-	static const char *const names[] = { "pod", "container", "verdict" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool reduce_member(cJSON *spec, const char *name)
 {
 	const char *confidence = json_str(spec, "confidence"),
@@ -66,7 +55,8 @@ static bool reduce_member(cJSON *spec, const char *name)
 		json_set_str(spec, "confidence", unknown);
 		return true;
 	}
-	if (strcmp(name, "confidence") == 0 || is_required(name) || !json_get(spec, name))
+	/* A RayFailure needs these members. */
+	if (TEXT_IS_ONE_OF(name, "confidence", "pod", "container", "verdict") || !json_get(spec, name))
 		return false;
 	cJSON_DeleteItemFromObjectCaseSensitive(spec, name);
 	return true;

@@ -24,10 +24,9 @@ int64_t pod_deletion_grace(const cJSON *pod)
  */
 bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns)
 {
-	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
 	int64_t deleted_ns;
 
-	if (!deleted || time_parse(deleted, &deleted_ns, NULL) < 0)
+	if (!json_time(pod, "metadata.deletionTimestamp", &deleted_ns))
 		return false;
 	*ret_ns = deleted_ns - pod_deletion_grace(pod) * NS_PER_SEC;
 	return true;
@@ -44,10 +43,9 @@ bool pod_deletion_is_before(const cJSON *pod, const char *finished)
 
 bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_ns)
 {
-	const char *finished = json_str(terminated, "finishedAt");
 	int64_t began_ns, finished_ns;
 
-	if (!pod_deletion_began(pod, &began_ns) || !finished || time_parse(finished, &finished_ns, NULL) < 0)
+	if (!pod_deletion_began(pod, &began_ns) || !json_time(terminated, "finishedAt", &finished_ns))
 		return false;
 	*ret_ns = finished_ns - began_ns;
 	return true;
@@ -93,9 +91,7 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
 
 static bool ended_at(const cJSON *terminated, int64_t *ret_ns)
 {
-	const char *text = json_str(terminated, "finishedAt");
-
-	return text && time_parse(text, ret_ns, NULL) == 0 && *ret_ns > 0;
+	return json_time(terminated, "finishedAt", ret_ns) && *ret_ns > 0;
 }
 
 bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated)

@@ -64,12 +64,12 @@ uint64_t pod_report_occasion(const cJSON *pod)
 
 static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct pod_report *report)
 {
-	const char *container = json_str(entry, "container"), *until = json_str(entry, "heldUntil");
+	const char *container = json_str(entry, "container");
 	struct pod_hold *hold = &report->holds[report->n_holds];
 	int64_t ns;
 
-	if (!until || !container || report->n_holds == POD_REPORT_HOLDS_MAX || time_parse(until, &ns, NULL) < 0 ||
-	    ns <= now_ns || ns > now_ns + POLICY_HOLD_MAX_S * NS_PER_SEC + NS_PER_SEC * 60 ||
+	if (!container || report->n_holds == POD_REPORT_HOLDS_MAX || !json_time(entry, "heldUntil", &ns) || ns <= now_ns ||
+	    ns > now_ns + POLICY_HOLD_MAX_S * NS_PER_SEC + NS_PER_SEC * 60 ||
 	    !json_find(json_get(pod, "spec.containers"), "name", container) || strlen(container) >= sizeof(hold->container))
 		return;
 	snprintf(hold->container, sizeof(hold->container), "%s", container);

@@ -76,11 +76,11 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 
 	if (is(reason, "Evicted"))
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
-	else if (is(reason, "Preempting") || is(reason, "Preempted"))
+	else if (TEXT_IS_ONE_OF(reason, "Preempting", "Preempted"))
 		decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "NodeLost"))
 		decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
-	else if (is(reason, "Terminated") || is(reason, "NodeShutdown") || is(reason, "Shutdown"))
+	else if (TEXT_IS_ONE_OF(reason, "Terminated", "NodeShutdown", "Shutdown"))
 		decide(v, FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "DeadlineExceeded")) {
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
@@ -162,7 +162,7 @@ static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
 {
 	const char *reason = json_str(terminated, "reason");
 
-	if (is(reason, "StartError") || is(reason, "ContainerCannotRun")) {
+	if (TEXT_IS_ONE_OF(reason, "StartError", "ContainerCannotRun")) {
 		decide(v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
 		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
 		return true;
@@ -384,13 +384,8 @@ bool podview_cannot_start(const char *reason)
 	 * ErrImagePull is not listed: it is a single attempt, and the next may succeed.
 	 * ImagePullBackOff follows it.
 	 */
-	static const char *const reasons[] = { "ImagePullBackOff",	   "ErrImageNeverPull",	   "InvalidImageName",
-					       "CreateContainerConfigError", "CreateContainerError" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (is(reason, reasons[i]))
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(reason, "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
+			      "CreateContainerError");
 }
 
 void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view)

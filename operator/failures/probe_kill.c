@@ -33,24 +33,18 @@ static bool may_be_ray_starts_kill(const struct ray_failure *f)
 
 bool probe_kill_possible(const struct ray_failure *f)
 {
-	/* When asked to stop, some commands exit with a code of their own. */
-	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
-							     FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN };
-
 	if (!ray_failure_text(f->pod_uid) || !f->namespace)
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
-		if (f->class == open_questions[i])
-			return true;
-	return may_be_ray_starts_kill(f);
+	/* When asked to stop, some commands exit with a code of their own. */
+	return IS_ONE_OF(f->class, FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN) ||
+	       may_be_ray_starts_kill(f);
 }
 
 static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
 {
-	const char *text = json_str(event, member);
 	int64_t ns;
 
-	return text && time_parse(text, &ns, NULL) == 0 && ns >= from_ns && ns <= to_ns;
+	return json_time(event, member, &ns) && ns >= from_ns && ns <= to_ns;
 }
 
 /*
@@ -98,14 +92,12 @@ static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 
 static void set_sender(struct ray_failure *f, const char *what, const cJSON *event)
 {
-	const char *at = json_str(event, "lastTimestamp");
 	struct ended_by by = { 0 };
 	char text[512];
 
 	snprintf(text, sizeof(text), "its %s failed", what);
 	ended_by_init(&by, ENDED_BY_KUBELET, "Node", ray_failure_text(f->node), text);
-	if (!at || time_parse(at, &by.at_ns, NULL) < 0)
-		by.at_ns = 0;
+	json_time(event, "lastTimestamp", &by.at_ns);
 	f->ended_by = by;
 }
 
@@ -145,22 +137,6 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 	ray_failure_add_missing(f, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
 }
 
-/* Changes the failure completely or, without memory, not at all. */
-static bool become_whole(struct ray_failure *failure, const char *what, const cJSON *event)
-{
-	size_t lost = oom_count();
-	struct ray_failure *changed = ray_failure_copy(failure);
-
-	if (changed)
-		become(changed, what, event);
-	if (changed && oom_count() == lost) {
-		ray_failure_become(failure, changed);
-		return true;
-	}
-	ray_failure_free(changed);
-	return false;
-}
-
 bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)
 {
 	const cJSON *event;
@@ -168,8 +144,10 @@ bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)
 	cJSON_ArrayForEach(event, json_get(events, "items")) {
 		const char *what = what_failed(event, failure);
 
-		if (what)
-			return become_whole(failure, what, event);
+		if (what) {
+			become(failure, what, event);
+			return true;
+		}
 	}
 	return false;
 }

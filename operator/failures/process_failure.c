@@ -34,10 +34,9 @@ static bool leaves_a_container_alive(const char *class)
 static void set_instance(const struct death *d, int64_t ended_ns, struct ray_failure *f)
 {
 	const cJSON *status = json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
-	const char *started = json_str(status, "state.running.startedAt");
 	int64_t ns;
 
-	if (!started || time_parse(started, &ns, NULL) < 0 || ns > ended_ns)
+	if (!json_time(status, "state.running.startedAt", &ns) || ns > ended_ns)
 		return;
 	f->restart = json_int(status, "restartCount", 0);
 	ray_failure_set(&f->container_id, json_str(status, "containerID"));
@@ -45,17 +44,16 @@ static void set_instance(const struct death *d, int64_t ended_ns, struct ray_fai
 
 static int set_identity(const struct death *d, struct ray_failure *f, struct err *err)
 {
-	const char *ended = json_str(d->report, "endedAt");
 	int64_t ns;
 
 /* The clocks of nodes differ by less. A report from the far future would be kept too long. */
-	if (!ended || time_parse(ended, &ns, NULL) < 0 || ns > d->now_ns + CLOCKS_NS)
+	if (!json_time(d->report, "endedAt", &ns) || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
 	death_set_whose(d, f);
 	set_instance(d, ns, f);
 	f->container_lives = true;
 	ray_failure_set(&f->started_at, json_str(d->report, "startedAt"));
-	death_set_ended_at(d, ended, f);
+	death_set_ended_at(d, json_str(d->report, "endedAt"), f);
 	return 0;
 }
 

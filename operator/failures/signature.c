@@ -82,13 +82,9 @@ void signature_make(const struct signature_parts *parts, char buf[static SIGNATU
 {
 	const char *class = text_or(parts->class, "Unknown");
 	/* The operator knows how it ended, but not why: two such ends may have different causes. */
-	static const char *const unexplained[] = { "ApplicationError", "Killed", "Terminated", "Unknown" };
+	const char *mark = TEXT_IS_ONE_OF(class, "ApplicationError", "Killed", "Terminated", "Unknown") ? "?" : "";
 	char process[PART_MAX], detail[PART_MAX];
-	const char *mark = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(unexplained); i++)
-		if (strcmp(class, unexplained[i]) == 0)
-			mark = "?";
 	add_part(text_or(parts->process, text_or(parts->container, "?")), process);
 	add_detail(parts, detail);
 	snprintf(buf, SIGNATURE_MAX + 1, VERSION "%.40s:%s:%s%s", class, process, detail, mark);

@@ -73,10 +73,9 @@ static const struct known_end *last_numbered(const cJSON *status, const struct k
 
 static bool is_young(const cJSON *pod, int64_t now_ns)
 {
-	const char *created = json_str(pod, "metadata.creationTimestamp");
 	int64_t ns;
 
-	return created && time_parse(created, &ns, NULL) == 0 && now_ns - ns < YOUNG_POD_NS;
+	return json_time(pod, "metadata.creationTimestamp", &ns) && now_ns - ns < YOUNG_POD_NS;
 }
 
 static void count(const cJSON *pod, const cJSON *status, const struct known_end *known, size_t n_known,

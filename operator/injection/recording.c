@@ -44,15 +44,10 @@ static bool is_for_windows(const cJSON *pod_spec)
  */
 static bool must_be_process_1(const cJSON *ray)
 {
-	static const char *const names[] = { "init", "systemd", "s6-overlay-suexec", "openrc-init",
-					     "runit-init" };
 	const char *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0));
 	const char *slash = program ? strrchr(program, '/') : NULL;
 
-	for (size_t i = 0; program && i < ARRAY_SIZE(names); i++)
-		if (strcmp(slash ? slash + 1 : program, names[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(slash ? slash + 1 : program, "init", "systemd", "s6-overlay-suexec", "openrc-init", "runit-init");
 }
 
 static enum recording recording_refusal(const cJSON *pod_spec, const cJSON *ray,

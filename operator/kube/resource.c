@@ -43,13 +43,7 @@ const struct resource *resource_find(const char *api_version, const char *kind)
 
 bool resource_is_cluster_wide(const struct resource *resource)
 {
-	static const char *const kinds[] = { "Namespace", "ClusterRayPolicy",
-					     "CustomResourceDefinition" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(resource->kind, kinds[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(resource->kind, "Namespace", "ClusterRayPolicy", "CustomResourceDefinition");
 }
 
 const struct resource *resource_of(const cJSON *object)

@@ -2,8 +2,6 @@
 /* Decides whether Ray pods may mount the store's claim. */
 #include "operator/podspec/store_claim.h"
 
-#include <string.h>
-
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/kube/object.h"
@@ -27,7 +25,6 @@ static bool is_bound_without_pods(const cJSON *claim)
 
 const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
 {
-	const char *created = json_str(claim, "metadata.creationTimestamp");
 	int64_t created_ns;
 
 	if (!claim)
@@ -36,8 +33,8 @@ const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
 		return "is being deleted";
 	if (json_is(claim, "status.phase", "Lost"))
 		return "has lost its volume";
-	if (json_is(claim, "status.phase", "Pending") && is_bound_without_pods(claim) && created &&
-	    time_parse(created, &created_ns, NULL) == 0 && now_ns - created_ns > ON_ITS_WAY_NS)
+	if (json_is(claim, "status.phase", "Pending") && is_bound_without_pods(claim) &&
+	    json_time(claim, "metadata.creationTimestamp", &created_ns) && now_ns - created_ns > ON_ITS_WAY_NS)
 		return "waits for a volume (kubectl describe pvc shows why)";
 	return NULL;
 }

@@ -59,10 +59,9 @@ static int64_t patience_s(const struct planner *p)
 
 static int64_t plan_farewell_deadline(const struct planner *p)
 {
-	const char *text = json_str(p->in->cluster, "metadata.deletionTimestamp");
 	int64_t ns;
 
-	return text && time_parse(text, &ns, NULL) == 0 ? MIN(ns, p->in->now_ns) + patience_s(p) * NS_PER_SEC : p->in->now_ns;
+	return json_time(p->in->cluster, "metadata.deletionTimestamp", &ns) ? MIN(ns, p->in->now_ns) + patience_s(p) * NS_PER_SEC : p->in->now_ns;
 }
 
 static void give_up_late(struct planner *p, const char *what)

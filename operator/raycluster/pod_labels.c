@@ -12,13 +12,7 @@
 
 bool pod_label_is_ours(const char *name)
 {
-	static const char *const ours[] = { "ray.io/is-ray-node", "ray.io/cluster",
-					    "ray.io/node-type", "ray.io/group" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (strcmp(name, ours[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(name, "ray.io/is-ray-node", "ray.io/cluster", "ray.io/node-type", "ray.io/group");
 }
 
 static void put_back(const cJSON *pod, cJSON **labels, const char *name, const char *value)

@@ -47,10 +47,9 @@ bool pod_is_terminating(const cJSON *pod)
 
 int64_t pod_termination_ns(const cJSON *pod)
 {
-	const char *text = json_str(pod, "metadata.deletionTimestamp");
 	int64_t ns;
 
-	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+	return json_time(pod, "metadata.deletionTimestamp", &ns) ? ns : 0;
 }
 
 bool pod_is_stranded(const cJSON *pod)
@@ -151,8 +150,7 @@ bool pod_is_dead(const cJSON *pod)
 int64_t pod_completed_ns(const cJSON *pod)
 {
 	const cJSON *ended = json_get(ray_status(pod), "state.terminated");
-	const char *text = json_str(ended, "finishedAt");
 	int64_t ns;
 
-	return text && json_int(ended, "exitCode", -1) == 0 && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+	return json_int(ended, "exitCode", -1) == 0 && json_time(ended, "finishedAt", &ns) ? ns : 0;
 }

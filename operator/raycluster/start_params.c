@@ -16,8 +16,6 @@
 
 #define COMMAND_MAX 65536
 
-/* `ray start` takes these as options with a value; all other booleans are flags. */
-static const char *const valued_booleans[] = { "include-dashboard", "include-log-monitor", "log-color" };
 
 /* Extended resources for which Ray has a name of its own. */
 static const struct {
@@ -288,12 +286,10 @@ void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *r
 	add_accelerators(params, json_get(resources, "limits"));
 }
 
+/* `ray start` takes these as options with a value; all other booleans are flags. */
 static bool takes_value(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(valued_booleans); i++)
-		if (strcmp(name, valued_booleans[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(name, "include-dashboard", "include-log-monitor", "log-color");
 }
 
 static void start_params_add_option(struct strbuf *sb, const char *name, const char *value)

@@ -65,7 +65,7 @@ const char *upgrade_by_creator(const cJSON *cluster)
 {
 	const char *creator = object_label(cluster, "ray.io/originated-from-crd");
 
-	return creator && (strcmp(creator, "RayJob") == 0 || strcmp(creator, "RayService") == 0) ? creator : NULL;
+	return TEXT_IS_ONE_OF(creator, "RayJob", "RayService") ? creator : NULL;
 }
 
 bool upgrade_is_ours(const cJSON *pod)

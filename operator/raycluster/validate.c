@@ -171,7 +171,7 @@ static bool env_is_true(const cJSON *container, const char *name)
 {
 	const char *value = json_str(container_env(container, name), "value");
 
-	return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+	return TEXT_IS_ONE_OF(value, "true", "1");
 }
 
 static bool has_param(const cJSON *group, const char *name)
@@ -352,15 +352,10 @@ static void check_priorities(const cJSON *cluster, cJSON *notes)
 
 static void check_service(const cJSON *cluster, cJSON *notes)
 {
-	static const char *const types[] = { "ClusterIP", "NodePort", "LoadBalancer" };
 	const char *type = json_str(cluster, "spec.headGroupSpec.serviceType");
 
-	if (!type || !*type)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (strcmp(type, types[i]) == 0)
-			return;
-	invalid(notes, "headGroupSpec.serviceType must be ClusterIP, NodePort or LoadBalancer, not %.40s", type);
+	if (type && *type && !TEXT_IS_ONE_OF(type, "ClusterIP", "NodePort", "LoadBalancer"))
+		invalid(notes, "headGroupSpec.serviceType must be ClusterIP, NodePort or LoadBalancer, not %.40s", type);
 }
 
 /*

@@ -61,12 +61,7 @@ int64_t limits_parse_throttled(const char *cpu_stat)
 /* Accepts only local filesystems: statfs of a network filesystem may never return. */
 static bool is_local(const char *type)
 {
-	static const char *const types[] = { "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "f2fs" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (strcmp(type, types[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(type, "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "f2fs");
 }
 
 static bool is_below(const char *point, const char *directory)

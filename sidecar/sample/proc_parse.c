@@ -101,12 +101,7 @@ static const char *proc_parse_base_name(const char *path, size_t *len)
 
 static bool is_shell(const char *name)
 {
-	static const char *const names[] = { "sh", "bash", "dash", "-sh", "-bash" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(name, "sh", "bash", "dash", "-sh", "-bash");
 }
 
 static bool is_python(const char *name)
