@@ -52,7 +52,6 @@ static int whole_parse(const struct option_row *row, const char *text, int64_t *
 static int size_parse(const struct option_row *row, const char *text, int64_t *ret_size,
 		      struct err *err)
 {
-	char min[SIZE_TEXT_MAX], max[SIZE_TEXT_MAX];
 	int64_t size;
 
 	if (quantity_parse(text, &size, NULL) < 0)
@@ -60,9 +59,9 @@ static int size_parse(const struct option_row *row, const char *text, int64_t *r
 			       row->name, text);
 	if (size < row->min || (row->max && size > row->max))
 		return err_set(err, EINVAL, "%s takes at least %s%s%s, not %.100s", row->name,
-			       size_format((uint64_t)row->min, min),
+			       SIZE_TEXT(row->min),
 			       row->max ? " and at most " : "",
-			       row->max ? size_format((uint64_t)row->max, max) : "", text);
+			       row->max ? SIZE_TEXT(row->max) : "", text);
 	*ret_size = size;
 	return 0;
 }

@@ -230,6 +230,30 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 	return buf;
 }
 
+struct size_text size_text_of(int64_t bytes)
+{
+	struct size_text s;
+
+	size_format((uint64_t)MAX(bytes, 0), s.text);
+	return s;
+}
+
+struct duration_text duration_text_of(int64_t ns)
+{
+	struct duration_text d;
+
+	duration_format(ns, d.text);
+	return d;
+}
+
+struct time_text time_text_of(int64_t unix_ns)
+{
+	struct time_text t;
+
+	time_format(unix_ns, t.text);
+	return t;
+}
+
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err)
 {
 	struct tm tm = { 0 };

@@ -211,18 +211,7 @@ static void _printf_(4, 5) advice_add(cJSON *advice, const char *of, const char 
 	json_append(advice, json);
 }
 
-struct size_text {
-	char text[SIZE_TEXT_MAX];
-};
-
-static struct size_text size_text_of(double bytes)
-{
-	struct size_text s;
-
-	size_format((uint64_t)MAX(MIN(bytes, BYTES_MAX), 0.0), s.text);
-	return s;
-}
-#define SIZE(bytes) (size_text_of(bytes).text)
+#define SIZE(bytes) SIZE_TEXT((int64_t)MIN((bytes), BYTES_MAX))
 
 static const char *function_of(const char *name)
 {

@@ -108,10 +108,9 @@ static void reconcile_fail(struct reconcile *r, int64_t retry_after_ns, const st
 {
 	struct reconciler *c = r->reconciler;
 	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
-	char text[DURATION_TEXT_MAX];
 
 	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
-		 duration_format(delay, text));
+		 DURATION_TEXT(delay));
 	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
 	reconcile_finish(r, "error");
 }

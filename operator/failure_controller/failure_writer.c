@@ -148,8 +148,6 @@ static void failure_writer_give_up(struct failure_writer *writer, struct pending
 static void failure_writer_retry(struct failure_writer *writer, struct pending_failure *p,
 				 int status, int64_t least_ns, const struct err *err)
 {
-	char text[DURATION_TEXT_MAX];
-
 	if (!pending_failure_may_retry(p, status, now_boottime_ns())) {
 		failure_writer_give_up(writer, p, status ? "refused" : "unreachable",
 				       err_text(err));
@@ -158,7 +156,7 @@ static void failure_writer_retry(struct failure_writer *writer, struct pending_f
 	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(),
 					MAX(least_ns, NS_PER_SEC));
 	log_warning_limited("failure %s: %s; again in %s", p->key, err_text(err),
-			    duration_format(delay, text));
+			    DURATION_TEXT(delay));
 	pending_failure_set_object(p, NULL);
 	workqueue_done(&writer->queue, p->key);
 }

@@ -224,11 +224,10 @@ static void incident_writer_give_up(struct job *job, int64_t least_ns, const str
 {
 	struct incident_writer *incidents = job->incidents;
 	int64_t delay = workqueue_retry(&incidents->queue, job->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
-	char text[DURATION_TEXT_MAX];
 
 	if (err)
 		log_warning_limited("cannot write the incidents of cluster %s: %s; will try again in %s", job->key, err_text(err),
-				    duration_format(delay, text));
+				    DURATION_TEXT(delay));
 	workqueue_done(&incidents->queue, job->key);
 	job_free(job);
 	incident_writer_wake(incidents);

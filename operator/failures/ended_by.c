@@ -42,7 +42,6 @@ void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_
 
 void ended_by_set(const struct ended_by *by, cJSON *spec)
 {
-	char at[TIME_TEXT_MAX];
 	cJSON *object;
 
 	if (by->kind == ENDED_BY_NOBODY) {
@@ -56,7 +55,7 @@ void ended_by_set(const struct ended_by *by, cJSON *spec)
 	if (*by->reason)
 		json_set_str(object, "reason", by->reason);
 	if (by->at_ns > 0)
-		json_set_str(object, "time", time_format(by->at_ns, at));
+		json_set_str(object, "time", TIME_TEXT(by->at_ns));
 	json_set(spec, "endedBy", object);
 }
 

@@ -77,16 +77,16 @@ static void set_name(cJSON *event, const cJSON *object, const cJSON *pod, const 
 
 cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *g, int64_t now_ns)
 {
-	char bytes[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], grew[DURATION_TEXT_MAX], left[DURATION_TEXT_MAX], note[900];
+	char note[900];
 	const char *name = json_str(pod, "metadata.name");
 	cJSON *event;
 
 	snprintf(note, sizeof(note),
 		 "Memory of %s in container %s of pod %.253s grew by %s per hour for %s, to %s. At that rate the container meets its memory "
 		 "limit of %s in %s.",
-		 g->process[0] ? g->process : "the processes", g->container, name ? name : "?", size_format((uint64_t)g->rate, rate),
-		 duration_format(g->grew_ns, grew), size_format((uint64_t)g->bytes, bytes), size_format((uint64_t)g->limit, limit),
-		 duration_format(g->left_ns, left));
+		 g->process[0] ? g->process : "the processes", g->container, name ? name : "?", SIZE_TEXT(g->rate),
+		 DURATION_TEXT(g->grew_ns), SIZE_TEXT(g->bytes), SIZE_TEXT(g->limit),
+		 DURATION_TEXT(g->left_ns));
 	event = event_of_object(object, "Warning", "MemoryGrowing", "Watch", note, now_ns);
 	if (event)
 		set_name(event, object, pod, g, now_ns);

@@ -23,14 +23,12 @@ bool lost_head_may_be(const struct story *story)
 /* Says how long before. Clocks of nodes differ, and the kubelet's times have whole seconds. */
 static void how_long_before(int64_t ns, char buf[static WHEN_MAX])
 {
-	char text[DURATION_TEXT_MAX];
-
 	if (ns < NS_PER_SEC)
 		snprintf(buf, WHEN_MAX, "at about the same time");
 	else if (ns < 60 * NS_PER_SEC)
 		snprintf(buf, WHEN_MAX, "%d s before", (int)(ns / NS_PER_SEC));
 	else
-		snprintf(buf, WHEN_MAX, "%s before", duration_format(ns, text));
+		snprintf(buf, WHEN_MAX, "%s before", DURATION_TEXT(ns));
 }
 
 static void add_evidence(const struct incident_death *first, const char *when, cJSON *spec)

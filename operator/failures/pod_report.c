@@ -184,12 +184,12 @@ void pod_report_release(struct pod_report *report)
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)
 {
 	const char *name = json_str(pod, "metadata.name"), *namespace = json_str(pod, "metadata.namespace");
-	char note[1000], until[TIME_TEXT_MAX];
+	char note[1000];
 
 	snprintf(note, sizeof(note),
 		 "Container %s has failed. It is held until %s so that somebody can look at it. Release it with: "
 		 "kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
-		 hold->container, time_format(hold->until_ns, until), namespace ? namespace : "?", name ? name : "?",
+		 hold->container, TIME_TEXT(hold->until_ns), namespace ? namespace : "?", name ? name : "?",
 		 hold->container);
 	return event_of_pod(pod, "Warning", "Held", "Hold", note, now_ns);
 }

@@ -219,7 +219,6 @@ static void put_memory(const struct ray_failure *f, cJSON *spec)
 	const struct ray_failure_memory *m = &f->memory;
 	int64_t usage = m->usage != RAY_FAILURE_NONE ? m->usage : m->peak;
 	cJSON *memory = cJSON_CreateObject();
-	char text[SIZE_TEXT_MAX];
 
 	put_number(memory, "limitBytes", m->limit);
 	put_number(memory, "usageBytes", m->usage);
@@ -230,7 +229,7 @@ static void put_memory(const struct ray_failure *f, cJSON *spec)
 	put_number(memory, "sampleAgeMs", m->sample_age_ms);
 	put_if_any(spec, "memory", memory);
 	if (usage >= 0)
-		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+		json_set_str(spec, "memoryText", SIZE_TEXT(usage));
 }
 
 static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text,

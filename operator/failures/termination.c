@@ -77,11 +77,10 @@ static void take_number(const cJSON *from, cJSON *to, const char *name, double m
 static void take_time(const cJSON *from, cJSON *to, const char *name)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
-	char buf[TIME_TEXT_MAX];
 	int64_t ns;
 
 	if (text && strlen(text) < TIME_TEXT_MAX && time_parse(text, &ns, NULL) == 0 && ns > 0)
-		json_set_str(to, name, time_format(ns, buf));
+		json_set_str(to, name, TIME_TEXT(ns));
 }
 
 static void take_class(const cJSON *from, cJSON *to)

@@ -150,14 +150,14 @@ static void on_order(evutil_socket_t fd, short, void *arg)
 static void on_watchdog(evutil_socket_t, short, void *arg)
 {
 	struct leadership *l = arg;
-	char text[DURATION_TEXT_MAX], why[TEXT_MAX];
+	char why[TEXT_MAX];
 
 	if (atomic_load(&l->deadline_ns) == 0 ||
 	    now_boottime_ns() - atomic_load(&l->turned_ns) < l->o.silence_ns)
 		return;
 	atomic_store(&l->deadline_ns, 0);
 	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s",
-		 duration_format(l->o.silence_ns, text));
+		 DURATION_TEXT(l->o.silence_ns));
 	event_base_loopbreak(l->worker.base);
 	leadership_tell(l, LOST, 0, why);
 }

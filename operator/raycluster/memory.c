@@ -141,24 +141,21 @@ static void set_param_bytes(cJSON *params, const char *name, int64_t value)
 static void note_excess(const struct memory_wish *wish, const struct memory_budget *b, const char *group,
 			cJSON *notes)
 {
-	char limit[SIZE_TEXT_MAX], memory[SIZE_TEXT_MAX], store[SIZE_TEXT_MAX], room[SIZE_TEXT_MAX],
-		excess[SIZE_TEXT_MAX];
-
 	if (!b->excess)
 		return;
 	notes_addf(
 		notes, NOTE_MEMORY_SAFE, "MemoryOverLimit",
 		"group %s: memory %s%s + object store %s%s + headroom %s is %s over the container's limit of %s",
-		group, size_format((uint64_t)b->ray_memory, memory), wish->ray_memory ? " (yours)" : "",
-		size_format((uint64_t)b->object_store, store), wish->object_store ? " (yours)" : "",
-		size_format((uint64_t)b->headroom, room), size_format((uint64_t)b->excess, excess),
-		size_format((uint64_t)wish->limit, limit));
+		group, SIZE_TEXT(b->ray_memory), wish->ray_memory ? " (yours)" : "",
+		SIZE_TEXT(b->object_store), wish->object_store ? " (yours)" : "",
+		SIZE_TEXT(b->headroom), SIZE_TEXT(b->excess),
+		SIZE_TEXT(wish->limit));
 }
 
 static void note_object_store(const cJSON *container, const struct memory_wish *wish, const char *group,
 			      cJSON *notes)
 {
-	char store[SIZE_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char store[SIZE_TEXT_MAX];
 
 	if (!wish->object_store)
 		return;
@@ -171,7 +168,7 @@ static void note_object_store(const cJSON *container, const struct memory_wish *
 		notes_addf(
 			notes, NOTE_MEMORY_SAFE, "ObjectStoreOverShm",
 			"group %s: object-store-memory is %s and does not fit your /dev/shm of %s: Ray may refuse to start",
-			group, store, size_format((uint64_t)wish->shm_size, size));
+			group, store, SIZE_TEXT(wish->shm_size));
 }
 
 static void set_monitor(cJSON *container, const struct policy *policy)

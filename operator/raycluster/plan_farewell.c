@@ -66,9 +66,9 @@ static int64_t plan_farewell_deadline(const struct planner *p)
 
 static void give_up_late(struct planner *p, const char *what)
 {
-	char why[128], text[DURATION_TEXT_MAX];
+	char why[128];
 
-	snprintf(why, sizeof(why), "its %s did not end within %s", what, duration_format(patience_s(p) * NS_PER_SEC, text));
+	snprintf(why, sizeof(why), "its %s did not end within %s", what, DURATION_TEXT(patience_s(p) * NS_PER_SEC));
 	plan_farewell_give_up(p, why);
 }
 

@@ -23,7 +23,7 @@
 
 static void note_crashes(struct planner *p, const struct crash_loop *loop)
 {
-	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX], text[DURATION_TEXT_MAX];
+	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX];
 	int64_t last_ns = MIN(loop->last->at_ns, p->in->now_ns);
 
 	time_format(last_ns, last);
@@ -36,7 +36,7 @@ static void note_crashes(struct planner *p, const struct crash_loop *loop)
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
 			   "the head died %u times within an hour, the last time at %s: the next is made %s later, at %s; see "
 			   "`kubectl get rayfailures`",
-			   loop->n, last, duration_format(loop->next_ns - last_ns, text), next);
+			   loop->n, last, DURATION_TEXT(loop->next_ns - last_ns), next);
 }
 
 /*

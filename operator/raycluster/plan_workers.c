@@ -160,7 +160,6 @@ static void hold_crash_loop(struct planner *p, const char *name)
 	size_t n;
 	const struct crash *crashes = planner_crashes(p, name, &n);
 	struct crash_loop loop = crash_loop_of_group(crashes, n, name, p->in->now_ns);
-	char last[TIME_TEXT_MAX], next[TIME_TEXT_MAX];
 
 	p->hold_ns = loop.next_ns;
 	if (crash_loop_is(&loop))
@@ -168,9 +167,9 @@ static void hold_crash_loop(struct planner *p, const char *name)
 			p->notes, NOTE_WORKERS_STABLE, "WorkerCrashLoop",
 			"group %s: %u pods in a row died young within an hour, the last at %s (%s, RayFailure %s); no other is made "
 			"before %s",
-			name, loop.n, time_format(MIN(loop.last->at_ns, p->in->now_ns), last),
+			name, loop.n, TIME_TEXT(MIN(loop.last->at_ns, p->in->now_ns)),
 			loop.last->class ? loop.last->class : "?", loop.last->failure,
-			time_format(loop.next_ns, next));
+			TIME_TEXT(loop.next_ns));
 }
 
 int plan_workers(struct planner *p, const cJSON *group, struct err *err)

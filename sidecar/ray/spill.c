@@ -104,16 +104,16 @@ bool spill_warns(struct spill *s, const struct spill_forecast *f)
 
 const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size)
 {
-	char bytes[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX], free_text[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX], left[DURATION_TEXT_MAX];
+	char bytes[SIZE_TEXT_MAX];
 	size_t n = (size_t)snprintf(text, size, "%s of objects are spilled to %s", size_format((uint64_t)MAX(f->bytes, (int64_t)0), bytes), where);
 
 	if (n < size && disk->total > 0)
 		n += (size_t)snprintf(text + n, size - n, ", %s of %s available there",
-				      size_format((uint64_t)MAX(disk->available, (int64_t)0), free_text), size_format((uint64_t)disk->total, total));
+				      SIZE_TEXT(disk->available), SIZE_TEXT(disk->total));
 	if (n < size && disk->limit > 0)
-		n += (size_t)snprintf(text + n, size - n, ", ephemeral-storage limit %s", size_format((uint64_t)disk->limit, total));
+		n += (size_t)snprintf(text + n, size - n, ", ephemeral-storage limit %s", SIZE_TEXT(disk->limit));
 	if (n < size && f->left_ns >= 0)
-		snprintf(text + n, size - n, "; at +%s/s %s in %s", size_format((uint64_t)f->rate, rate),
-			 f->bound == SPILL_LIMIT ? "the limit is met" : "less than 10 % of it is left", duration_format(f->left_ns, left));
+		snprintf(text + n, size - n, "; at +%s/s %s in %s", SIZE_TEXT(f->rate),
+			 f->bound == SPILL_LIMIT ? "the limit is met" : "less than 10 % of it is left", DURATION_TEXT(f->left_ns));
 	return text;
 }

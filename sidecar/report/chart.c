@@ -130,9 +130,7 @@ static int64_t time_step(const struct chart *c)
 /* Writes the time of day, as "01:29:06 UTC". */
 static void add_clock(struct strbuf *out, int64_t unix_ns, const char *before)
 {
-	char when[TIME_TEXT_MAX];
-
-	strbuf_addf(out, "%s%.8s UTC", before, time_format(unix_ns, when) + 11);
+	strbuf_addf(out, "%s%.8s UTC", before, TIME_TEXT(unix_ns) + 11);
 }
 
 static void add_x_labels(struct strbuf *out, const struct chart *c)
@@ -180,8 +178,6 @@ static size_t chart_last_until(const struct chart *c, int64_t time)
 
 static void add_values(struct strbuf *out, const struct chart *c, size_t at)
 {
-	char size[SIZE_TEXT_MAX];
-
 	if (c->end_unix_ns)
 		add_clock(out, c->end_unix_ns + c->times[at], "");
 	strbuf_adds(out, c->end_unix_ns ? ", " : "");
@@ -193,7 +189,7 @@ static void add_values(struct strbuf *out, const struct chart *c, size_t at)
 			continue;
 		strbuf_adds(out, "<br>");
 		html_add(out, s->name, strnlen(s->name, 40));
-		strbuf_addf(out, " %s", size_format((uint64_t)MAX(s->values[at] - (s->below ? s->below[at] : 0), (int64_t)0), size));
+		strbuf_addf(out, " %s", SIZE_TEXT(s->values[at] - (s->below ? s->below[at] : 0)));
 	}
 }
 

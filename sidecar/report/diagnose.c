@@ -65,19 +65,6 @@ static void _printf_(3, 4) append(char *text, size_t size, const char *fmt, ...)
 #define SAY(r, ...) append((r)->diagnosis, sizeof((r)->diagnosis), __VA_ARGS__)
 #define ADVISE(r, ...) append((r)->advice, sizeof((r)->advice), __VA_ARGS__)
 
-struct size_text {
-	char text[SIZE_TEXT_MAX];
-};
-
-static struct size_text size_of(int64_t bytes)
-{
-	struct size_text s;
-
-	size_format((uint64_t)MAX(bytes, 0), s.text);
-	return s;
-}
-#define SIZE(bytes) (size_of(bytes).text)
-
 static double share(const struct report *r, int64_t bytes)
 {
 	return (double)bytes / (double)r->memory.usage;
@@ -113,7 +100,7 @@ static struct setting setting_of(const struct report *r, const char *name, doubl
 static struct setting limit_of(const struct report *r, double bytes)
 {
 	struct setting s;
-	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more", SIZE((int64_t)bytes));
+	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more", SIZE_TEXT((int64_t)bytes));
 
 	if (r->of_slurm && n > 0)
 		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)", ceil(bytes / (1 << 20)));
@@ -162,33 +149,32 @@ static bool say_growth(struct report *r)
 {
 	const struct trend *t = &r->trend;
 	const struct process *p = &r->top[0];
-	char took[DURATION_TEXT_MAX];
 
 	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && t->grew_ns >= SLOW_NS) {
 		SAY(r, " and grew for %s until the end, from %s to %s (%s/s): a leak, or results that it piles up",
-		    duration_format(t->grew_ns, took), SIZE(t->from), SIZE(t->to),
-		    SIZE((int64_t)((double)(t->to - t->from) * (double)NS_PER_SEC / (double)t->grew_ns)));
+		    DURATION_TEXT(t->grew_ns), SIZE_TEXT(t->from), SIZE_TEXT(t->to),
+		    SIZE_TEXT((int64_t)((double)(t->to - t->from) * (double)NS_PER_SEC / (double)t->grew_ns)));
 		return true;
 	}
 	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && (double)(t->to - t->from) >= DOMINANT * (double)t->to) {
-		SAY(r, " and took %s of it in the last %s", SIZE(t->to - t->from),
-		    duration_format(t->grew_ns + t->flat_ns, took));
+		SAY(r, " and took %s of it in the last %s", SIZE_TEXT(t->to - t->from),
+		    DURATION_TEXT(t->grew_ns + t->flat_ns));
 		if (is_at_its_start(r))
 			SAY(r, ", %s after it had started: a table of a fixed size,",
-			    duration_format(r->large_age_ns, took));
+			    DURATION_TEXT(r->large_age_ns));
 		else
 			SAY(r, ":");
 		SAY(r, " one oversized task or a fast leak");
 		return true;
 	}
 	if (t->flat_ns >= FLAT_NS) {
-		SAY(r, " and had not grown for %s", duration_format(t->flat_ns, took));
+		SAY(r, " and had not grown for %s", DURATION_TEXT(t->flat_ns));
 		SAY(r, has_had_room(t) ? ": more likely what it needs than a leak" :
 					 ", in which there was hardly any room: whether it is a leak is not known");
 		return true;
 	}
 	if (p->growth != GROWTH_UNKNOWN && p->growth > 0)
-		SAY(r, " and grew by %s/s until the end", SIZE(p->growth));
+		SAY(r, " and grew by %s/s until the end", SIZE_TEXT(p->growth));
 	return false;
 }
 
@@ -201,7 +187,7 @@ static bool endless_stack(struct report *r)
 		return false;
 	SAY(r,
 	    "The stack of %s (PID %d) was %s, %d %% of the memory: most likely a recursion that does not end, for which no limit is enough.",
-	    r->top[0].name, (int)r->top[0].pid, SIZE(r->large.stack), percent(r, r->large.stack));
+	    r->top[0].name, (int)r->top[0].pid, SIZE_TEXT(r->large.stack), percent(r, r->large.stack));
 	ADVISE(r,
 	       "find what calls itself: with ulimit -s 8192 it crashes, and the backtrace shows it");
 	return true;
@@ -215,7 +201,7 @@ static bool node_of_others(struct report *r)
 	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared || others <= own ||
 	    (double)others < DOMINANT * (double)r->machine.total)
 		return false;
-	SAY(r, "Of the node's %s, others held %s and this container %s%s.", SIZE(r->machine.total), SIZE(others), SIZE(own),
+	SAY(r, "Of the node's %s, others held %s and this container %s%s.", SIZE_TEXT(r->machine.total), SIZE_TEXT(others), SIZE_TEXT(own),
 	    r->memory.limit > 0 ? "" : ", which has no memory limit");
 	ADVISE(r, r->id.pod ? "memory requests that are as large as what the pods of this node need: the scheduler counts nothing else" :
 			      "find what else ran on this machine");
@@ -303,9 +289,9 @@ static void shared_memory_of_others(struct report *r)
 	SAY(r,
 	    "Shared memory (%smemfd, shared mappings%s) held %s, %d %% of the memory: it belongs to no process alone.",
 	    outside ? "" : "files in /dev/shm, ", outside ? ", files in other memory volumes" : "",
-	    SIZE(r->memory.shmem), percent(r, r->memory.shmem));
+	    SIZE_TEXT(r->memory.shmem), percent(r, r->memory.shmem));
 	if (outside)
-		SAY(r, " /dev/shm held %s of it.", SIZE(r->node.shm_used));
+		SAY(r, " /dev/shm held %s of it.", SIZE_TEXT(r->node.shm_used));
 	ADVISE(r,
 	       "find what %sshares memory (torch DataLoader workers, multiprocessing.shared_memory)",
 	       outside ? "" : "writes to /dev/shm or ");
@@ -323,21 +309,22 @@ static bool objects(struct report *r)
 		shared_memory_of_others(r);
 		return true;
 	}
-	SAY(r, "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.", SIZE(shmem),
+	SAY(r, "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.", SIZE_TEXT(shmem),
 	    percent(r, shmem));
 	if (r->shmem_at_start > 0 && share(r, r->shmem_at_start) >= STORE_SHARE) {
 		SAY(r, " %s of it lay there when the container started: /dev/shm is the pod's and keeps what an earlier "
-		       "container left.", SIZE(r->shmem_at_start));
+		       "container left.",
+		    SIZE_TEXT(r->shmem_at_start));
 		ADVISE(r, "delete the pod: a new one starts with an empty /dev/shm");
 		return true;
 	}
 	if (n->object_store > 0 && n->shm_used > n->object_store + n->object_store / 20) {
-		SAY(r, " The object store may have %s; what is beyond belongs to something else.", SIZE(n->object_store));
+		SAY(r, " The object store may have %s; what is beyond belongs to something else.", SIZE_TEXT(n->object_store));
 		ADVISE(r, "find what else writes to /dev/shm (torch DataLoader workers, multiprocessing.shared_memory)");
 		return true;
 	}
 	if (n->object_store > 0)
-		SAY(r, " The object store may have %s.", SIZE(n->object_store));
+		SAY(r, " The object store may have %s.", SIZE_TEXT(n->object_store));
 	if (store_is_too_large(r))
 		advise_smaller_store(r);
 	return true;
@@ -351,7 +338,7 @@ static bool driver_on_head(struct report *r)
 	if (!is_head(r) || !r->n_top || component_of(p->name, p->command, label) != COMPONENT_DRIVER ||
 	    share(r, process_own(p)) < DRIVER_DOMINANT)
 		return false;
-	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name, SIZE(process_own(p)), percent(r, process_own(p)));
+	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name, SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
 	say_growth(r);
 	SAY(r, ".");
 	ADVISE(r, "keep large results out of the driver (ray.get brings them there); or run it on a worker: "
@@ -370,7 +357,7 @@ static bool rays_own(struct report *r)
 	if ((kind != COMPONENT_GCS && kind != COMPONENT_RAYLET && kind != COMPONENT_DASHBOARD && kind != COMPONENT_HELPER) ||
 	    share(r, process_own(p)) < DOMINANT)
 		return false;
-	SAY(r, "Ray's own %s held %s, %d %% of the memory", p->name, SIZE(process_own(p)), percent(r, process_own(p)));
+	SAY(r, "Ray's own %s held %s, %d %% of the memory", p->name, SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
 	say_growth(r);
 	SAY(r, kind == COMPONENT_GCS ? ". It keeps what is known of tasks, actors and objects, not their data." : ".");
 	if (kind == COMPONENT_GCS)
@@ -401,9 +388,9 @@ static bool two_processes(struct report *r)
 	if (!are_two_of_a_size(r))
 		return false;
 	SAY(r, "Two processes, %s (PID %d) and %s (PID %d), held %s and %s, together %d %% of the memory", a->name, (int)a->pid, b->name,
-	    (int)b->pid, SIZE(process_own(a)), SIZE(process_own(b)), percent(r, process_own(a) + process_own(b)));
+	    (int)b->pid, SIZE_TEXT(process_own(a)), SIZE_TEXT(process_own(b)), percent(r, process_own(a) + process_own(b)));
 	if (a->growth != GROWTH_UNKNOWN && a->growth > 0 && b->growth != GROWTH_UNKNOWN && b->growth > 0)
-		SAY(r, ", and both grew until the end (%s/s and %s/s)", SIZE(a->growth), SIZE(b->growth));
+		SAY(r, ", and both grew until the end (%s/s and %s/s)", SIZE_TEXT(a->growth), SIZE_TEXT(b->growth));
 	SAY(r, ": two leaks, or two that need that much at the same time.");
 	if (!limit_was_reached(r))
 		return true;
@@ -435,7 +422,7 @@ static void say_what_it_is(struct report *r)
 
 	if (other)
 		SAY(r, "%s; another %s (PID %d) held %s and grew as well.", growth_described ? "" : ": a leak or one oversized task", other->name,
-		    (int)other->pid, SIZE(process_own(other)));
+		    (int)other->pid, SIZE_TEXT(process_own(other)));
 	else
 		SAY(r, growth_described ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
 }
@@ -488,7 +475,7 @@ static void tasks_with_children(struct report *r, const struct component *c)
 	    " child processes that %s forked (workers of a DataLoader or of multiprocessing, say) held %s "
 	    "together, the largest %s.",
 	    tasks, tasks == 1 ? "copy of" : "copies of", c->name, c->children,
-	    tasks == 1 ? "it" : "they", SIZE(c->own), SIZE(c->largest));
+	    tasks == 1 ? "it" : "they", SIZE_TEXT(c->own), SIZE_TEXT(c->largest));
 	if (!limit_was_reached(r))
 		return;
 	ADVISE(r, "fewer child processes (num_workers); or ");
@@ -553,10 +540,11 @@ static bool many_alike(struct report *r)
 	others = (c->own - c->largest) / (c->count - 1);
 	if ((double)c->largest >= STANDS_OUT * (double)others)
 		SAY(r, "%" PRIu32 " copies of %s held %s together, the largest %s and the others %s each: a leak of that one, or one oversized "
-		       "task, beside parallelism.", c->count, c->name, SIZE(c->own), SIZE(c->largest), SIZE(others));
+		       "task, beside parallelism.",
+		    c->count, c->name, SIZE_TEXT(c->own), SIZE_TEXT(c->largest), SIZE_TEXT(others));
 	else
 		SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.", c->count,
-		    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
+		    c->name, SIZE_TEXT(c->own), SIZE_TEXT(each), SIZE_TEXT(c->largest));
 	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
 		return true;
 	advise_parallelism(r, c);
@@ -583,11 +571,11 @@ static bool forks_of_one(struct report *r)
 	if (!c)
 		return false;
 	SAY(r, "%" PRIu32 " copies of %s had up to %s each, of which a part is the same memory: ", c->count,
-	    c->name, SIZE(c->largest));
+	    c->name, SIZE_TEXT(c->largest));
 	SAY(r, "most likely a fork left it to all of them.");
 	if (r->n_top && p->growth != GROWTH_UNKNOWN && p->growth > 0)
 		SAY(r, " %s (PID %d) had most, and grew by %s/s until the end.", p->name,
-		    (int)p->pid, SIZE(p->growth));
+		    (int)p->pid, SIZE_TEXT(p->growth));
 	advise_limit(r, "");
 	return true;
 }
@@ -600,7 +588,7 @@ static bool idle_workers(struct report *r)
 	if (count < ALIKE_MIN || share(r, own) < IDLE_DOMINANT)
 		return false;
 	SAY(r, "%" PRIu32 " idle workers (ray::IDLE) held %s, %d %% of the memory: processes that wait for the next task.", count,
-	    SIZE(own), percent(r, own));
+	    SIZE_TEXT(own), percent(r, own));
 	ADVISE(r, "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer)");
 	if (r->node.cpus >= 2000)
 		ADVISE(r, ", or fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
@@ -621,7 +609,7 @@ static bool submitted_jobs(struct report *r)
 	    "%" PRIu32
 	    " submitted jobs ran on this node: their supervisors (ray::JobSupervisor) held %s and Python programs, their drivers "
 	    "among them, %s, together %d %% of the memory.",
-	    jobs, SIZE(own), SIZE(drivers), percent(r, own + drivers));
+	    jobs, SIZE_TEXT(own), SIZE_TEXT(drivers), percent(r, own + drivers));
 	ADVISE(r,
 	       "fewer jobs at a time; or ray job submit --entrypoint-num-cpus 1, which starts drivers on workers");
 	advise_limit(r, "; or ");
@@ -640,7 +628,7 @@ static bool spilling(struct report *r)
 	SAY(r,
 	    "%" PRIu32
 	    " of Ray's IO workers, which spill and restore objects, held %s, %d %% of the memory.",
-	    c->count, SIZE(c->own), percent(r, c->own));
+	    c->count, SIZE_TEXT(c->own), percent(r, c->own));
 	ADVISE(r, "RAY_max_io_workers bounds their number");
 	advise_limit(r, "; or ");
 	return true;
@@ -671,7 +659,7 @@ static bool many_tasks(struct report *r)
 		return false;
 	SAY(r, "%" PRIu32 " tasks and actors of %" PRIu32 " names held %s together, %d %% of the memory; most of it %s with %s: "
 	       "parallelism rather than one leak.",
-	    count, names, SIZE(own), percent(r, own), most->name, SIZE(most->own));
+	    count, names, SIZE_TEXT(own), percent(r, own), most->name, SIZE_TEXT(most->own));
 	if (limit_was_reached(r) && !is_any_task_too_large(r))
 		ADVISE(r, "memory= for each of them as the table says, so that Ray runs no more than fit; or ");
 	advise_limit(r, "");
@@ -684,7 +672,7 @@ static bool page_cache(struct report *r)
 		return false;
 	SAY(r, "File data in the page cache held %s, %d %% of the memory. The kernel takes it back before it kills, "
 	       "unless it is locked there (mlock, ramfs) or cannot be written out in time.",
-	    SIZE(r->memory.file), percent(r, r->memory.file));
+	    SIZE_TEXT(r->memory.file), percent(r, r->memory.file));
 	return true;
 }
 
@@ -692,7 +680,7 @@ static bool kernel_memory(struct report *r)
 {
 	if (r->memory.kernel < 0 || share(r, r->memory.kernel) < KERNEL_DOMINANT)
 		return false;
-	SAY(r, "Kernel memory (page tables, sockets, inodes) held %s, %d %% of the memory.", SIZE(r->memory.kernel),
+	SAY(r, "Kernel memory (page tables, sockets, inodes) held %s, %d %% of the memory.", SIZE_TEXT(r->memory.kernel),
 	    percent(r, r->memory.kernel));
 	return true;
 }
@@ -704,7 +692,7 @@ static bool spread_out(struct report *r)
 	if (r->components.n < 3 || r->n_processes <= ALIKE_MIN)
 		return false;
 	SAY(r, "No process and no name stands out among %" PRIu32 " processes: the most had %s (%s), %s (%s) and %s (%s).",
-	    r->n_processes, list[0].name, SIZE(list[0].own), list[1].name, SIZE(list[1].own), list[2].name, SIZE(list[2].own));
+	    r->n_processes, list[0].name, SIZE_TEXT(list[0].own), list[1].name, SIZE_TEXT(list[1].own), list[2].name, SIZE_TEXT(list[2].own));
 	advise_limit(r, "");
 	return true;
 }
@@ -717,17 +705,16 @@ static bool too_quick(struct report *r)
 	bool full = (double)m->peak >= FULL * (double)m->limit;
 	bool met = (r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER && (full || m->peak <= 0)) ||
 		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && full);
-	char age[DURATION_TEXT_MAX];
 
 	if (!met || m->limit <= 0 || (double)m->usage >= RELEVANT_USAGE * (double)m->limit)
 		return false;
 	if (m->usage <= 0) {
-		SAY(r, "Memory went to the limit of %s before the first sample.", SIZE(m->limit));
+		SAY(r, "Memory went to the limit of %s before the first sample.", SIZE_TEXT(m->limit));
 		return true;
 	}
-	SAY(r, "Memory went from %s to the limit of %s", SIZE(m->usage), SIZE(m->limit));
+	SAY(r, "Memory went from %s to the limit of %s", SIZE_TEXT(m->usage), SIZE_TEXT(m->limit));
 	if (r->sample_age_ns >= 0)
-		SAY(r, " in the last %s", duration_format(r->sample_age_ns, age));
+		SAY(r, " in the last %s", DURATION_TEXT(r->sample_age_ns));
 	SAY(r, ": too quick for another sample; the table is from before.");
 	return true;
 }
@@ -757,7 +744,7 @@ static void idle_workers_too(struct report *r)
 	uint32_t count = components_of_kind(&r->components, COMPONENT_IDLE, &own);
 
 	if (count >= ALIKE_MIN && share(r, own) >= IDLE_WORTH_SAYING && !strstr(r->diagnosis, "idle workers"))
-		SAY(r, " %" PRIu32 " idle workers held %s more.", count, SIZE(own));
+		SAY(r, " %" PRIu32 " idle workers held %s more.", count, SIZE_TEXT(own));
 }
 
 static void promised_too_much(struct report *r)
@@ -770,8 +757,8 @@ static void promised_too_much(struct report *r)
 		ADVISE(r, r->advice[0] ? "; " : "");
 		advise_smaller_store(r);
 	}
-	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE(n->memory),
-	    SIZE(n->object_store), SIZE(r->memory.limit));
+	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE_TEXT(n->memory),
+	    SIZE_TEXT(n->object_store), SIZE_TEXT(r->memory.limit));
 	/* A budget for a task that needs more is advised with its limit. */
 	if (!strstr(r->advice, IN_FORCE))
 		ADVISE(r, "%s%s", r->advice[0] ? "; " : "", SETTING(r, "memory", offered_to_tasks(r)));

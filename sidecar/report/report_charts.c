@@ -103,7 +103,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 		{ "shmem", true, c->values[1], "shmem", c->values[0] }, { "anon", true, c->values[0], "anon", NULL },
 		{ "usage", false, c->values[4], "usage", NULL },
 	};
-	char limit[SIZE_TEXT_MAX], limit_label[40], warn_label[24];
+	char limit_label[40], warn_label[24];
 	struct chart_line lines[2];
 	struct chart chart = { .title = "Memory over time", .times = c->times, .n = s->n,
 			       .series = series, .n_series = ARRAY_SIZE(series), .lines = lines,
@@ -122,7 +122,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 	}
 	chart.top = scale_top(most_used(s), m->limit);
 	if (m->limit > 0) {
-		snprintf(limit_label, sizeof(limit_label), "limit %s", size_format((uint64_t)m->limit, limit));
+		snprintf(limit_label, sizeof(limit_label), "limit %s", SIZE_TEXT(m->limit));
 		lines[chart.n_lines++] = (struct chart_line){ "limit", limit_label, m->limit };
 	}
 	if (m->limit > 0 && p->report->warn_at > 0) {
@@ -151,15 +151,13 @@ static void add_legend_item(struct strbuf *out, const char *name, int64_t bytes)
 
 static void add_memory_legend(const struct memory *m, struct strbuf *out)
 {
-	char size[SIZE_TEXT_MAX];
-
 	strbuf_adds(out, "<ul class=\"legend\">\n");
 	add_legend_item(out, "anon", m->anon);
 	add_legend_item(out, "shmem", m->shmem);
 	add_legend_item(out, "kernel", m->kernel);
 	add_legend_item(out, "file", m->file);
 	strbuf_addf(out, "<li><i class=\"rule\"></i>usage, as the kernel counts <b>%s</b></li>\n</ul>\n",
-		    size_format((uint64_t)MAX(m->usage, 0), size));
+		    SIZE_TEXT(m->usage));
 }
 
 static int64_t own_of(const struct sample *s, pid_t pid)
@@ -197,8 +195,6 @@ static void add_process_chart(const struct page *p, const struct selection *s, b
 
 static void add_process_legend(const struct report *r, struct strbuf *out)
 {
-	char size[SIZE_TEXT_MAX];
-
 	strbuf_adds(out, "<ul class=\"legend\">\n");
 	for (size_t line = 0; line < MIN(r->n_top, (size_t)PROCESS_LINES); line++) {
 		const struct process *process = &r->top[line];
@@ -206,7 +202,7 @@ static void add_process_legend(const struct report *r, struct strbuf *out)
 		strbuf_addf(out, "<li><i class=\"rule\" style=\"color:var(--%s)\"></i>", line_classes[line]);
 		html_adds(out, process->name);
 		strbuf_addf(out, " <span class=\"note\">%d</span> <b>%s</b></li>\n", (int)process->pid,
-			    size_format((uint64_t)MAX(process_own(process), 0), size));
+			    SIZE_TEXT(process_own(process)));
 	}
 	strbuf_adds(out, "</ul>\n");
 }

@@ -137,13 +137,11 @@ static void add_facts(const struct report *r, struct strbuf *out)
 
 static void add_bar(struct strbuf *out, const char *name, int64_t value, int64_t whole)
 {
-	char size[SIZE_TEXT_MAX];
-
 	if (value < 0)
 		return;
 	strbuf_addf(out, "<span>%s</span><span class=\"v\">%s</span><span class=\"track\"><span class=\"fill\" "
 			 "style=\"width:%.1f%%\"></span></span>\n",
-		    name, size_format((uint64_t)value, size), MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
+		    name, SIZE_TEXT(value), MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
 }
 
 static void add_accounting(const struct report *r, struct strbuf *out)
@@ -168,23 +166,22 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 static void add_moment(const struct report *r, struct strbuf *out)
 {
 	const struct memory *m = &r->memory;
-	char size[SIZE_TEXT_MAX], age[DURATION_TEXT_MAX];
 
 	if (m->usage < 0) {
 		strbuf_adds(out, "<p>No sample was taken before the end.</p>\n");
 		return;
 	}
-	strbuf_addf(out, "<p>%s", size_format((uint64_t)m->usage, size));
+	strbuf_addf(out, "<p>%s", SIZE_TEXT(m->usage));
 	if (m->limit > 0)
-		strbuf_addf(out, " of %s", size_format((uint64_t)m->limit, size));
+		strbuf_addf(out, " of %s", SIZE_TEXT(m->limit));
 	else
 		strbuf_adds(out, ", no limit");
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(out, " in the last sample, %s before %s", duration_format(r->sample_age_ns, age), report_what_ended(r));
+		strbuf_addf(out, " in the last sample, %s before %s", DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
 	if (m->peak >= 0)
-		strbuf_addf(out, "; peak %s", size_format((uint64_t)m->peak, size));
+		strbuf_addf(out, "; peak %s", SIZE_TEXT(m->peak));
 	if (m->swap > 0)
-		strbuf_addf(out, "; %s swapped out", size_format((uint64_t)m->swap, size));
+		strbuf_addf(out, "; %s swapped out", SIZE_TEXT(m->swap));
 	if (m->psi_some > 0)
 		strbuf_addf(out, "; %.1f %% of the last 10 s some task waited for memory", (double)m->psi_some / 100);
 	strbuf_adds(out, ".</p>\n");
@@ -192,26 +189,23 @@ static void add_moment(const struct report *r, struct strbuf *out)
 
 static void add_object_store(const struct ray_node *n, struct strbuf *out)
 {
-	char size[SIZE_TEXT_MAX];
-
 	/*
 	 * Without Ray, what is in /dev/shm is hardly an object store, and outside a container it
 	 * belongs to the whole machine.
 	 */
 	if (n->shm_used < 0 || (n->raylet == 0 && n->object_store < 0))
 		return;
-	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", size_format((uint64_t)n->shm_used, size));
+	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", SIZE_TEXT(n->shm_used));
 	if (n->shm_size > 0)
-		strbuf_addf(out, " of %s", size_format((uint64_t)n->shm_size, size));
+		strbuf_addf(out, " of %s", SIZE_TEXT(n->shm_size));
 	if (n->object_store > 0)
-		strbuf_addf(out, "; the object store may have %s", size_format((uint64_t)n->object_store, size));
+		strbuf_addf(out, "; the object store may have %s", SIZE_TEXT(n->object_store));
 	strbuf_adds(out, ".</p>\n");
 }
 
 static void add_components(const struct components *c, struct strbuf *out)
 {
 	int64_t most = c->n ? MAX(c->list[0].own, (int64_t)1) : 1;
-	char own[SIZE_TEXT_MAX], largest[SIZE_TEXT_MAX];
 
 	if (c->n < 2)
 		return;
@@ -224,13 +218,13 @@ static void add_components(const struct components *c, struct strbuf *out)
 		strbuf_addf(out, "</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td>"
 				 "<td class=\"bar\"><span class=\"track\"><span class=\"fill\" style=\"width:%.1f%%\"></span></span>"
 				 "</td></tr>\n",
-			    c->list[i].count, size_format((uint64_t)c->list[i].own, own),
-			    size_format((uint64_t)c->list[i].largest, largest), 100.0 * (double)c->list[i].own / (double)most);
+			    c->list[i].count, SIZE_TEXT(c->list[i].own),
+			    SIZE_TEXT(c->list[i].largest), 100.0 * (double)c->list[i].own / (double)most);
 	}
 	if (c->rest_count)
 		strbuf_addf(out, "<tr><td>others</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td>"
 				 "<td class=\"n wide\"></td><td class=\"bar\"></td></tr>\n",
-			    c->rest_count, size_format((uint64_t)c->rest_own, own));
+			    c->rest_count, SIZE_TEXT(c->rest_own));
 	strbuf_adds(out, "</tbody></table></div>\n");
 }
 
@@ -238,8 +232,6 @@ static void add_components(const struct components *c, struct strbuf *out)
 
 static void add_process(const struct process *p, struct strbuf *out)
 {
-	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX];
-
 	strbuf_addf(out, "<tr><td class=\"n\">%d</td><td class=\"name\">", (int)p->pid);
 	html_adds(out, p->name);
 	if (p->command[0] && strcmp(p->command, p->name) != 0) {
@@ -248,12 +240,12 @@ static void add_process(const struct process *p, struct strbuf *out)
 		strbuf_adds(out, "</small>");
 	}
 	strbuf_addf(out, "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td><td class=\"n\">",
-		    size_format((uint64_t)MAX(process_own(p), 0), own), size_format((uint64_t)MAX(p->shared, 0), shared));
+		    SIZE_TEXT(process_own(p)), SIZE_TEXT(p->shared));
 	if (p->growth == GROWTH_UNKNOWN || p->growth == 0)
 		strbuf_adds(out, p->growth ? "" : "0");
 	else
 		strbuf_addf(out, "%s%s/s", p->growth < 0 ? "−" : "+",
-			    size_format(p->growth < 0 ? -(uint64_t)p->growth : (uint64_t)p->growth, rate));
+			    SIZE_TEXT(p->growth < 0 ? -p->growth : p->growth));
 	strbuf_adds(out, "</td></tr>\n");
 }
 

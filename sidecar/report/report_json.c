@@ -15,9 +15,7 @@ cJSON *report_json_number(int64_t value_or_absent)
 
 cJSON *report_json_time(int64_t unix_ns)
 {
-	char text[TIME_TEXT_MAX];
-
-	return unix_ns ? cJSON_CreateString(time_format(unix_ns, text)) : cJSON_CreateNull();
+	return unix_ns ? cJSON_CreateString(TIME_TEXT(unix_ns)) : cJSON_CreateNull();
 }
 
 cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)

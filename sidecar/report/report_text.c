@@ -57,10 +57,8 @@ static void add_item(struct strbuf *out, const char *label, const char *text)
 
 static void add_size(struct strbuf *out, const char *name, int64_t bytes)
 {
-	char text[SIZE_TEXT_MAX];
-
 	if (bytes >= 0)
-		strbuf_addf(out, "%s %s", name, size_format((uint64_t)bytes, text));
+		strbuf_addf(out, "%s %s", name, SIZE_TEXT(bytes));
 }
 
 /* Adds the three numbers that users compare, if they differ noticeably. */
@@ -86,10 +84,8 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 
 static void add_age(const struct report *r, struct strbuf *line)
 {
-	char age[DURATION_TEXT_MAX];
-
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(line, ", %s before %s", duration_format(r->sample_age_ns, age), report_what_ended(r));
+		strbuf_addf(line, ", %s before %s", DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
 	else
 		strbuf_adds(line, ", as last seen");
 }
@@ -163,21 +159,20 @@ static void add_object_store(const struct ray_node *n, struct strbuf *out)
 
 static void add_growth(struct strbuf *out, int64_t growth)
 {
-	char text[SIZE_TEXT_MAX], cell[SIZE_TEXT_MAX + 8] = "-";
+	char cell[SIZE_TEXT_MAX + 8] = "-";
 
 	if (growth != GROWTH_UNKNOWN)
 		snprintf(cell, sizeof(cell), "%c%s/s", growth < 0 ? '-' : '+',
-			 size_format((uint64_t)(growth < 0 ? -growth : growth), text));
+			 SIZE_TEXT(growth < 0 ? -growth : growth));
 	strbuf_addf(out, "  %-14s", cell);
 }
 
 static void add_process(struct strbuf *out, const struct process *p, const char *indent)
 {
-	char own[SIZE_TEXT_MAX], shared[SIZE_TEXT_MAX];
 	size_t line = out->len;
 
-	strbuf_addf(out, "%s%-7d  %-10s  %-10s", indent, (int)p->pid, size_format((uint64_t)MAX(process_own(p), 0), own),
-		    size_format((uint64_t)p->shared, shared));
+	strbuf_addf(out, "%s%-7d  %-10s  %-10s", indent, (int)p->pid, SIZE_TEXT(process_own(p)),
+		    SIZE_TEXT(p->shared));
 	add_growth(out, p->growth);
 	strbuf_adds(out, "  ");
 	line = MIN(out->len - line, (size_t)COLUMNS);
@@ -193,7 +188,7 @@ void report_process_table(const struct process *top, size_t n, const char *inden
 
 static void add_when(const struct report *r, struct strbuf *out)
 {
-	char line[160], when[TIME_TEXT_MAX], ran[DURATION_TEXT_MAX];
+	char line[160], when[TIME_TEXT_MAX];
 
 	if (!r->ended_unix_ns)
 		return;
@@ -203,7 +198,7 @@ static void add_when(const struct report *r, struct strbuf *out)
 	snprintf(line, sizeof(line), "%s UTC", when);
 	if (r->started_unix_ns)
 		snprintf(line, sizeof(line), "%s UTC, %s after its start", when,
-			 duration_format(r->ended_unix_ns - r->started_unix_ns, ran));
+			 DURATION_TEXT(r->ended_unix_ns - r->started_unix_ns));
 	add_item(out, "when", line);
 }
 
@@ -275,10 +270,9 @@ static void add_last_lines(const struct report *r, struct strbuf *out)
 
 static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own, const char *name)
 {
-	char size[SIZE_TEXT_MAX];
 	size_t line = out->len;
 
-	strbuf_addf(out, "  %-*s%-7" PRIu32 "  %-10s  ", LABEL_WIDTH - 2, label, count, size_format((uint64_t)own, size));
+	strbuf_addf(out, "  %-*s%-7" PRIu32 "  %-10s  ", LABEL_WIDTH - 2, label, count, SIZE_TEXT(own));
 	line = MIN(out->len - line, (size_t)COLUMNS);
 	strbuf_addf(out, "%.*s\n", (int)cut_at(name, COLUMNS - line), name);
 }

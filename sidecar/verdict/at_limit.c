@@ -50,7 +50,7 @@ void at_limit_add(struct at_limit *a, int64_t at_ns, const struct memory *m)
 void at_limit_evidence(const struct at_limit *a, struct verdict *v)
 {
 	bool met = a->hits_before >= 0 && a->hits > a->hits_before, waited = a->psi_some >= WAITED;
-	char took[DURATION_TEXT_MAX], limit[SIZE_TEXT_MAX], met_text[48] = "", waited_text[64] = "";
+	char met_text[48] = "", waited_text[64] = "";
 
 	if (!a->since_ns || a->until_ns - a->since_ns < LONG_NS || a->last_ns - a->until_ns > DIP_NS || (!met && !waited))
 		return;
@@ -60,7 +60,7 @@ void at_limit_evidence(const struct at_limit *a, struct verdict *v)
 		snprintf(waited_text, sizeof(waited_text), ", and processes waited for memory up to %.0f %% of the time",
 			 (double)a->psi_some / 100);
 	verdict_add_evidence(v, "samples", "memory stood at its limit of %s for %s%s, up to the last sample%s%s",
-			     size_format((uint64_t)a->limit, limit), duration_format(a->until_ns - a->since_ns, took),
+			     SIZE_TEXT(a->limit), DURATION_TEXT(a->until_ns - a->since_ns),
 			     a->since_ns == a->first_ns ? " or longer" : "", met_text, waited_text);
 }
 

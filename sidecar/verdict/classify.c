@@ -45,13 +45,12 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		    (oom_is_possible(o) || (!o->cgroup_version && !o->kernel.rules_out)))
 			v.confidence = CONFIDENCE_LIKELY;
 	} else if (o->gap && o->gap->rebooted) {
-		v.class = FAILURE_NODE_LOST;
-		v.confidence = CONFIDENCE_LIKELY;
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s most likely ended with its node, which was restarted.", o->container);
+		verdict_set(&v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY,
+			    "Container %s most likely ended with its node, which was restarted.", o->container);
 	} else if (o->gap)
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no sidecar ran: why is not known.", o->container);
+		verdict_say(&v, "Container %s ended while no sidecar ran: why is not known.", o->container);
 	else
-		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
+		verdict_say(&v, "Container %s: what happened is not known.", o->container);
 	/* A process of the container crashed, and the container then ended in another way. */
 	if (o->crash && !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
 		crash_evidence(o, &v);

@@ -31,7 +31,6 @@ static const char *core_needs_of(const struct observation *o)
 void crash_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct crash_info *c = o->crash;
-	char size[SIZE_TEXT_MAX], took[DURATION_TEXT_MAX];
 
 	if (!c) {
 		verdict_add_missing(v, "core file and backtrace", core_needs_of(o));
@@ -52,13 +51,13 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(
 			v, "core",
 			"by the times of its file the kernel wrote it for %s: the process crashed that long before it ended",
-			duration_format(c->dump_ns, took));
+			DURATION_TEXT(c->dump_ns));
 	if (c->python[0])
 		verdict_add_evidence(v, "Python", "%s", c->python);
 	if (!c->unwound)
 		verdict_add_missing(v, "backtrace", "more time than the report could wait, or a core that afterglow-unwind can read");
 	if (c->left_out > 0) {
-		verdict_add_evidence(v, "core", "%s of the process's memory are not in it", size_format((uint64_t)c->left_out, size));
+		verdict_add_evidence(v, "core", "%s of the process's memory are not in it", SIZE_TEXT(c->left_out));
 		verdict_add_missing(v, "the whole core", "a core_pattern by which the kernel writes cores in the container: of what the node "
 							 "agent brings, the sidecar keeps 64 MiB at most");
 	}
@@ -88,16 +87,15 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 		v->confidence = CONFIDENCE_UNKNOWN;
 	else if (c->by_debugger || may_be_of_another(o))
 		v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "Process %s (PID %d) in container %s %s%s %s%s%s.", c->comm[0] ? c->comm : "?",
-		 (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
-		 v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with",
-		 signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
-		 o->core_is_old	      ? ", before this start of the container" :
-		 o->core_pid_lives && may_be_of_another(o) ? ", perhaps before this start of the container" :
-		 may_be_of_another(o) ? "; perhaps it was not a process of this container" :
-		 o->container_over    ? ", shortly before its end" :
-					"; the container lives on");
+	verdict_say(v, "Process %s (PID %d) in container %s %s%s %s%s%s.", c->comm[0] ? c->comm : "?",
+		    (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
+		    v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with",
+		    signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
+		    o->core_is_old			      ? ", before this start of the container" :
+		    o->core_pid_lives && may_be_of_another(o) ? ", perhaps before this start of the container" :
+		    may_be_of_another(o)		      ? "; perhaps it was not a process of this container" :
+		    o->container_over			      ? ", shortly before its end" :
+								"; the container lives on");
 	crash_evidence(o, v);
 	if (may_be_of_another(o))
 		verdict_add_missing(

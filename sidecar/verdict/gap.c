@@ -14,10 +14,8 @@
 
 void gap_evidence(const struct gap *g, struct verdict *v)
 {
-	char from[TIME_TEXT_MAX], until[TIME_TEXT_MAX];
-
 	verdict_add_evidence(v, "sidecar", "it was down from %s to %s; the container ended in between",
-			     time_format(g->from_unix_ns, from), time_format(g->until_unix_ns, until));
+			     TIME_TEXT(g->from_unix_ns), TIME_TEXT(g->until_unix_ns));
 	if (g->rebooted)
 		verdict_add_evidence(v, "boot ID", "another one than that of the last sample: the machine was restarted");
 	verdict_add_missing(v, "wait status, and memory counters after the death",
@@ -26,7 +24,6 @@ void gap_evidence(const struct gap *g, struct verdict *v)
 
 bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v)
 {
-	char left[DURATION_TEXT_MAX];
 	double used;
 
 	if (last->limit <= 0 || last->usage < 0)
@@ -39,7 +36,7 @@ bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdi
 	if (used >= HALF_FULL && g->to_limit_ns >= 0 &&
 	    g->to_limit_ns <= MIN(SOON_FULL_NS, g->until_unix_ns - g->from_unix_ns)) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one, and %s more to it at that rate",
-				     100 * used, duration_format(g->to_limit_ns, left));
+				     100 * used, DURATION_TEXT(g->to_limit_ns));
 		return true;
 	}
 	verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);

@@ -98,10 +98,8 @@ static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_error
 
 static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_error *error, const char *log, struct verdict *v)
 {
-	char age[DURATION_TEXT_MAX];
-
 	if (kernel->whose != GPU_NOBODYS)
-		verdict_add_evidence(v, "kernel log", "%s before: %s", duration_format(kernel->age_ns, age), kernel->line);
+		verdict_add_evidence(v, "kernel log", "%s before: %s", DURATION_TEXT(kernel->age_ns), kernel->line);
 	if (error && error->kind != GPU_ERROR_NONE)
 		verdict_add_evidence(v, log, "%s", error->line);
 	if (kernel->whose == GPU_OF_NODE)
@@ -139,8 +137,8 @@ void gpu_worker_verdict(const struct observation *o, const char *who, struct ver
 
 	if (find_cause(&o->kernel.gpu, error, &cause) && may_end_it(worker_signal(o))) {
 		take_cause(&cause, v);
-		snprintf(v->sentence, sizeof(v->sentence), "%s most likely ended because of %s; the container lives on.", who,
-			 cause.why);
+		verdict_say(v, "%s most likely ended because of %s; the container lives on.", who,
+			    cause.why);
 	}
 	add_evidence(&o->kernel.gpu, error, "worker's log", v);
 }
@@ -166,8 +164,8 @@ void gpu_container_verdict(const struct observation *o, struct verdict *v)
 	if (leaves_open(o, v) && !o->has_raylet &&
 	    find_cause(&o->kernel.gpu, o->gpu_error, &cause)) {
 		take_cause(&cause, v);
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because of %s.",
-			 o->container, v->exit_code, cause.why);
+		verdict_say(v, "Container %s ended with exit code %d, most likely because of %s.",
+			    o->container, v->exit_code, cause.why);
 		stop_request_append(o, v);
 	}
 	add_evidence(&o->kernel.gpu, o->gpu_error, "Ray's logs", v);

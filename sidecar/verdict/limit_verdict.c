@@ -44,18 +44,15 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, "pids.events",
 			     "%" PRId64 " new processes or threads were refused%s", refused, there);
 	zombie_evidence(&o->zombies, v);
-	v->class = FAILURE_PROCESS_LIMIT;
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "Container %s ended with exit code %d after its limit%s processes and threads had been met.", o->container,
-		 v->exit_code, limit);
+	verdict_set(v, FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY,
+		    "Container %s ended with exit code %d after its limit%s processes and threads had been met.", o->container,
+		    v->exit_code, limit);
 	return true;
 }
 
 void limit_of_process(const struct observation *o, struct verdict *v)
 {
 	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
-	size_t n = strlen(v->sentence);
 
 	/* What gets no thread aborts, or fails in a way that nobody foresaw. */
 	if (refused <= 0 || o->limits.processes_max <= 0 || !(o->ray || o->crash) ||
@@ -64,9 +61,8 @@ void limit_of_process(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(
 		v, "pids.events",
 		"%" PRId64 " new processes or threads were refused since the last report", refused);
-	snprintf(v->sentence + n, sizeof(v->sentence) - n,
-		 " Its container had met its limit of %" PRId64 " processes and threads.",
-		 o->limits.processes_max);
+	verdict_continue(v, ". Its container had met its limit of %" PRId64 " processes and threads.",
+			 o->limits.processes_max);
 }
 
 static void disk_ran_full(const struct observation *o, struct verdict *v)
@@ -77,7 +73,7 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 	 * cause.
 	 */
 	bool already = disk_is_full(before) && strcmp(before->point, d->point) == 0;
-	char total[SIZE_TEXT_MAX], available[SIZE_TEXT_MAX];
+	char total[SIZE_TEXT_MAX];
 
 	if (!disk_is_full(d))
 		return;
@@ -87,14 +83,13 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 				     already ? ", as at the start" : "");
 	else
 		verdict_add_evidence(v, "statfs", "%s has %s left of %s%s", d->point,
-				     size_format((uint64_t)MAX(d->available, 0), available), total,
+				     SIZE_TEXT(d->available), total,
 				     already ? ", as at the start" : "");
 	if (already)
 		return;
-	v->class = FAILURE_DISK_FULL;
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d when %s (%s) was full.", o->container,
-		 v->exit_code, d->point, total);
+	verdict_set(v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
+		    "Container %s ended with exit code %d when %s (%s) was full.", o->container,
+		    v->exit_code, d->point, total);
 }
 
 /*

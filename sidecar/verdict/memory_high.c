@@ -79,15 +79,14 @@ static bool was_ended(const struct verdict *v)
 void memory_high_evidence(const struct memory_high *h, struct verdict *v)
 {
 	int64_t slowed_ns = memory_high_slowed_ns(h);
-	char took[DURATION_TEXT_MAX], high[SIZE_TEXT_MAX];
+	char took[DURATION_TEXT_MAX];
 	char of[SIZE_TEXT_MAX + 4] = "", waited[64] = "";
-	size_t n = strlen(v->sentence);
 
 	if (!slowed_ns)
 		return;
 	duration_format(slowed_ns, took);
 	if (h->high > 0)
-		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)h->high, high));
+		snprintf(of, sizeof(of), " of %s", SIZE_TEXT(h->high));
 	if (h->psi_some >= 0)
 		snprintf(waited, sizeof(waited),
 			 ", and they waited for memory up to %.0f %% of the time",
@@ -97,10 +96,9 @@ void memory_high_evidence(const struct memory_high *h, struct verdict *v)
 		"for %s up to the last sample the kernel slowed processes down at memory.high%s, %" PRId64
 		" times%s",
 		took, of, h->hits - h->hits_before, waited);
-	if (was_ended(v) && n > 0 && v->sentence[n - 1] == '.')
-		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
-			 "; for %s before, memory.high%s had slowed it down, so it may have hung.",
-			 took, of);
+	if (was_ended(v))
+		verdict_continue(v, "; for %s before, memory.high%s had slowed it down, so it may have hung.",
+				 took, of);
 }
 
 static void add_sample(const struct sample *s, void *arg)

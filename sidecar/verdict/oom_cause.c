@@ -48,11 +48,11 @@ int64_t oom_rise(int64_t before, int64_t after)
 /* Finds the cause that the kernel log names. Returns false if it names none. */
 static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
 {
-	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
+	char of[SIZE_TEXT_MAX + 4] = "";
 
 	c->proved = k->by_cgroup;
 	if (k->limit > 0)
-		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)k->limit, limit));
+		snprintf(of, sizeof(of), " of %s", SIZE_TEXT(k->limit));
 	switch (k->where) {
 	case OOM_WHERE_NODE:
 		c->class = FAILURE_KERNEL_OOM_NODE;
@@ -75,7 +75,7 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	case OOM_WHERE_CONTAINER:
 		c->class = FAILURE_KERNEL_OOM_CONTAINER;
 		if (!of[0] && o->last.limit > 0)
-			snprintf(of, sizeof(of), " of %s", size_format((uint64_t)o->last.limit, limit));
+			snprintf(of, sizeof(of), " of %s", SIZE_TEXT(o->last.limit));
 		snprintf(c->clause, sizeof(c->clause), "it reached its memory limit%s", of);
 		return true;
 	case OOM_WHERE_UNKNOWN:
@@ -256,19 +256,18 @@ static void cause_volumes(const struct observation *o, const char *own, struct v
 {
 	int64_t others = volumes_of_others(o);
 	bool before = o->limits_before.tmpfs_used >= others;
-	char size[SIZE_TEXT_MAX], shmem[SIZE_TEXT_MAX];
 
 	c->class = FAILURE_KERNEL_OOM_POD;
 	verdict_add_evidence(
 		v, "memory volumes",
 		"%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
-		size_format((uint64_t)volumes_used(o), size),
+		SIZE_TEXT(volumes_used(o)),
 		before ? ", there at its start already" : "",
-		size_format((uint64_t)o->last.shmem, shmem));
+		SIZE_TEXT(o->last.shmem));
 	snprintf(
 		c->clause, sizeof(c->clause),
 		"its pod reached the pod's memory limit, with %s of files in memory volumes that %s wrote%s",
-		size_format((uint64_t)others, size),
+		SIZE_TEXT(others),
 		before ? "an earlier instance or another container" : "others", own);
 	verdict_add_missing(
 		v, "the pod's memory limit",
@@ -281,19 +280,19 @@ static void cause_volumes(const struct observation *o, const char *own, struct v
  */
 static void cause_above(const struct observation *o, struct verdict *v, struct oom_cause *c)
 {
-	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
+	char own[3 * SIZE_TEXT_MAX + 32] = "";
 	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
 	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
 
 	c->proved = false;
 	/* If the counters are those of a cgroup above, the container's own peak is not known. */
 	if (own_limit(o) > 0 && peak >= 0 && !above)
-		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
-			 size_format((uint64_t)peak, used));
+		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", SIZE_TEXT(own_limit(o)),
+			 SIZE_TEXT(peak));
 	if (limit_is_above(o)) {
 		c->class = FAILURE_KERNEL_OOM_POD;
 		snprintf(c->clause, sizeof(c->clause), "%s%.80s around it reached its memory limit of %s%s", above ? "the cgroup " : "a cgroup",
-			 above ? above : "", size_format((uint64_t)o->last.limit, limit), own);
+			 above ? above : "", SIZE_TEXT(o->last.limit), own);
 		return;
 	}
 	if (!above && volumes_fill_the_pod(o, peak)) {
@@ -316,19 +315,16 @@ static bool is_of_one_below(const struct observation *o)
 
 static void cause_below(const struct observation *o, struct verdict *v, struct oom_cause *c)
 {
-	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX];
-
 	c->proved = false;
 	verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ", which counts for the cgroups below, too", o->before.oom, o->after.oom);
 	snprintf(c->clause, sizeof(c->clause),
 		 "a cgroup below it, which is gone, reached its memory limit (of its own limit of %s the container used %s at most)",
-		 size_format((uint64_t)own_limit(o), limit), size_format((uint64_t)o->after.peak, used));
+		 SIZE_TEXT(own_limit(o)), SIZE_TEXT(o->after.peak));
 }
 
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
-	char limit[SIZE_TEXT_MAX], before[SIZE_TEXT_MAX];
 	enum own_limit met;
 
 	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
@@ -353,12 +349,12 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 		cause_above(o, v, &c);
 	else if (was_met_before(o))
 		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s, or of %s after somebody had lowered it",
-			 size_format((uint64_t)own_limit(o), before), size_format((uint64_t)own_limit_in(o, &o->after), limit));
+			 SIZE_TEXT(own_limit(o)), SIZE_TEXT(own_limit_in(o, &o->after)));
 	else if (was_lowered(o)) {
 		v->limit = own_limit(o);
-		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", size_format((uint64_t)own_limit(o), limit));
+		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", SIZE_TEXT(own_limit(o)));
 	} else if (o->last.limit > 0)
-		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s", size_format((uint64_t)o->last.limit, limit));
+		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s", SIZE_TEXT(o->last.limit));
 	else
 		snprintf(c.clause, sizeof(c.clause), "it reached a memory limit (its own, of a cgroup above it, or the node's)");
 	*ret_cause = c;

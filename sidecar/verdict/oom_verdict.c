@@ -100,9 +100,7 @@ static bool log_names_command(const struct observation *o)
 /* The victim may have ended only now, and the command after it. */
 static void long_before_evidence(const char *source, int64_t age_ns, struct verdict *v)
 {
-	char age[DURATION_TEXT_MAX];
-
-	verdict_add_evidence(v, source, "but %s before the end: %s", duration_format(age_ns, age),
+	verdict_add_evidence(v, source, "but %s before the end: %s", DURATION_TEXT(age_ns),
 			     age_ns <= DIES_AT_LAST_NS ? "few processes take so long to die of it" : "too long to explain it");
 }
 
@@ -144,8 +142,6 @@ static enum oom counted(const struct observation *o, struct verdict *v)
 
 enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 {
-	char age[DURATION_TEXT_MAX];
-
 	if (counters_tell(o))
 		return counted(o, v);
 	if (o->gap)
@@ -156,7 +152,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 		verdict_add_missing(v, "memory counters after the death",
 			    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && oom_latest_age_ns(o) <= OOM_EXPLAINS_NS) {
-		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", duration_format(oom_latest_age_ns(o), age));
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", DURATION_TEXT(oom_latest_age_ns(o)));
 		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
@@ -164,7 +160,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
 	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
-			     100.0 * (double)o->last.usage / (double)o->last.limit, duration_format(o->last_age_ns, age));
+				     100.0 * (double)o->last.usage / (double)o->last.limit, DURATION_TEXT(o->last_age_ns));
 		return OOM_PROBABLE;
 	}
 	return OOM_UNKNOWN;
@@ -266,10 +262,10 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 	if (o->group_ended_by_us)
 		verdict_add_evidence(v, "sidecar",
 				     "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
-		 o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
-		 likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
-		 victim && !all ? victim : "");
+	verdict_say(v, "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
+		    o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
+		    likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
+		    victim && !all ? victim : "");
 }
 
 /* A child or another process was OOM-killed, and the command then ended in another way. */
@@ -280,11 +276,9 @@ static void ended_after_kill(const struct observation *o, const struct oom_cause
 
 	/* Even where the kill is proved, that it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(
-		v->sentence, sizeof(v->sentence),
-		"The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
-		likely(!proved), victim ? victim : "a process", o->container,
-		likely(proved && !cause->proved), cause->clause, v->exit_code);
+	verdict_say(v, "The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
+		    likely(!proved), victim ? victim : "a process", o->container,
+		    likely(proved && !cause->proved), cause->clause, v->exit_code);
 }
 
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
@@ -302,16 +296,15 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 		 * The class does not depend on which memory ran out: the kernel killed a process,
 		 * and the container lives.
 		 */
-		v->class = FAILURE_KERNEL_OOM_PROCESS;
-		v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
-			 victim ? victim : "a process", o->container, o->container_over ? " shortly before its end" : "",
-			 likely(oom == OOM_PROVED && !cause.proved), cause.clause,
-			 o->container_over ? "" : "; the container lives on");
+		verdict_set(v, FAILURE_KERNEL_OOM_PROCESS, oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY,
+			    "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
+			    victim ? victim : "a process", o->container, o->container_over ? " shortly before its end" : "",
+			    likely(oom == OOM_PROVED && !cause.proved), cause.clause,
+			    o->container_over ? "" : "; the container lives on");
 	} else if (o->gap) {
 		v->confidence = CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended while no sidecar ran, most likely killed by the kernel: %s.",
-			 o->container, cause.clause);
+		verdict_say(v, "Container %s ended while no sidecar ran, most likely killed by the kernel: %s.",
+			    o->container, cause.clause);
 	} else if (o->group_ended_by_us || (v->signal == SIGKILL && !shell))
 		container_killed(o, oom, &cause, victim, k, v);
 	else
@@ -321,10 +314,8 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 /* Formats "2.0 s later" or "shortly before". */
 static const char *name_age(int64_t age_ns, const char *exact, const char *vague, char *text, size_t size)
 {
-	char age[DURATION_TEXT_MAX];
-
 	if (age_ns > 0)
-		snprintf(text, size, "%s %s", duration_format(age_ns, age), exact);
+		snprintf(text, size, "%s %s", DURATION_TEXT(age_ns), exact);
 	else
 		snprintf(text, size, "%s", vague);
 	return text;
@@ -341,22 +332,18 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	char text[VICTIM_NAME_MAX], age[DURATION_TEXT_MAX + 16];
 	const char *victim = name_victim(o, k, text, sizeof(text));
 	int64_t age_ns = oom_victim_age_ns(o, k);
-	size_t n;
 
 	signal_verdict(o, OOM_UNKNOWN, v);
 	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED) {
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "The kernel killed %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by the "
-			 "OOM killer: sender unknown%s.",
-			 victim ? victim : "a process", o->container,
-			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
-			 may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
+		verdict_say(v, "The kernel killed %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by the "
+			       "OOM killer: sender unknown%s.",
+			    victim ? victim : "a process", o->container,
+			    name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
+			    may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
 		return;
 	}
-	n = strlen(v->sentence);
-	n -= n > 0 && v->sentence[n - 1] == '.';
-	snprintf(v->sentence + n, sizeof(v->sentence) - n, "; %s, the kernel had killed %s in it for lack of memory.",
-		 name_age(age_ns, "before", "shortly before", age, sizeof(age)), victim ? victim : "a process");
+	verdict_continue(v, "; %s, the kernel had killed %s in it for lack of memory.",
+			 name_age(age_ns, "before", "shortly before", age, sizeof(age)), victim ? victim : "a process");
 }

@@ -9,11 +9,9 @@
 
 static const char *of_limit(int64_t bytes, char text[static SIZE_TEXT_MAX + 4])
 {
-	char limit[SIZE_TEXT_MAX];
-
 	text[0] = '\0';
 	if (bytes > 0)
-		snprintf(text, SIZE_TEXT_MAX + 4, " of %s", size_format((uint64_t)bytes, limit));
+		snprintf(text, SIZE_TEXT_MAX + 4, " of %s", SIZE_TEXT(bytes));
 	return text;
 }
 
@@ -70,7 +68,6 @@ static bool is_proved(const struct observation *o)
 static bool by_counters(const struct observation *o, struct verdict *v, struct oom_cause *c)
 {
 	const struct cgroup_limit *l = o->cgroup_limit;
-	char size[SIZE_TEXT_MAX];
 
 	if (!l || l->place == CGROUP_LIMIT_ABOVE)
 		return false;
@@ -79,7 +76,7 @@ static bool by_counters(const struct observation *o, struct verdict *v, struct o
 		verdict_add_evidence(v, "memory.events", "oom rose in the cgroup %s", l->name);
 	else
 		verdict_add_evidence(v, "memory.max_usage_in_bytes", "of the cgroup %s: %s, which is its limit", l->name,
-				     size_format((uint64_t)MAX(l->peak, (int64_t)0), size));
+				     SIZE_TEXT(l->peak));
 	if (l->place == CGROUP_LIMIT_BELOW)
 		say_below(l->name, l->part, l->limit, v, c);
 	else

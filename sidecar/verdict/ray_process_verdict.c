@@ -129,12 +129,11 @@ static bool follows_as_ray_start_does(const struct observation *o, const struct 
  */
 static void left_alone_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	char how[HOW_MAX], later[DURATION_TEXT_MAX];
+	char how[HOW_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "%s %s in container %s and raylet ended with it; %s later the container ended with exit code %d, most likely for that.",
-		 ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
-		 duration_format(MAX(o->ended_ns - c->raylet->ended_ns, 0), later), v->exit_code);
+	verdict_say(v, "%s %s in container %s and raylet ended with it; %s later the container ended with exit code %d, most likely for that.",
+		    ray_process_title(c->kind), how_it_ended(o, c, how), o->container,
+		    DURATION_TEXT(o->ended_ns - c->raylet->ended_ns), v->exit_code);
 }
 
 static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
@@ -147,14 +146,14 @@ static void process_sentence(const struct observation *o, const struct ray_proce
 		left_alone_sentence(o, c, v);
 		return;
 	}
-	snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
-		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how),
-		 by, o->container,
-		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
-		 certain ? "" : "most likely ", v->exit_code);
+	verdict_say(v, "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
+		    c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how),
+		    by, o->container,
+		    c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
+		    certain ? "" : "most likely ", v->exit_code);
 	if (!o->ray_start)
-		snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s, which then ended with exit code %d, most likely for it.",
-			 ray_process_title(c->kind), how, by, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
+		verdict_say(v, "%s %s%s in container %s%s, which then ended with exit code %d, most likely for it.",
+			    ray_process_title(c->kind), how, by, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
@@ -164,14 +163,11 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
 	bool dead = strstr(c->word->line, "consider this node to be dead") != NULL;
 	bool unknown = strstr(c->word->line, "authentication error") != NULL;
 
-	snprintf(
-		v->sentence, sizeof(v->sentence),
-		dead ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
-		       "GCS, or the head was restarted without its state." :
-		unknown ?
-		       "Container %s most likely ended because the GCS that it reached does not know its raylet." :
-		       "Container %s most likely ended because its raylet lost the GCS of the head.",
-		o->container);
+	verdict_say(v, dead    ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
+				 "GCS, or the head was restarted without its state." :
+		       unknown ? "Container %s most likely ended because the GCS that it reached does not know its raylet." :
+				 "Container %s most likely ended because its raylet lost the GCS of the head.",
+		    o->container);
 	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
 }
 
@@ -205,16 +201,13 @@ static void oom_of_process(const struct observation *o, const struct ray_process
 {
 	bool named = kernel_names(o, c);
 	bool sure = named && o->kernel.where != OOM_WHERE_UNKNOWN && ray_process_cause_is_proved(o, c, true) && follows_as_ray_start_does(o, c);
-	size_t n = strlen(v->sentence);
 
 	if (!named && !(o->victim && c->end && o->victim_pid == c->end->pid))
 		return;
 	set_process(c, v);
 	add_evidence(o, c, v);
 	v->confidence = sure && v->confidence != CONFIDENCE_UNKNOWN ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	if (n < sizeof(v->sentence))
-		snprintf(v->sentence + n, sizeof(v->sentence) - n, " `ray start` %sends with %s.", sure ? "" : "most likely ",
-			 ray_process_title(c->kind));
+	verdict_continue(v, ". `ray start` %sends with %s.", sure ? "" : "most likely ", ray_process_title(c->kind));
 }
 
 /*
@@ -249,9 +242,8 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 	case STORY_STOPPED:
 	case STORY_RAYLET_EXITED:
 		v->class = FAILURE_TERMINATED;
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s was most likely asked to stop: raylet %s, and then the container ended with exit code %d.",
-			 o->container, c->story == STORY_STOPPED ? "got SIGTERM" : "ended in order", v->exit_code);
+		verdict_say(v, "Container %s was most likely asked to stop: raylet %s, and then the container ended with exit code %d.",
+			    o->container, c->story == STORY_STOPPED ? "got SIGTERM" : "ended in order", v->exit_code);
 		break;
 	default:
 		v->class = ray_process_class(c->kind);
@@ -272,7 +264,6 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 static void after_raylet(const struct observation *o, struct verdict *v)
 {
 	const struct ray_process_end *raylet = NULL;
-	char since[DURATION_TEXT_MAX];
 
 	for (size_t i = 0; i < o->n_ends; i++)
 		if (o->ends[i].kind == RAY_PROCESS_RAYLET)
@@ -281,8 +272,8 @@ static void after_raylet(const struct observation *o, struct verdict *v)
 		return;
 	add_end(o, raylet, v);
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d; it had been without raylet for %s.", o->container,
-		 v->exit_code, duration_format(MAX(o->ended_ns - raylet->ended_ns, 0), since));
+	verdict_say(v, "Container %s ended with exit code %d; it had been without raylet for %s.", o->container,
+		    v->exit_code, DURATION_TEXT(o->ended_ns - raylet->ended_ns));
 	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
 }
 
@@ -354,15 +345,12 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 			    struct verdict *v)
 {
 	char before[DURATION_TEXT_MAX];
-	size_t n = strlen(v->sentence);
 
 	if (v->class != FAILURE_APPLICATION_ERROR)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
 	duration_format(MAX(o->ended_ns - c->end->ended_ns, 0), before);
-	if (n > 0 && v->sentence[n - 1] == '.')
-		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
-			 "; its raylet %s %s before, most likely %sby the command itself, as a driver does at its end.",
+	verdict_continue(v, "; its raylet %s %s before, most likely %sby the command itself, as a driver does at its end.",
 			 c->story == STORY_STOPPED ? "was stopped" : "ended in order", before,
 			 c->story == STORY_STOPPED ? "" : "stopped ");
 	verdict_add_missing(v, "why the command ended", "its own log");
@@ -414,20 +402,17 @@ static void stopped_sentence(const struct observation *o, const struct ray_proce
 
 	v->class = FAILURE_TERMINATED;
 	v->confidence = c->word && c->end->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "Ray was %sstopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
-		 "on without it.",
-		 v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container, title);
+	verdict_say(v, "Ray was %sstopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
+		       "on without it.",
+		    v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container, title);
 }
 
 static void exited_sentence(const struct observation *o, struct verdict *v)
 {
-	v->class = FAILURE_RAYLET_FAILED;
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "raylet ended with exit code 0 in container %s, as it does when an agent of it has ended or it is asked to stop; the "
-		 "container lives on without it.",
-		 o->container);
+	verdict_set(v, FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY,
+		    "raylet ended with exit code 0 in container %s, as it does when an agent of it has ended or it is asked to stop; the "
+								 "container lives on without it.",
+		    o->container);
 	verdict_add_missing(v, "why raylet ended", "raylet.out of that time");
 }
 
@@ -446,11 +431,11 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 	}
 	if (v->process.pid > 0)
 		snprintf(pid, sizeof(pid), " (PID %d)", v->process.pid);
-	snprintf(v->sentence, sizeof(v->sentence), "%s%s %s%s in container %s%s; the container lives on%s.",
-		 ray_process_title(c->kind), pid, how,
-		 by_oom_killer(o, c), o->container,
-		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
-		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
+	verdict_say(v, "%s%s %s%s in container %s%s; the container lives on%s.",
+		    ray_process_title(c->kind), pid, how,
+		    by_oom_killer(o, c), o->container,
+		    c->story == STORY_AGENT ? ", and raylet ended with it" : "",
+		    c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
@@ -470,11 +455,9 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 		exited_sentence(o, &v);
 		break;
 	case STORY_GCS_LOST:
-		v.class = FAILURE_GCS_LOST;
-		v.confidence = CONFIDENCE_LIKELY;
-		snprintf(v.sentence, sizeof(v.sentence),
-			 "raylet in container %s most likely ended because it lost the GCS of the head; the container lives on without it.",
-			 o->container);
+		verdict_set(&v, FAILURE_GCS_LOST, CONFIDENCE_LIKELY,
+			    "raylet in container %s most likely ended because it lost the GCS of the head; the container lives on without it.",
+			    o->container);
 		break;
 	default:
 		lives_sentence(o, &c, &v);
@@ -487,12 +470,11 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 void ray_error_verdict(const struct ray_error *error, struct verdict *v)
 {
 	char about[RAY_ERROR_ABOUT_MAX];
-	size_t n = strlen(v->sentence);
 
 	verdict_add_evidence(v, "driver's log", "%s", error->line);
 	ray_error_about(error, about);
-	snprintf(v->sentence + n, sizeof(v->sentence) - n, " Its last exception is Ray's %s%s%s%s%s.", error->name, about[0] ? ", about " : "",
-		 about, error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
+	verdict_continue(v, ". Its last exception is Ray's %s%s%s%s%s.", error->name, about[0] ? ", about " : "",
+			 about, error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
 	if (about[0])
 		verdict_add_missing(v, "why that had died", "the RayFailure of its pod, which this one's status.causedBy names");
 }

@@ -134,11 +134,10 @@ static bool is_of_user(const struct observation *o, double user)
 static const char *fill(const struct observation *o, double user, char text[static FILL_MAX])
 {
 	const char *words = o->ray->event.memory;
-	char used[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX];
 
 	if (is_of_user(o, user))
 		snprintf(text, FILL_MAX, "the user's processes used %s of the %s that Ray's resource isolation leaves them",
-			 size_format((uint64_t)o->isolation->usage, used), size_format((uint64_t)o->isolation->limit, limit));
+			 SIZE_TEXT(o->isolation->usage), SIZE_TEXT(o->isolation->limit));
 	else
 		snprintf(text, FILL_MAX, "memory was at %s", words[0] ? words : "its threshold");
 	return text;
@@ -171,10 +170,9 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
 		snprintf(held, sizeof(held), ", which held %s", e->held);
-	snprintf(v->sentence, sizeof(v->sentence),
-		 "%s killed %s%s%s in container %s: %s%s.",
-		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
-		 name_worker(e, worker, sizeof(worker)), more, held, o->container, fill(o, user, memory), lives_on(o));
+	verdict_say(v, "%s killed %s%s%s in container %s: %s%s.",
+		    v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
+		    name_worker(e, worker, sizeof(worker)), more, held, o->container, fill(o, user, memory), lives_on(o));
 	if (is_of_user(o, user))
 		v->isolation = ISOLATION_USER;
 	if (e->detail[0])
@@ -219,7 +217,6 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 {
 	bool other = knows_status(o) && status_signal(o) != SIGKILL;
 	const char *which = other ? "another one" : "perhaps this one";
-	char before[DURATION_TEXT_MAX];
 
 	if (!o->after_known || o->before.oom_kill < 0)
 		return;
@@ -233,7 +230,7 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 	} else if (kill_was_reported(o))
 		verdict_add_evidence(
 			v, "OOM killer", "it took a process %s before, %s",
-			duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before),
+			DURATION_TEXT(o->ended_ns - o->process_oom_ns),
 			which);
 	else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
 		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
@@ -297,10 +294,9 @@ static void crash(const struct observation *o, struct verdict *v)
 	else if (logged_exit_code(e, &code))
 		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
+		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s%s.", who, how, crash_in(o, in, sizeof(in)), lives_on(o));
+		verdict_say(v, "%s%s%s%s.", who, how, crash_in(o, in, sizeof(in)), lives_on(o));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
@@ -339,8 +335,8 @@ static void daemon_sentence(const struct observation *o, struct verdict *v)
 
 	if (!mark || sscanf(mark, "*** %15[A-Z0-9]", logged_signal) != 1)
 		return;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, shortly after %s crashed with %s.",
-		 o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", logged_signal);
+	verdict_say(v, "Container %s ended with exit code %d, shortly after %s crashed with %s.",
+		    o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", logged_signal);
 	v->confidence = CONFIDENCE_LIKELY;
 }
 
@@ -356,10 +352,8 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 	/* The program exited with a code of its own after the descriptors had run out. */
 	if (e->kind == RAY_FDS_EXHAUSTED && !e->pid &&
 	    (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT)) {
-		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;
-		v->confidence = CONFIDENCE_LIKELY;
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
-			 o->container, v->exit_code);
+		verdict_set(v, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, CONFIDENCE_LIKELY,
+			    "Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
+			    o->container, v->exit_code);
 	}
 }

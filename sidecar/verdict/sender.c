@@ -172,20 +172,15 @@ enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v
 /* The list has room for eight entries. The one that names the sender must not be dropped. */
 static void add_evidence(struct verdict *v, const char *target, const struct node_signal *s, int64_t ended_ns, const char *sender)
 {
-	char age[DURATION_TEXT_MAX];
-
 	if (v->n_evidence == EVIDENCE_MAX)
 		v->n_evidence--;
 	verdict_add_evidence(v, "node agent", "%s to %s (PID %d), %s before its end, from %s", signal_name(s->signal), target,
-			     (int)s->target, duration_format(MAX(ended_ns - s->at_ns, (int64_t)0), age), sender);
+			     (int)s->target, DURATION_TEXT(ended_ns - s->at_ns), sender);
 }
 
 static void append(struct verdict *v, const char *before, const char *text)
 {
-	size_t n = strlen(v->sentence);
-
-	n -= n > 0 && v->sentence[n - 1] == '.';
-	snprintf(v->sentence + n, sizeof(v->sentence) - n, "%s%s.", before, text);
+	verdict_continue(v, "%s%s.", before, text);
 }
 
 /* Uses only a record for the process itself, because then no other sender can have ended it. */
@@ -202,7 +197,7 @@ static void of_container(const struct observation *o, struct verdict *v)
 	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s, o->ended_ns, sender);
 	if (v->class == FAILURE_KILLED) {
 		v->confidence = CONFIDENCE_CERTAIN;
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s was killed with SIGKILL from %s.", o->container, sender);
+		verdict_say(v, "Container %s was killed with SIGKILL from %s.", o->container, sender);
 	} else if (v->class != FAILURE_POD_DELETED && v->class == failure_class_of_signal(v->signal))
 		append(v, o->asked.signal ? "; the signal came from " : ", sent by ", sender);
 }

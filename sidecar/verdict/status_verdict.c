@@ -66,8 +66,8 @@ static void pod_stopped_verdict(const struct observation *o, const char *how, st
 	v->class = FAILURE_POD_DELETED;
 	v->confidence = CONFIDENCE_LIKELY;
 	verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s most likely ended with its pod, which was stopped (%s).",
-		 o->container, how);
+	verdict_say(v, "Container %s most likely ended with its pod, which was stopped (%s).",
+		    o->container, how);
 }
 
 /*
@@ -104,22 +104,22 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 
 	how_it_ended(o, v, "was killed with", how);
 	if (oom == OOM_UNKNOWN && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
+		verdict_say(v, "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
 	else if (oom == OOM_UNKNOWN && lacks_memory_data(o))
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
-			 o->container, how);
+		verdict_say(v, "Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
+			    o->container, how);
 	else if (oom == OOM_UNKNOWN)
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
-			 o->container, how);
+		verdict_say(v, "Container %s %s; that it was not the OOM killer is likely, not proved.",
+			    o->container, how);
 	else if (o->status_known && !is_by_wait_status(o))
 		/*
 		 * The shell may have got that code from anywhere: from a command in another cgroup,
 		 * or on another machine.
 		 */
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; no OOM kill was counted for the container.", o->container, how);
+		verdict_say(v, "Container %s %s; no OOM kill was counted for the container.", o->container, how);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
-			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": sender unknown" : "");
+		verdict_say(v, "Container %s %s%s and not by the OOM killer%s.", o->container, how,
+			    is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": sender unknown" : "");
 }
 
 /* Returns whether the core with this signal is that of another process of the container. */
@@ -141,12 +141,12 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 	bool another = is_core_of_another(o);
 	char how[HOW_MAX], in[CRASH_IN_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container,
-		 how_it_ended(o, v,
-			      !another && o->crash && o->crash->sent ? "was ended by" :
-								       "crashed with",
-			      how),
-		 another ? "" : crash_in(o, in, sizeof(in)));
+	verdict_say(v, "Container %s %s%s.", o->container,
+		    how_it_ended(o, v,
+				 !another && o->crash && o->crash->sent ? "was ended by" :
+									  "crashed with",
+				 how),
+		    another ? "" : crash_in(o, in, sizeof(in)));
 	if (another)
 		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
 	kernel_crash_evidence(o, v);
@@ -161,8 +161,8 @@ static void signaled_verdict(const struct observation *o, struct verdict *v)
 {
 	char how[HOW_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process usually gets %s.", o->container,
-		 how_it_ended(o, v, "was ended by", how), signal_meaning(v->signal));
+	verdict_say(v, "Container %s %s, which a process usually gets %s.", o->container,
+		    how_it_ended(o, v, "was ended by", how), signal_meaning(v->signal));
 	if (o->crash && o->crash->signal == v->signal)
 		crash_evidence(o, v);
 }
@@ -190,7 +190,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
-		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
+		verdict_say(v, "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
 		stop_request_append(o, v);
 		break;
 	case FAILURE_SIGNALED:
@@ -209,10 +209,9 @@ static void asked_verdict(const struct observation *o, struct verdict *v)
 {
 	char asked[HOW_MAX];
 
-	v->class = FAILURE_TERMINATED;
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
-		 o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
+	verdict_set(v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
+		    "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
+		    o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
 	verdict_add_missing(v, "who asked it to stop, and why", "the pod's events");
 }
 
@@ -250,10 +249,9 @@ static void crashed_and_asked_verdict(const struct observation *o, const char *r
 {
 	char who[HOW_MAX];
 
-	v->class = FAILURE_APPLICATION_ERROR;
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
-		 ran, who_crashed(o, who));
+	verdict_set(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY,
+		    "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
+		    ran, who_crashed(o, who));
 	stop_request_append(o, v);
 	kernel_crash_evidence(o, v);
 	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop", "the command's own log, and the pod's events");
@@ -264,12 +262,11 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 {
 	bool found = v->exit_code == EXIT_CODE_NOT_EXECUTABLE;
 
-	v->class = exit_code_class(v->exit_code);
-	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
-		 o->container, v->exit_code, ran,
-		 found ? "a command could not be executed (as a shell reports)" :
-			 "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
+	verdict_set(v, exit_code_class(v->exit_code), CONFIDENCE_LIKELY,
+		    "Container %s ended with exit code %d after %s, most likely because %s.",
+		    o->container, v->exit_code, ran,
+		    found ? "a command could not be executed (as a shell reports)" :
+			    "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
 	verdict_add_missing(v, "which program ended with this exit code, and which command or library was missing",
 			    "the container's own log, where a shell or the loader names it");
 }
@@ -287,7 +284,6 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 {
 	int64_t before_ns = o->ended_ns - o->process_oom_ns;
 	char before[DURATION_TEXT_MAX];
-	size_t n = strlen(v->sentence);
 
 	if (v->class != FAILURE_APPLICATION_ERROR || v->signal || !oom_took_a_process(o) || before_ns < 0 ||
 	    before_ns > OOM_FOLLOWED_NS || stop_request_explains(&o->asked, o->ended_ns))
@@ -297,9 +293,7 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, "sidecar",
 			     "%s before the end, the OOM killer took a process of the container%s", before,
 			     o->process_oom_reported ? ": see its own report" : "");
-	if (n > 0 && v->sentence[n - 1] == '.')
-		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
-			 "; %s before, the kernel had killed a process in it for lack of memory.", before);
+	verdict_continue(v, "; %s before, the kernel had killed a process in it for lack of memory.", before);
 	verdict_add_missing(v, "whether it ended for that OOM kill", "the command's own log");
 }
 
@@ -317,11 +311,8 @@ static void process_1_missing(const struct observation *o, struct verdict *v)
 static void append_crash(const struct observation *o, struct verdict *v)
 {
 	char who[HOW_MAX];
-	size_t n = strlen(v->sentence);
 
-	if (n > 0 && v->sentence[n - 1] == '.')
-		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; before, %s.",
-			 who_crashed(o, who));
+	verdict_continue(v, "; before, %s.", who_crashed(o, who));
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)
@@ -351,7 +342,7 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 		return;
 	}
 	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
+	verdict_say(v, "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
 	if (v->exit_code != 0 && has_crashed(o) && o->crash)
 		append_crash(o, v);
 	process_1_missing(o, v);

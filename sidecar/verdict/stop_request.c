@@ -44,11 +44,7 @@ void stop_request_evidence(const struct observation *o, struct verdict *v)
 void stop_request_append(const struct observation *o, struct verdict *v)
 {
 	char asked[DESCRIPTION_MAX];
-	size_t n = strlen(v->sentence);
 
-	if (!stop_request_explains(&o->asked, o->ended_ns) || n == 0 || v->sentence[n - 1] != '.')
-		return;
-	snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
-		 "; it had been asked to stop (%s).",
-		 stop_request_describe(o, asked, sizeof(asked)));
+	if (stop_request_explains(&o->asked, o->ended_ns))
+		verdict_continue(v, "; it had been asked to stop (%s).", stop_request_describe(o, asked, sizeof(asked)));
 }

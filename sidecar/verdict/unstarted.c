@@ -18,10 +18,9 @@ void unstarted_verdict(const struct observation *o, struct verdict *v)
 	v->confidence = CONFIDENCE_CERTAIN;
 	verdict_add_evidence(v, "launcher", "execve of %.*s gave %s (%s)", COMMAND_SHOWN, u->command, name ? name : "an error", words);
 	if (u->error == ENOENT && u->there)
-		snprintf(v->sentence, sizeof(v->sentence),
-			 "Container %.63s could not start its command %.*s: the file is there, but not the interpreter or loader that it names.",
-			 o->container, COMMAND_SHOWN, u->command);
+		verdict_say(v, "Container %.63s could not start its command %.*s: the file is there, but not the interpreter or loader that it names.",
+			    o->container, COMMAND_SHOWN, u->command);
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "Container %.63s could not start its command %.*s: %s.", o->container,
-			 COMMAND_SHOWN, u->command[0] ? u->command : "\"\"", words);
+		verdict_say(v, "Container %.63s could not start its command %.*s: %s.", o->container,
+			    COMMAND_SHOWN, u->command[0] ? u->command : "\"\"", words);
 }

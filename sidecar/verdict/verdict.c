@@ -1,10 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds lines to the lists of a verdict. */
+/* Makes the sentence of a verdict, and adds lines to its lists. */
 #include "sidecar/verdict/verdict.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+void verdict_set(struct verdict *v, enum failure_class class, enum confidence confidence,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	v->class = class;
+	v->confidence = confidence;
+	va_start(ap, fmt);
+	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
+	va_end(ap);
+}
+
+void verdict_say(struct verdict *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
+	va_end(ap);
+}
+
+void verdict_continue(struct verdict *v, const char *fmt, ...)
+{
+	size_t n = strlen(v->sentence);
+	va_list ap;
+
+	if (n == 0 || v->sentence[n - 1] != '.')
+		return;
+	va_start(ap, fmt);
+	vsnprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, fmt, ap);
+	va_end(ap);
+}
 
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
 {

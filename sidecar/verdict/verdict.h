@@ -49,6 +49,13 @@ struct verdict {
 	unsigned int n_missing;
 };
 
+/* Sets what happened and how sure that is, with its sentence; verdict_say sets the sentence alone. */
+void verdict_set(struct verdict *v, enum failure_class class, enum confidence confidence,
+		 const char *fmt, ...) _printf_(4, 5);
+void verdict_say(struct verdict *v, const char *fmt, ...) _printf_(2, 3);
+/* Continues in place of the full stop: "; before, it had ...". A sentence that was cut stays as it is. */
+void verdict_continue(struct verdict *v, const char *fmt, ...) _printf_(2, 3);
+
 /* Each adds a line to the verdict. When the list is full, the line is dropped. */
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
 void verdict_add_missing(struct verdict *v, const char *what, const char *needs);

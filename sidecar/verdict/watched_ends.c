@@ -98,7 +98,6 @@ static void unread_end_missing(const struct observation *o, struct verdict *v)
 void watched_ends_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct watched_end *e = NULL;
-	char when[DURATION_TEXT_MAX];
 
 	/* What is asked to stop ends its children by signals. */
 	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating ||
@@ -113,6 +112,6 @@ void watched_ends_evidence(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s, %s%s", e->name,
 				     (int)e->pid, signal ? signal : "a signal",
 				     before ? "before the container by " : "as the container ended or later",
-				     before ? duration_format(o->ended_ns - e->ended_ns, when) : "");
+				     before ? DURATION_TEXT(o->ended_ns - e->ended_ns) : "");
 	}
 }
