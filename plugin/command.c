@@ -52,10 +52,11 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
 		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
 		"\n" FILTER_HELP JSON_HELP COMMON_HELP },
-	[COMMAND_EXPLAIN] = { "explain", 1, 1, "CODE|CLASS|REASON", "explain an exit code, a class or a reason: explain 137",
-		"usage: kubectl afterglow explain CODE|CLASS|REASON\n"
-		"Explains what an exit code from 0 to 255, a class of failure or the reason of a container's status\n"
-		"(OOMKilled) means, what can cause it, and what to look at. It needs no cluster.\n"
+	[COMMAND_EXPLAIN] = { "explain", 1, 1, "WORD", "explain an exit code, a signal, a class, a reason or an exception: explain 137",
+		"usage: kubectl afterglow explain WORD\n"
+		"Explains what an exit code from 0 to 255, a signal (SIGKILL or -9), a class of failure, a reason that\n"
+		"Kubernetes shows (OOMKilled) or an exception or message of Ray's (NodeDiedError) means, what can cause\n"
+		"it, and how to tell the causes apart. A message in quotation marks may be longer. It needs no cluster.\n"
 		"\n" JSON_HELP
 		"  -h, --help             print this\n" },
 	[COMMAND_TOP] = { "top", 0, 1, "[POD]", "show the memory of running Ray pods by task, actor and process",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains exit codes, classes and the reasons of a container's status, from tables and the rule for signals. */
+/* Explains exit codes, classes, reasons of Kubernetes and words of Ray, from tables and the rule for signals. */
 #include "plugin/explain.h"
 
 #include <ctype.h>
@@ -12,6 +12,7 @@
 #include "lib/exit_code.h"
 #include "lib/failure_class.h"
 #include "lib/json.h"
+#include "lib/linux_signals.h"
 #include "lib/macros.h"
 #include "plugin/table.h"
 
@@ -26,12 +27,17 @@ static const struct {
 #undef EXIT_CODE
 };
 
+/* names: separated by '|'. Those of Ray are found in a longer text, too: "Error" of a status would be found in too many. */
 static const struct {
-	const char *reason, *what, *who, *next;
-} reasons[] = {
-#define STATUS_REASON(reason, what, who, next) { #reason, what, who, next },
+	const char *names, *what, *who, *next;
+	bool is_rays;
+} words[] = {
+#define WORD(names, what, who, next) { names, what, who, next, .is_rays = false },
 #include "plugin/status_reasons.def"
-#undef STATUS_REASON
+#undef WORD
+#define WORD(names, what, who, next) { names, what, who, next, .is_rays = true },
+#include "plugin/ray_words.def"
+#undef WORD
 };
 
 static const char *const advice[FAILURE_CLASS_COUNT] = {
@@ -72,7 +78,7 @@ static void add_part(struct strbuf *out, const char *heading, const char *text)
 	add_wrapped(out, text, 4);
 }
 
-/* What is known of a code, a class or a reason. who and next may be NULL. */
+/* What is known of a code, a signal, a class or a word. who and next may be NULL. */
 struct explanation {
 	char name[64], what[512];
 	const char *who, *next;
@@ -86,8 +92,11 @@ static void explain_rule(int code, struct explanation *e)
 	int n;
 
 	if (!signo) {
-		snprintf(e->what, sizeof(e->what),
-			 "The program chose this code itself. Its documentation, or the end of its log, explains it.");
+		n = snprintf(e->what, sizeof(e->what),
+			     "The program chose this code itself. Its documentation, or the end of its log, explains it.");
+		if (code > 0 && code <= LINUX_SIGSYS)
+			snprintf(e->what + n, sizeof(e->what) - (size_t)n, " As the number of a signal, %d is %s: explain %s.", code,
+				 signal_name(code), signal_name(code));
 		return;
 	}
 	n = snprintf(e->what, sizeof(e->what), "%s ended the command (128 + %d).", signal_name(signo), signo);
@@ -112,6 +121,14 @@ static void explain_code(int code, struct explanation *e)
 			explanation_fill(e, codes[i].what, codes[i].who, codes[i].next);
 }
 
+static void explain_signal(int signo, struct explanation *e)
+{
+	explain_code(EXIT_CODE_OF_SIGNAL(signo), e);
+	snprintf(e->name, sizeof(e->name), "%s, signal %d", signal_name(signo), signo);
+	if (!exit_code_signal(EXIT_CODE_OF_SIGNAL(signo)))
+		explanation_fill(e, "It ends no process: it stops one, lets it go on, or tells it something.", NULL, NULL);
+}
+
 /* The table has its meanings in lower case, as the cells of documents need them. */
 static void explain_class(enum failure_class class, struct explanation *e)
 {
@@ -123,29 +140,71 @@ static void explain_class(enum failure_class class, struct explanation *e)
 	e->is_class = true;
 }
 
-/* Returns false if nothing of that name is known. */
+/* Returns whether the text is the name, or has it as a whole word. */
+static bool is_named(const char *text, const char *name, bool within)
+{
+	const char *end;
+
+	if (strcasecmp(text, name) == 0)
+		return true;
+	for (const char *at = text; within && (at = strcasestr(at, name)); at++) {
+		end = at + strlen(name);
+		if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)*end))
+			return true;
+	}
+	return false;
+}
+
+/* Explains the longest name that the text has. */
+static bool explain_word(const char *text, struct explanation *e)
+{
+	size_t longest = 0;
+	char name[sizeof(e->name)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (const char *at = words[i].names; *at; at += strspn(at, "|")) {
+			size_t len = strcspn(at, "|");
+
+			snprintf(name, sizeof(name), "%.*s", (int)len, at);
+			at += len;
+			if (len <= longest || !is_named(text, name, words[i].is_rays))
+				continue;
+			longest = len;
+			memcpy(e->name, name, sizeof(name));
+			explanation_fill(e, words[i].what, words[i].who, words[i].next);
+		}
+	return longest > 0;
+}
+
+static int signal_of_name(const char *name)
+{
+	for (int signo = 1; signo <= LINUX_SIGSYS; signo++)
+		if (strcasecmp(signal_name(signo), name) == 0 || strcasecmp(signal_name(signo) + strlen("SIG"), name) == 0)
+			return signo;
+	return 0;
+}
+
+/* Returns false if nothing of that name is known. Python's subprocess and `kill` write a signal as its negative number. */
 static bool explanation_find(const char *what, struct explanation *e)
 {
 	char *end;
 	long code = strtol(what, &end, 10);
+	int signo = *what && !*end && code < 0 && code >= -LINUX_SIGSYS ? (int)-code : signal_of_name(what);
 
 	*e = (struct explanation){ .who = NULL };
 	if (*what && !*end && code >= 0 && code <= 255) {
 		explain_code((int)code, e);
 		return true;
 	}
+	/* "Trap" is a class, and "TRAP" a signal that it is about. */
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
 		if (strcasecmp(failure_class_name(class), what) == 0) {
 			explain_class(class, e);
 			return true;
 		}
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (strcasecmp(reasons[i].reason, what) == 0) {
-			snprintf(e->name, sizeof(e->name), "%s", reasons[i].reason);
-			explanation_fill(e, reasons[i].what, reasons[i].who, reasons[i].next);
-			return true;
-		}
-	return false;
+	if (signo)
+		explain_signal(signo, e);
+	return signo || explain_word(what, e);
 }
 
 static void add_json(const struct explanation *e, struct strbuf *out)
@@ -178,7 +237,8 @@ int explain(const char *what, bool as_json, struct strbuf *out, struct err *err)
 	if (!explanation_find(what, &e))
 		return err_set(
 			err, EINVAL,
-			"explain: \"%.60s\" must be an exit code from 0 to 255, a class such as KernelOOMContainer, or a reason such as OOMKilled",
+			"explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such as KernelOOMContainer, "
+			"a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError",
 			what);
 	(as_json ? add_json : add_text)(&e, out);
 	return 0;

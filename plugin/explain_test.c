@@ -2,7 +2,10 @@
 /* Tests of explanations. */
 #include "plugin/explain.h"
 
+#include <stdio.h>
+
 #include "lib/failure_class.h"
+#include "lib/macros.h"
 #include "plugin/testing.h"
 
 static void each_exit_code_and_each_class_has_an_explanation(void **state)
@@ -79,9 +82,81 @@ static void the_words_of_kubectl_are_explained(void **state)
 	}
 }
 
+static void a_signal_is_explained_by_its_name_and_by_its_negative_number(void **state)
+{
+	static const struct {
+		const char *word, *part;
+	} rows[] = {
+		{ "SIGKILL", "SIGKILL, signal 9\n    SIGKILL ended the command (128 + 9)." },
+		{ "kill", "SIGKILL, signal 9\n" },
+		{ "-9", "SIGKILL, signal 9\n" },
+		{ "9", "explain SIGKILL" },
+		{ "-11", "SIGSEGV ended the command" },
+		{ "SIGPIPE", "no reader" },
+		{ "SIGSTOP", "It ends no process" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(rows[i].word, false, &out, NULL), 0);
+		has(&out, rows[i].part);
+	}
+}
+
+/* ray.exceptions of Ray 2.60, and reasons of the kubelet and the scheduler. */
+static void each_exception_of_ray_and_each_reason_has_an_explanation(void **state)
+{
+	static const char *const words[] = {
+		"CrossLanguageError", "TaskCancelledError", "RayTaskError", "LocalRayletDiedError", "WorkerCrashedError", "RayActorError",
+		"ActorDiedError", "ActorUnavailableError", "RaySystemError", "AuthenticationError", "UserCodeException", "ObjectStoreFullError",
+		"OutOfDiskError", "OutOfMemoryError", "NodeDiedError", "ObjectLostError", "ObjectFetchTimedOutError", "RpcError",
+		"ReferenceCountingAssertionError", "ObjectFreedError", "OwnerDiedError", "ObjectReconstructionFailedError", "GetTimeoutError",
+		"PlasmaObjectNotAvailable", "AsyncioActorExit", "RuntimeEnvSetupError", "TaskPlacementGroupRemoved", "ActorPlacementGroupRemoved",
+		"PendingCallsLimitExceeded", "TaskUnschedulableError", "ActorUnschedulableError", "ObjectRefStreamEndOfStreamError",
+		"StreamingGeneratorReplayInconsistentError", "OufOfBandObjectRefSerializationException", "RayChannelError",
+		"RayChannelTimeoutError", "RayCgraphCapacityExceeded", "RayDirectTransportError", "UnserializableException",
+		"ActorAlreadyExistsError", "ActorHandleNotFoundError", "RayError",
+		"ImagePullBackOff", "CreateContainerConfigError", "RunContainerError", "FailedScheduling", "Unhealthy", "Killing", "BackOff",
+		"OutOfmemory", "SystemOOM", "DeadlineExceeded",
+	};
+	char text[128];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(words[i], false, &out, NULL), 0);
+		snprintf(text, sizeof(text), "%s\n    ", words[i]);
+		assert_memory_equal(strbuf_str(&out), text, strlen(text));
+	}
+}
+
+static void a_message_of_ray_is_explained_by_the_longest_word_in_it(void **state)
+{
+	static const struct {
+		const char *message, *name;
+	} rows[] = {
+		{ "ray.exceptions.NodeDiedError: Task failed due to the node dying.", "NodeDiedError\n" },
+		{ "The leased worker has unrecoverable failure. Worker is requested to be destroyed", "leased worker has unrecoverable failure\n" },
+		{ "Worker unexpectedly exits with a connection error code 2. End of file.", "connection error code 2\n" },
+		{ "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "torch.OutOfMemoryError\n" },
+		{ "ray.exceptions.OutOfMemoryError: Task was killed", "OutOfMemoryError\n" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(rows[i].message, false, &out, NULL), 0);
+		assert_memory_equal(strbuf_str(&out), rows[i].name, strlen(rows[i].name));
+	}
+}
+
 static void what_is_neither_gets_an_error_that_says_what_would_be_right(void **state)
 {
-	static const char *const rows[] = { "", "256", "-1", "137x", "OOM", "99999999999999999999" };
+	static const char *const rows[] = { "", "256", "-32", "137x", "OOM", "99999999999999999999", "an Error occurred", "NodeDiedErrors" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -125,6 +200,9 @@ int main(void)
 		cmocka_unit_test(codes_of_signals_name_the_signal),
 		cmocka_unit_test(a_class_may_be_written_in_any_case),
 		cmocka_unit_test(the_words_of_kubectl_are_explained),
+		cmocka_unit_test(a_signal_is_explained_by_its_name_and_by_its_negative_number),
+		cmocka_unit_test(each_exception_of_ray_and_each_reason_has_an_explanation),
+		cmocka_unit_test(a_message_of_ray_is_explained_by_the_longest_word_in_it),
 		cmocka_unit_test(what_is_neither_gets_an_error_that_says_what_would_be_right),
 		cmocka_unit_test(no_line_is_longer_than_a_hundred_columns),
 	};

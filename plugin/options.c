@@ -2,6 +2,7 @@
 /* Parses the command line: one table of options, one of commands. */
 #include "plugin/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +159,8 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 	int r;
 
 	for (int i = 1, n; argv[i]; i += n) {
-		n = argv[i][0] == '-' ? option_take(&table, 0, argv + i, &o, err) : word_take(&o, argv[i], err);
+		/* No option is a number: -9 is a signal. */
+		n = argv[i][0] == '-' && !isdigit((unsigned char)argv[i][1]) ? option_take(&table, 0, argv + i, &o, err) : word_take(&o, argv[i], err);
 		if (n < 0)
 			return n;
 	}

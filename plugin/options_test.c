@@ -33,6 +33,8 @@ static void options_may_stand_before_and_after_the_command(void **state)
 	assert_string_equal(o.output, "json");
 	assert_int_equal(parse((const char *const[]){ "list", "-A", "--since", "2h", "--class", "Segfault", NULL }, &o, NULL), 0);
 	assert_true(o.all_namespaces && o.since_ns == 7200 * NS_PER_SEC);
+	assert_int_equal(parse((const char *const[]){ "explain", "-9", NULL }, &o, NULL), 0);
+	assert_string_equal(o.argument, "-9");
 }
 
 static void what_is_wrong_is_named_with_what_would_be_right(void **state)
