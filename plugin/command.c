@@ -34,17 +34,18 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"      --by-signature     print one line for each signature, with the number of its failures\n"
 		"  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
 		"  -w, --watch            then print new failures as they come\n" STORE_HELP COMMON_HELP },
-	[COMMAND_SHOW] = { "show", 1, 1, "NAME", "show one failure with its evidence; NAME is a failure or a pod",
+	[COMMAND_SHOW] = { "show", 1, 1, "NAME", "show one failure with its evidence: of a pod, RayJob/NAME, a cluster",
 		"usage: kubectl afterglow show NAME [OPTION...]\n"
-		"Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
-		"failure of the pod is printed.\n"
+		"Prints one failure with its evidence. NAME is the name of a RayFailure, or of what failed: a pod or the\n"
+		"beginning of its name (demo-head), its IP, Ray's ID of the node or worker, RayJob/NAME, RayService/NAME\n"
+		"or a RayCluster. Then the newest failure of it is printed; of a job, service or cluster what ended first.\n"
 		"\n"
 		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" STORE_HELP COMMON_HELP },
 	[COMMAND_REPORT] = { "report", 1, 1, "NAME", "open the page of a failure, with its charts and logs, in a browser",
 		"usage: kubectl afterglow report NAME [OPTION...]\n"
 		"Fetches the page of a failure (report.html of its bundle: verdict, charts, processes, logs) and opens it\n"
-		"with xdg-open, or open on macOS. NAME is that of the RayFailure or of its pod. The page comes through a\n"
-		"pod as with `bundle`, which needs the same rights, and its digest is compared.\n"
+		"with xdg-open, or open on macOS. NAME is what `show` takes. The page comes through a pod\n"
+		"as with `bundle`, which needs the same rights, and its digest is compared.\n"
 		"\n"
 		"  -o, --output FILE      write the page to this file, which is replaced (default: a temporary file)\n"
 		"      --no-open          print the name of the file and open nothing\n" STORE_HELP IMAGE_HELP COMMON_HELP },
@@ -96,8 +97,8 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"\n" NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
-		"Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
-		"pod. A pod that is made from the sidecar's image reads the store (claim, S3, Azure or HDFS), and is deleted\n"
+		"Saves the bundle of a failure in DIR, which is made or empty. NAME is what `show` takes. A pod\n"
+		"that is made from the sidecar's image reads the store (claim, S3, Azure or HDFS), and is deleted\n"
 		"afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
 		"and pods/exec, and to delete pods.\n"
 		"\n" IMAGE_HELP COMMON_HELP },

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
@@ -77,7 +78,7 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
 
 struct group {
 	const char *signature;
-	const struct item *last;
+	const struct item *first, *last;
 	size_t n, pods;
 };
 
@@ -109,7 +110,7 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 		group = strmap_get(seen, signature);
 		if (!group) {
 			group = &groups[n++];
-			*group = (struct group){ .signature = signature };
+			*group = (struct group){ .signature = signature, .first = &items->all[i] };
 			strmap_put(seen, signature, group, NULL);
 		}
 		group->n++;
@@ -125,7 +126,7 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter,
 			       int64_t now_ns, struct strbuf *out)
 {
-	static const char *const headings[] = { "FAILURES", "PODS", "LAST", "SIGNATURE",
+	static const char *const headings[] = { "FAILURES", "PODS", "FIRST", "LAST", "SIGNATURE",
 						"EXAMPLE" };
 	struct items items = failure_items_of(list, filter);
 	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
@@ -137,13 +138,14 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 		qsort(groups, n, sizeof(*groups), by_count);
 	table_init(&table, headings, ARRAY_SIZE(headings));
 	for (size_t i = 0; i < n; i++) {
-		char count[24], pods[24], age[DURATION_TEXT_MAX];
+		char count[24], pods[24], first[DURATION_TEXT_MAX], age[DURATION_TEXT_MAX];
 
 		snprintf(count, sizeof(count), "%zu", groups[i].n);
 		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
 		table_row(&table,
 			  (const char *const[]){
 				  count, pods,
+				  failure_list_age_of(groups[i].first->ended_ns, now_ns, first),
 				  failure_list_age_of(groups[i].last->ended_ns, now_ns, age),
 				  groups[i].signature,
 				  failure_str(groups[i].last->failure, "metadata.name") });
@@ -261,16 +263,57 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 	return json;
 }
 
-const cJSON *failure_find(const cJSON *list, const char *name)
+/* Returns the newest failure with that text at path, or with one that goes on with '-' if `begins`; NULL: there is none. */
+static const cJSON *failure_newest(const cJSON *list, const char *path, const char *text, bool begins)
 {
-	const cJSON *array = json_get(list, "items"), *failure, *found = NULL;
+	const cJSON *failure, *found = NULL;
+	size_t len = strlen(text);
 
-	cJSON_ArrayForEach(failure, array)
-		if (strcmp(failure_str(failure, "metadata.name"), name) == 0)
-			return failure;
-	cJSON_ArrayForEach(failure, array)
-		if (strcmp(failure_str(failure, "spec.pod"), name) == 0 &&
+	cJSON_ArrayForEach(failure, json_get(list, "items")) {
+		const char *its = failure_str(failure, path);
+
+		if (len && strncasecmp(its, text, len) == 0 && its[len] == (begins ? '-' : '\0') &&
 		    (!found || failure_ended_ns(failure) >= failure_ended_ns(found)))
 			found = failure;
+	}
 	return found;
+}
+
+/* What a job or a cluster failed of is what ended first. */
+static const cJSON *failure_first_cause(const cJSON *list, const cJSON *failure)
+{
+	const cJSON *other;
+
+	cJSON_ArrayForEach(other, json_get(list, "items"))
+		if (json_is(other, "metadata.name", json_str(failure, "status.causedBy.name")) && is_of(other, failure))
+			return other;
+	return failure;
+}
+
+const cJSON *failure_find(const cJSON *list, const char *name)
+{
+	static const struct {
+		const char *prefix, *path;
+		bool of_many, begins;
+	} rows[] = {
+		{ "rf/", "metadata.name", .of_many = false },
+		{ "rayfailure/", "metadata.name", .of_many = false },
+		{ "pod/", "spec.pod", .of_many = false },
+		{ "", "spec.ownerText", .of_many = true },
+		{ "raycluster/", "spec.cluster", .of_many = true },
+		{ "", "spec.podIP", .of_many = false },
+		{ "", "spec.rayNodeID", .of_many = false },
+		{ "", "spec.process.workerID", .of_many = false },
+		{ "pod/", "spec.pod", .begins = true }, /* of "demo-head-x7k2p" who types "demo-head" */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t len = strlen(rows[i].prefix);
+		const char *rest = strncasecmp(name, rows[i].prefix, len) == 0 ? name + len : name;
+		const cJSON *found = failure_newest(list, rows[i].path, rest, rows[i].begins);
+
+		if (found)
+			return rows[i].of_many ? failure_first_cause(list, found) : found;
+	}
+	return NULL;
 }

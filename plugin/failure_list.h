@@ -33,7 +33,8 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id);
 
 /*
- * Returns the failure of that name, otherwise the newest failure of the pod of that name, otherwise
- * NULL. Owned by list.
+ * Returns the failure of that name, otherwise the newest one of the pod, the owner ("RayJob/train"), the RayCluster, the pod's IP,
+ * or Ray's ID of the node or worker that has it, or of a pod whose name begins with it and '-'; otherwise NULL. Of an owner or
+ * a cluster it is what ended first in the newest incident. Kinds may stand before a name: "pod/", "rf/". Owned by list.
  */
 const cJSON *failure_find(const cJSON *list, const char *name);

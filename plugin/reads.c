@@ -148,5 +148,5 @@ int find_failure(const struct options *o, const cJSON *failures, const cJSON **r
 	if (!o->argument)
 		return err_set(err, EPROTO, "no bundle is in %s", o->store);
 	return err_set(err, EPROTO, "no failure and no %s with a failure is called \"%.253s\"%s",
-		       o->store ? "command" : "pod", o->argument, where_looked(o));
+		       o->store ? "command" : "pod, job, service, cluster or node", o->argument, where_looked(o));
 }

@@ -45,14 +45,14 @@ def failure(make, start, kubelet):
     return wait_for("the RayFailure", lambda: cluster.failures()[0])
 
 
-def test_failures_are_listed_and_one_is_shown_by_its_name_or_its_pods(afterglow, failure):
+def test_failures_are_listed_and_one_is_shown_by_whatever_a_person_holds(afterglow, failure):
     name, pod = failure["metadata"]["name"], failure["spec"]["pod"]
     listed = afterglow("list")
     assert name in listed and pod in listed and "KernelOOMContainer" in listed and "137" in listed
     assert name in afterglow("list", "--class", "KernelOOMContainer", "--owner", "RayCluster/demo", "--since", "30d")
     assert name not in afterglow("list", "--class", "Segfault")
     assert "v1:" in afterglow("list", "--by-signature")
-    for which in name, pod:
+    for which in name, pod, "RayCluster/demo", "demo", f"rf/{name}", f"pod/{pod}", pod.rpartition("-")[0]:
         shown = afterglow("show", which)
         assert failure["spec"]["verdict"] in shown
         assert f"  failure    {name}\n" in shown and "  exit       137" in shown
