@@ -16,7 +16,7 @@
 #include "plugin/directory.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/reader_pod.h"
-#include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define READY_WAIT "--timeout=180s"
 #define MISSING_MAX (64 << 10)

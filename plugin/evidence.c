@@ -15,7 +15,7 @@
 #include "plugin/bundle.h"
 #include "plugin/foreign_page.h"
 #include "plugin/reads.h"
-#include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define REPORT "report.html"
 #define REPORT_MAX ((size_t)16 << 20) /* far above the sidecar's own limit of one MiB */

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "lib/err.h"
@@ -20,16 +18,7 @@ struct kubectl {
 	const char *kubeconfig, *context; /* NULL: kubectl's own choice */
 };
 
-/*
- * Runs kubectl with args (NULL at the end; at most KUBECTL_ARGS_MAX) and parses its stdout as JSON,
- * which the caller owns. kubectl's stderr goes to ours as it comes, unless quiet: an exec plugin
- * may ask the user to log in, and otherwise only the API server's own errors are printed there.
- * Returns -ENOENT if there is no kubectl, -EIO if its exit code is not 0, -EFBIG if the answer is
- * larger than KUBECTL_ANSWER_MAX, -EPROTO if it is not JSON.
- */
-int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err);
-
-/* The rest is shared with kubectl_stream.c and browser.c. */
+/* The rest is shared by kubectl_stream.c, which runs it, and browser.c. */
 #define CHILD_NOT_STARTED 127 /* the exit code of a child that could not run the program */
 
 /* Makes the argv: the program, the flags of all calls, then args, and NULL at the end. -E2BIG: too many. */
@@ -41,10 +30,5 @@ int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
  * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
  */
 int pipe_open(int ret_ends[2], struct err *err);
-/*
- * Waits for the child, which runs the program of that name. Its errors are those of kubectl_json.
- */
+/* Waits for the child. -ENOENT: there is no program of that name; -EIO: its exit code is not 0. */
 int child_wait(pid_t pid, const char *program, struct err *err);
-
-/* Replaces this process by kubectl with args. Returns only if that fails. */
-int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err);

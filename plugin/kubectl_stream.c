@@ -3,15 +3,15 @@
 #include "plugin/kubectl_stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/json.h"
 #include "lib/macros.h"
-#include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define CHUNK (64 << 10)
 
@@ -33,15 +33,29 @@ void stream_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static _Noreturn void become(const char *const *argv, int in, int out, int errors, const struct stream *stream)
+/* The pipes to kubectl's stdin and from its stdout and stderr: a reading and a writing end of each; -1: it has ours, or the end is closed. */
+typedef int pipe_ends[STDERR_FILENO + 1][2];
+
+static int *kubectls_end(pipe_ends ends, int fd)
+{
+	return &ends[fd][fd != STDIN_FILENO];
+}
+
+static void end_close(int *end)
+{
+	if (*end >= 0)
+		close(TAKE_FD(*end));
+}
+
+static _Noreturn void become(const char *const *argv, pipe_ends ends, const struct stream *stream)
 {
 	/* Ctrl-C at a terminal sends SIGINT to the whole process group. */
 	if (stream->shielded)
 		setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
-	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(errors, STDERR_FILENO);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (*kubectls_end(ends, fd) >= 0)
+			dup2(*kubectls_end(ends, fd), fd);
 	execvp(argv[0], (char *const *)argv);
 	_exit(CHILD_NOT_STARTED);
 }
@@ -51,26 +65,41 @@ static bool is_over(const struct stream *stream)
 	return caught && !stream->shielded;
 }
 
-/* Reads what kubectl prints, until it ends, the caller has enough or a signal comes. */
-static int read_all(int from, const struct stream *stream, struct err *err)
+/* Passes on a piece of kubectl's stdout, or prints one of its stderr. Returns 0 at the end. */
+static ssize_t piece_pass(int fd, int from, const struct stream *stream, struct err *err)
 {
 	static char chunk[CHUNK];
+	ssize_t n = read(from, chunk, sizeof(chunk));
+	int r = 0;
 
-	for (;;) {
-		ssize_t n = is_over(stream) ? -1 : read(from, chunk, sizeof(chunk));
+	if (n < 0)
+		return errno == EINTR ? 1 : err_set(err, errno, "reading what kubectl prints");
+	if (n && fd == STDERR_FILENO && !stream->quiet)
+		r = terminal_write(STDERR_FILENO, chunk, (size_t)n, err);
+	else if (n && fd == STDOUT_FILENO && stream->on_data)
+		r = stream->on_data(stream->arg, chunk, (size_t)n, err);
+	return r < 0 ? r : n;
+}
 
-		if (is_over(stream))
-			return err_set(err, EINTR, "interrupted");
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(err, errno, "reading what kubectl prints");
+/*
+ * Reads what kubectl prints, until its output ends, the caller has enough or a signal comes. Its stderr may stay open
+ * afterwards: a helper of an exec plugin, such as a browser, has it, too.
+ */
+static int read_all(pipe_ends ends, const struct stream *stream, struct err *err)
+{
+	struct pollfd from[2] = { { .fd = ends[STDERR_FILENO][0], .events = POLLIN }, { .fd = ends[STDOUT_FILENO][0], .events = POLLIN } };
+	ssize_t n = 1;
+	int ready;
+
+	while (!is_over(stream) && ((ready = poll(from, 2, n ? -1 : 0)) > 0 || (ready < 0 && errno == EINTR))) {
+		if (ready > 0 && from[0].revents && piece_pass(STDERR_FILENO, from[0].fd, stream, NULL) <= 0)
+			from[0].fd = -1;
+		if (ready > 0 && from[1].revents && (n = piece_pass(STDOUT_FILENO, from[1].fd, stream, err)) < 0)
+			return (int)n;
 		if (n == 0)
-			return 0;
-		int r = stream->on_data ? stream->on_data(stream->arg, chunk, (size_t)n, err) : 0;
-		if (r < 0)
-			return r;
+			from[1].fd = -1;
 	}
+	return is_over(stream) ? err_set(err, EINTR, "interrupted") : 0;
 }
 
 /*
@@ -90,67 +119,86 @@ int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
 	return strbuf_failed(out) ? err_set(err, EFBIG, "what kubectl prints is too large") : 0;
 }
 
-static void print_errors(int fd)
+static int run(const char *const *argv, pipe_ends ends, const struct stream *stream, struct err *err)
 {
-	char errors[STREAM_ERRORS_MAX];
-	ssize_t n = pread(fd, errors, sizeof(errors), 0);
+	pid_t pid = fork();
+	int r, end;
 
-	if (n > 0)
-		stderr_note("%.*s%s", (int)n, errors, errors[n - 1] == '\n' ? "" : "\n");
-}
-
-static int run(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, int errors, struct err *err)
-{
-	const char *argv[KUBECTL_ARGS_MAX + 1];
-	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, r = kubectl_argv(kubectl, args, argv, err), end;
-	pid_t pid;
-
-	if (is_over(stream))
-		return err_set(err, EINTR, "interrupted");
-	if (r == 0)
-		r = pipe_open(in, err);
-	if (r == 0 && (r = pipe_open(out, err)) < 0) {
-		close(in[0]);
-		close(in[1]);
-	}
-	if (r < 0)
-		return r;
-	pid = fork();
-	if (pid == 0)
-		become(argv, in[0], out[1], errors, stream);
-	close(in[0]);
-	close(out[1]);
-	r = pid < 0 ? err_set(err, errno, "start %s", argv[0]) : write_input(in[1], stream, err);
-	close(in[1]);
-	if (r == 0)
-		r = read_all(out[0], stream, err);
-	close(out[0]);
 	if (pid < 0)
-		return r;
+		return err_set(err, errno, "start %s", argv[0]);
+	if (pid == 0)
+		become(argv, ends, stream);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		end_close(kubectls_end(ends, fd));
+	r = write_input(ends[STDIN_FILENO][1], stream, err);
+	end_close(&ends[STDIN_FILENO][1]);
+	if (r == 0)
+		r = read_all(ends, stream, err);
+	end_close(&ends[STDOUT_FILENO][0]);
 	if (r < 0)
 		kill(pid, SIGTERM);
 	end = child_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
 }
 
-/* Makes an unnamed file with a descriptor above stderr that programs do not inherit. */
-static int open_errors(struct err *err)
+int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
 {
-	FILE *file = tmpfile();
-	int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
-	int r = fd < 0 ? err_set(err, errno, "a file for what kubectl prints on stderr") : fd;
+	pipe_ends ends = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	const char *argv[KUBECTL_ARGS_MAX + 1];
+	int r = is_over(stream) ? err_set(err, EINTR, "interrupted") : kubectl_argv(kubectl, args, argv, err);
 
-	if (file)
-		fclose(file);
+	for (int fd = stream->asks && !stream->input ? STDOUT_FILENO : STDIN_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
+		r = pipe_open(ends[fd], err);
+	if (r == 0)
+		r = run(argv, ends, stream, err);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		end_close(&ends[fd][0]);
+		end_close(&ends[fd][1]);
+	}
 	return r;
 }
 
-int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
+int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err)
 {
-	_cleanup_close_ int errors = open_errors(err);
-	int r = errors < 0 ? errors : run(kubectl, args, stream, errors, err);
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(KUBECTL_ANSWER_MAX);
+	const struct stream stream = { .on_data = stream_into_strbuf, .arg = &out, .asks = true, .quiet = quiet };
+	int r = kubectl_stream(kubectl, args, &stream, err);
 
-	if (errors >= 0)
-		print_errors(errors);
+	if (r < 0)
+		return r;
+	r = json_parse(strbuf_str(&out), out.len, ret_json, err);
+	return r < 0 ? err_wrap(err, "answer of kubectl") : 0;
+}
+
+/* Writes whole lines, because a piece may end within a character. */
+static int lines_take(void *arg, const void *data, size_t len, struct err *err)
+{
+	struct strbuf *text = arg;
+	int r = stream_into_strbuf(text, data, len, err);
+	size_t whole = text->len;
+
+	while (whole && text->data[whole - 1] != '\n')
+		whole--;
+	if (r == 0 && whole)
+		r = terminal_write(STDOUT_FILENO, text->data, whole, err);
+	strbuf_consume(text, whole);
+	return r;
+}
+
+int kubectl_print(const struct kubectl *kubectl, const char *const *args, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(KUBECTL_ANSWER_MAX);
+	const struct stream stream = { .on_data = lines_take, .arg = &text, .asks = true };
+	int r;
+
+	stream_catch_signals();
+	signal(SIGPIPE, SIG_DFL);
+	r = kubectl_stream(kubectl, args, &stream, err);
+	if (text.len)
+		terminal_write(STDOUT_FILENO, text.data, text.len, NULL);
+	if (caught) {
+		signal(caught, SIG_DFL);
+		raise(caught);
+	}
 	return r;
 }

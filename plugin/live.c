@@ -15,6 +15,7 @@
 #include "plugin/reads.h"
 #include "plugin/sidecar_http.h"
 #include "plugin/table.h"
+#include "plugin/terminal.h"
 #include "plugin/top.h"
 
 #define TOP_PODS_MAX 200 /* a kubectl process for each pod, so about 20 s in all */

@@ -16,7 +16,7 @@
 #include "lib/units.h"
 #include "plugin/failure_items.h"
 #include "plugin/page.h"
-#include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define REPORT_MAX ((size_t)4 << 20) /* above the sidecar's own limits for each part of it */
 #define DEPTH_MAX 8 /* of a cluster: namespace, cluster, pod, container, bundle */

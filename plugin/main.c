@@ -26,6 +26,7 @@
 #include "plugin/reads.h"
 #include "plugin/stack.h"
 #include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define OUT_MAX (64 << 20)
 #define SELECTOR_MAX 1024
@@ -73,7 +74,7 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	if (o->watch)
 		args[n++] = "--watch";
 	args[n] = NULL;
-	return kubectl_exec(&kubectl, args, err);
+	return kubectl_print(&kubectl, args, err);
 }
 
 static int plugin_list(const struct options *o, struct strbuf *out, struct err *err)
@@ -101,7 +102,7 @@ static int show_by_kubectl(const struct options *o, const cJSON *failure, struct
 {
 	struct kubectl kubectl = kubectl_of(o);
 
-	return kubectl_exec(&kubectl,
+	return kubectl_print(&kubectl,
 			    (const char *const[]){ "get", "rayfailures.afterglow.dev",
 						   json_str(failure, "metadata.name"),
 						   "--namespace",
@@ -295,9 +296,7 @@ static int plugin_run(const struct options *o, struct strbuf *out, struct err *e
 
 static int plugin_print(const struct strbuf *out, struct err *err)
 {
-	if (strbuf_failed(out))
-		return err_set(err, ENOMEM, "output");
-	return fd_write_all(STDOUT_FILENO, strbuf_str(out), out->len, err);
+	return strbuf_failed(out) ? err_set(err, ENOMEM, "output") : !out->len ? 0 : terminal_write(STDOUT_FILENO, out->data, out->len, err);
 }
 
 /* program: what the user called, "afterglow" or the plugin of kubectl. */

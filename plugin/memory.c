@@ -18,6 +18,7 @@
 #include "plugin/reads.h"
 #include "plugin/sidecar_http.h"
 #include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define PODS_MAX 200 /* a kubectl process for each */
 #define BUNDLES_MAX 8 /* a pod that reads it for each, so about half a minute in all */

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "plugin/kubectl.h"
+#include "plugin/kubectl_stream.h"
 #include "plugin/options.h"
 
 #define READS_ARGS_MAX 16

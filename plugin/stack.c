@@ -17,6 +17,7 @@
 #include "plugin/pod_sidecar.h"
 #include "plugin/reads.h"
 #include "plugin/table.h"
+#include "plugin/terminal.h"
 
 #define STACK_PODS_MAX 64
 #define AT_A_TIME 8 /* kubectl processes; the stacks of waiting ranks should be of about the same time */

@@ -2,7 +2,6 @@
 /* Prints text in columns. */
 #include "plugin/table.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,22 +109,6 @@ void add_printable(struct strbuf *out, const char *text)
 	copy_printable(copy, len * 4 + 1, text ? text : "", len);
 	strbuf_adds(out, copy);
 	free(copy);
-}
-
-void stderr_note(const char *format, ...)
-{
-	char *text = NULL;
-	va_list ap;
-	int len;
-
-	va_start(ap, format);
-	len = vasprintf(&text, format, ap);
-	va_end(ap);
-	if (len < 0)
-		return;
-	mend_printable(text, (size_t)len, "\n");
-	fputs(text, stderr);
-	free(text);
 }
 
 void json_print(const cJSON *json, struct strbuf *out)

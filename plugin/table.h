@@ -35,8 +35,5 @@ void table_print(const struct table *table, struct strbuf *out);
 /* Appends text with control characters and broken UTF-8 replaced. */
 void add_printable(struct strbuf *out, const char *text);
 
-/* Prints to stderr. Names, and words of pods and bundles, are made printable; line ends stay. */
-void stderr_note(const char *format, ...) _printf_(1, 2);
-
 /* Appends the JSON with line breaks, and a final one. */
 void json_print(const cJSON *json, struct strbuf *out);

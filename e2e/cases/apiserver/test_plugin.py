@@ -4,6 +4,7 @@
 import html
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -25,9 +26,9 @@ def afterglow(plane, api):
     """Runs `kubectl afterglow` in the test's namespace; with the wrong exit code it fails."""
     path = os.pathsep.join([str(plane.bin), str(BUILD.resolve()), str(ROOT / "plugin"), os.environ["PATH"]])
 
-    def run(*args, code=0):
+    def run(*args, code=0, stdout=subprocess.PIPE):
         command = ["kubectl", "afterglow", *args, "--kubeconfig", plane.kubeconfig("test"), "-n", api.namespace]
-        result = subprocess.run(command, capture_output=True, text=True, check=False,
+        result = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
                                 env={**os.environ, "PATH": path, "HOME": str(plane.directory)})
         assert result.returncode == code, (args, result)
         return result.stdout + result.stderr if code else result.stdout
@@ -72,6 +73,29 @@ def test_other_formats_are_kubectls_own(afterglow, failure):
     assert afterglow("list", "-o", "name", "--class", "KernelOOMContainer").split() == \
         [f"rayfailure.afterglow.dev/{failure['metadata']['name']}"]
     assert afterglow("list", "-o", "name", "--class", "Segfault") == ""
+
+
+def on_a_terminal(afterglow, *args):
+    """Returns what a terminal gets of the command."""
+    ours, its = pty.openpty()
+    try:
+        afterglow(*args, stdout=its)
+        return os.read(ours, 1 << 20).decode().replace("\r\n", "\n")
+    finally:
+        os.close(ours)
+        os.close(its)
+
+
+def test_what_a_tenant_wrote_does_not_drive_a_terminal_and_stays_whole_in_a_file(afterglow, api, failure):
+    hostile, name = "a\x1b]0;x\x07\x9b2J\u202eb", failure["metadata"]["name"]
+    # Kept short: a pseudoterminal that nobody reads holds 4 KiB.
+    api.patch("rayfailures", name, {"metadata": {"annotations": {"note": hostile}}})
+    short = ["list", "-o", "jsonpath={.items[*].metadata.annotations}"]
+    assert json.loads(on_a_terminal(afterglow, *short))["note"] == "a\x1b]0;x\x07??2J???b"
+    assert json.loads(afterglow(*short))["note"] == hostile
+    raw = ["list", "-o", "jsonpath={.items[*].metadata.annotations.note}"]
+    assert on_a_terminal(afterglow, *raw) == "a?]0;x???2J???b"
+    assert afterglow(*raw) == hostile
 
 
 def test_what_kubectl_cannot_do_is_said_in_its_words(afterglow):
