@@ -249,7 +249,7 @@ static void refine_deletion(void)
 #define MEMBER(name, class, type, second) \
 	"metadata: {namespace: ml, name: " name ", uid: u-" name ", creationTimestamp: '2026-11-21T01:00:" second "Z', labels: {" \
 	"afterglow.dev/class: " class ", ray.io/node-type: " type "}, annotations: {afterglow.dev/ended-at: " \
-	"'2026-11-21T01:00:" second "Z', afterglow.dev/story: '{\"ray\":true,\"exitCode\":1,\"podUID\":\"" name "\"}'}}\n" \
+	"'2026-11-21T01:00:" second "Z', afterglow.dev/facts: \"runsRay: yes\\nexitCode: 1\\npodUID: " name "\"}}\n" \
 	"spec: {class: " class ", confidence: certain, verdict: v}\n"
 
 /* The patches of a plan in an array, or NULL. */

@@ -209,7 +209,7 @@ static void a_death_is_written_once(void **state)
 	fake_api_idle(&f->api);
 	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 1);
 	assert_int_equal(f->written, 1);
-	assert_non_null(strstr(strbuf_str(&f->api.bodies), "afterglow.dev/story"));
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "afterglow.dev/facts"));
 }
 
 static void a_failure_that_another_replica_wrote_is_as_good_as_our_own(void **state)

@@ -59,11 +59,11 @@ static cJSON *failure(const char *name, const char *type, const char *class, int
 	snprintf(yaml, sizeof(yaml),
 		 "metadata:\n  name: %s\n  namespace: ml\n  labels: {ray.io/cluster: %s, afterglow.dev/class: %s, ray.io/node-type: %s}\n"
 		 "  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ'%s%s}\nspec: {class: %s, exitCode: 1}\n",
-		 name, cluster, class, type, second, *story ? ", afterglow.dev/story: " : "", story, class);
+		 name, cluster, class, type, second, *story ? ", afterglow.dev/facts: " : "", story, class);
 	return json_of(yaml);
 }
 
-#define STORY(name) "'{\"ray\":true,\"pod\":\"" name "\",\"podUID\":\"u-" name "\",\"container\":\"ray\",\"exitCode\":1}'"
+#define STORY(name) "\"runsRay: yes\\npod: " name "\\npodUID: u-" name "\\ncontainer: ray\\nexitCode: 1\""
 
 /* Returns whether a worker of demo that ended later is reported to have lost this head. */
 static bool is_known(struct world *w)

@@ -36,8 +36,8 @@ static cJSON *failure_of(const char *name, const char *type, const char *class, 
 	snprintf(yaml, sizeof(yaml),
 		 "metadata:\n  name: %s\n  namespace: ml\n  uid: uid-%s\n  creationTimestamp: '2027-01-15T08:00:%02dZ'\n"
 		 "  labels: {afterglow.dev/class: %s, ray.io/node-type: %s%s}\n"
-		 "  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ', afterglow.dev/story: '{\"ray\":true,\"pod\":\"%s\","
-		 "\"podUID\":\"u-%s\",\"container\":\"ray\",\"exitCode\":1}'%s}\n",
+		 "  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ', afterglow.dev/facts: \"runsRay: yes\\npod: %s\\n"
+		 "podUID: u-%s\\ncontainer: ray\\nexitCode: 1\"%s}\n",
 		 name, name, second, class, type, labels, second, name, name, annotations);
 	return json_of(yaml);
 }

@@ -86,7 +86,7 @@ static cJSON *failures_of(const cJSON *line)
 
 		failure_seal(sealed);
 		annotations = json_get(sealed, "metadata.annotations");
-		json_set_str(failure, "story", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/story")));
+		json_set_str(failure, "story", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/facts")));
 		json_set_str(failure, "signature", json_str(sealed, "spec.signature"));
 	}
 	sort_members(failures);

@@ -2,48 +2,71 @@
 /* Keeps the facts by which a failure is joined with others in an annotation. */
 #include "operator/failures/story.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/oom.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/termination.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/policy/retention.h"
 
-/*
- * With this limit the annotation stays below Kubernetes' limit, even with JSON's quotes, escapes
- * and names.
- */
 #define TEXT_MAX 254
 #define ENDED_BY_MAX 600
-/*
- * Longer than ours can be with every character escaped. A longer one was written by a tenant, and
- * each replica would keep a copy.
- */
+/* More than the texts of all facts. A longer one was written by a tenant, and each replica would keep a copy. */
 #define STORY_MAX 8192
 /* KubeRay's annotation on the pods of a cluster whose GCS keeps its tables in Redis. */
 #define FT_ANNOTATION "ray.io/ft-enabled"
 
-static cJSON *annotation(const cJSON *object, const char *name)
-{
-	return cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name);
-}
+enum fact {
+	RUNS_RAY, OUTLIVES_GCS, REPORTED, POD, POD_UID, POD_IP, NODE, RAY_NODE, CONTAINER, LIVES, RESTART, EXIT_CODE, PROCESS, PID,
+	WORKER, SIGNALED, ENDED_BY, NAMED_NODE, NAMED_WORKER, NAMED_IP, NAMED_PID, FACT_COUNT
+};
 
-static void set_annotation(cJSON *failure, const cJSON *story)
-{
-	_cleanup_free_ char *text = cJSON_PrintUnformatted(story);
+#define TEXT(member) .at = offsetof(struct incident_death, member)
 
-	/* When memory is short, no story is written rather than an incomplete one. */
-	if (text)
-		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
+/* path: where the RayFailure has the fact; NULL: it is set otherwise. at: the text's place in a death; 0: it is no text. */
+static const struct {
+	const char *name, *path;
+	size_t at;
+} facts[FACT_COUNT] = {
+	[RUNS_RAY] = { "runsRay", NULL, 0 },
+	[OUTLIVES_GCS] = { "outlivesGCS", NULL, 0 },
+	[REPORTED] = { "reportedBySidecar", NULL, 0 },
+	[POD] = { "pod", "spec.pod", TEXT(pod) },
+	[POD_UID] = { "podUID", "spec.podUID", TEXT(uid) },
+	[POD_IP] = { "podIP", "spec.podIP", TEXT(ip) },
+	[NODE] = { "node", "spec.node", TEXT(node) },
+	[RAY_NODE] = { "rayNodeID", "spec.rayNodeID", TEXT(ray_node) },
+	[CONTAINER] = { "container", "spec.container", TEXT(container) },
+	[LIVES] = { "containerLives", "spec.containerLives", 0 },
+	[RESTART] = { "restartCount", "spec.restartCount", 0 },
+	[EXIT_CODE] = { "exitCode", "spec.exitCode", 0 },
+	[PROCESS] = { "process", "spec.process.name", TEXT(process) },
+	[PID] = { "pid", "spec.process.pid", 0 },
+	[WORKER] = { "workerID", "spec.process.workerID", TEXT(worker) },
+	[SIGNALED] = { "signaled", NULL, 0 },
+	[ENDED_BY] = { "endedBy", NULL, TEXT(ended_by) },
+	[NAMED_NODE] = { "namesNode", "spec.rayError.nodeID", TEXT(names.ray_node) },
+	[NAMED_WORKER] = { "namesWorker", "spec.rayError.workerID", TEXT(names.worker) },
+	[NAMED_IP] = { "namesIP", "spec.rayError.ip", TEXT(names.ip) },
+	[NAMED_PID] = { "namesPID", "spec.rayError.pid", 0 },
+};
+
+static const char *story_annotation(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
 }
 
 struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_reported)
 {
-	const char *rays = pod_ray_container_name(pod);
-	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
+	const char *rays = pod_ray_container_name(pod), *ft = story_annotation(pod, FT_ANNOTATION);
 
 	return (struct story_facts){
 		.is_rays = rays && strcmp(rays, container) == 0,
@@ -52,189 +75,155 @@ struct story_facts story_facts_of(const cJSON *pod, const char *container, bool 
 	};
 }
 
-void story_begin(const struct story_facts *facts, cJSON *failure)
-{
-	_cleanup_json_ cJSON *story = cJSON_CreateObject();
-
-	if (facts->is_rays)
-		json_set(story, "ray", cJSON_CreateTrue());
-	if (facts->outlives_gcs)
-		json_set(story, "ft", cJSON_CreateTrue());
-	if (facts->is_reported)
-		json_set(story, "told", cJSON_CreateTrue());
-	set_annotation(failure, story);
-}
-
 /* --- Writing --------------------------------------------------------------------------------------------- */
 
-static cJSON *parse(const cJSON *failure)
+static void fact_add(struct strbuf *story, enum fact fact, const char *text)
 {
-	const char *text = cJSON_GetStringValue(annotation(failure, STORY_ANNOTATION));
-	cJSON *story = NULL;
-
-	if (!text || strnlen(text, STORY_MAX) == STORY_MAX || json_parse(text, strlen(text), &story, NULL) < 0)
-		return NULL;
-	return story;
-}
-
-static void copy_text(const cJSON *spec, const char *path, cJSON *story, const char *name)
-{
-	const char *text = json_str(spec, path);
-	char tame[TEXT_MAX];
+	char tame[ENDED_BY_MAX];
 
 	if (!text || !*text)
 		return;
-	text_tame(text, tame, sizeof(tame));
-	json_set_str(story, name, tame);
+	text_tame(text, tame, fact == ENDED_BY ? ENDED_BY_MAX : TEXT_MAX);
+	strbuf_addf(story, "%s: %s\n", facts[fact].name, tame);
 }
 
-static void copy_number(const cJSON *spec, cJSON *story, const char *name)
+static void fact_take(struct strbuf *story, enum fact fact, const cJSON *failure)
 {
-	if (json_get(spec, name))
-		json_set_int(story, name, json_int(spec, name, 0));
+	const cJSON *value = json_get(failure, facts[fact].path);
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRId64, json_int(failure, facts[fact].path, 0));
+	fact_add(story, fact, cJSON_IsTrue(value) ? "yes" : cJSON_IsNumber(value) ? number : cJSON_GetStringValue(value));
 }
 
-static void copy_sender(const cJSON *spec, cJSON *story)
+static void sender_take(struct strbuf *story, const cJSON *failure)
 {
-	const char *kind = json_str(spec, "endedBy.kind"), *name = json_str(spec, "endedBy.name");
-	const char *reason = json_str(spec, "endedBy.reason");
-	char text[ENDED_BY_MAX], tame[ENDED_BY_MAX];
+	const char *kind = json_str(failure, "spec.endedBy.kind"), *name = json_str(failure, "spec.endedBy.name");
+	const char *reason = json_str(failure, "spec.endedBy.reason");
+	char text[ENDED_BY_MAX];
 
 	if (!kind || !*kind)
 		return;
 	snprintf(text, sizeof(text), "%.100s/%.253s/%.200s", kind, name ? name : "", reason ? reason : "");
-	text_tame(text, tame, sizeof(tame));
-	json_set_str(story, "endedBy", tame);
+	fact_add(story, ENDED_BY, text);
+}
+
+/* When memory is short, no story is written rather than an incomplete one. */
+static void story_put(const struct strbuf *story, cJSON *failure)
+{
+	if (!strbuf_failed(story))
+		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, strbuf_str(story));
+}
+
+void story_begin(const struct story_facts *its, cJSON *failure)
+{
+	_cleanup_strbuf_ struct strbuf story = STRBUF_INIT(STORY_MAX);
+
+	fact_add(&story, RUNS_RAY, its->is_rays ? "yes" : "");
+	fact_add(&story, OUTLIVES_GCS, its->outlives_gcs ? "yes" : "");
+	fact_add(&story, REPORTED, its->is_reported ? "yes" : "");
+	story_put(&story, failure);
+}
+
+/* Copies the annotation, with room for `more` bytes, and finds the facts in the copy; "": there is none of that name. */
+static char *facts_find(const cJSON *failure, size_t more, const char *ret_facts[static FACT_COUNT])
+{
+	const char *text = story_annotation(failure, STORY_ANNOTATION);
+	size_t len = text ? strnlen(text, STORY_MAX) : STORY_MAX;
+	char *copy = len < STORY_MAX ? malloc(len + 1 + more) : NULL;
+
+	for (size_t i = 0; i < FACT_COUNT; i++)
+		ret_facts[i] = "";
+	if (len < STORY_MAX && !copy)
+		oom_note();
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len + 1);
+	for (char *rest = copy, *line; (line = strsep(&rest, "\n"));)
+		for (size_t i = 0, n; i < FACT_COUNT; i++)
+			if (strncmp(line, facts[i].name, n = strlen(facts[i].name)) == 0 && strncmp(line + n, ": ", 2) == 0)
+				ret_facts[i] = line + n + 2;
+	return copy;
 }
 
 void story_write(cJSON *failure)
 {
-	_cleanup_json_ cJSON *story = parse(failure);
-	const cJSON *spec = json_get(failure, "spec");
-	const char *signal = json_str(spec, "process.signal");
+	_cleanup_strbuf_ struct strbuf story = STRBUF_INIT(STORY_MAX);
+	const char *signal = json_str(failure, "spec.process.signal"), *begun[FACT_COUNT];
+	_cleanup_free_ char *copy = facts_find(failure, 0, begun);
 
-	if (!story)
+	if (!copy)
 		return;
-	copy_text(spec, "pod", story, "pod");
-	copy_text(spec, "podUID", story, "podUID");
-	copy_text(spec, "container", story, "container");
-	copy_text(spec, "node", story, "node");
-	copy_text(spec, "process.name", story, "process");
-	copy_number(spec, story, "restartCount");
-	copy_number(spec, story, "exitCode");
-	copy_text(spec, "podIP", story, "podIP");
-	copy_text(spec, "rayNodeID", story, "rayNodeID");
-	copy_text(spec, "process.workerID", story, "workerID");
-	copy_number(json_get(spec, "process"), story, "pid");
-	if (json_get(spec, "rayError"))
-		json_set(story, "rayError", cJSON_Duplicate(json_get(spec, "rayError"), true));
-	copy_sender(spec, story);
-	if (json_bool(spec, "containerLives", false))
-		json_set(story, "lives", cJSON_CreateTrue());
-	if ((signal && *signal) || json_str(spec, "signal"))
-		json_set(story, "signaled", cJSON_CreateTrue());
-	set_annotation(failure, story);
+	for (enum fact i = 0; i < FACT_COUNT; i++)
+		if (facts[i].path)
+			fact_take(&story, i, failure);
+		else if (i < POD)
+			fact_add(&story, i, begun[i]);
+	if ((signal && *signal) || json_str(failure, "spec.signal"))
+		fact_add(&story, SIGNALED, "yes");
+	sender_take(&story, failure);
+	story_put(&story, failure);
 }
 
 bool story_container_lives(const cJSON *failure)
 {
-	_cleanup_json_ cJSON *story = parse(failure);
+	const char *its[FACT_COUNT];
+	_cleanup_free_ char *copy = facts_find(failure, 0, its);
 
-	return json_bool(story, "lives", false);
+	return *its[LIVES];
 }
 
 /* --- Reading --------------------------------------------------------------------------------------------- */
 
-enum text {
-	NAME, POD, UID, CONTAINER, NODE, PROCESS, ENDED_BY, POD_IP, RAY_NODE, WORKER, NAMED_NODE, NAMED_WORKER, NAMED_IP, TEXT_COUNT
-};
-
-static void find_texts(const cJSON *failure, const cJSON *json, const char *texts[static TEXT_COUNT])
+static int64_t fact_number(const char *text, int64_t fallback)
 {
-	static const char *const names[TEXT_COUNT] = { [POD] = "pod", [UID] = "podUID", [CONTAINER] = "container", [NODE] = "node",
-						       [PROCESS] = "process", [ENDED_BY] = "endedBy", [POD_IP] = "podIP",
-						       [RAY_NODE] = "rayNodeID", [WORKER] = "workerID",
-						       [NAMED_NODE] = "rayError.nodeID", [NAMED_WORKER] = "rayError.workerID",
-						       [NAMED_IP] = "rayError.ip" };
-
-	texts[NAME] = json_str(failure, "metadata.name");
-	for (size_t i = POD; i < TEXT_COUNT; i++)
-		texts[i] = json_str(json, names[i]);
+	return *text ? strtoll(text, NULL, 10) : fallback;
 }
 
-/* Puts all texts into one block of memory, one after the other. */
-static char *copy_texts(const char *const texts[static TEXT_COUNT], const char *ret_copies[static TEXT_COUNT])
+static bool end_read(const cJSON *failure, struct incident_death *death)
 {
-	size_t size = 0, at = 0;
-	char *copy;
-
-	for (size_t i = 0; i < TEXT_COUNT; i++)
-		size += strlen(texts[i] ? texts[i] : "") + 1;
-	copy = malloc(size);
-	for (size_t i = 0; copy && i < TEXT_COUNT; i++) {
-		size_t len = strlen(texts[i] ? texts[i] : "") + 1;
-
-		memcpy(copy + at, texts[i] ? texts[i] : "", len);
-		ret_copies[i] = copy + at;
-		at += len;
-	}
-	return copy;
-}
-
-static bool read_end(const cJSON *failure, const cJSON *json, struct incident_death *death)
-{
-	const char *ended = cJSON_GetStringValue(annotation(failure, FAILURE_ENDED_ANNOTATION));
-	const char *class = object_label(failure, "afterglow.dev/class"),
+	const char *ended = story_annotation(failure, FAILURE_ENDED_ANNOTATION), *class = object_label(failure, "afterglow.dev/class"),
 		   *type = object_label(failure, "ray.io/node-type");
 	int number = class ? failure_class_from_name(class) : -1;
 
-	if (number < 0 || !ended || time_parse(ended, &death->ended_ns, NULL) < 0 || !json_str(failure, "metadata.name"))
+	if (number < 0 || !ended || time_parse(ended, &death->ended_ns, NULL) < 0)
 		return false;
 	death->class = (enum failure_class)number;
 	death->head = type && strcmp(type, "head") == 0;
-	death->ray = json_bool(json, "ray", false);
-	death->lives = json_bool(json, "lives", false);
-	death->signaled = json_bool(json, "signaled", false);
-	death->outlives_gcs = json_bool(json, "ft", false);
-	death->restart = json_int(json, "restartCount", -1);
-	death->exit_code = json_int(json, "exitCode", -1);
-	death->pid = json_int(json, "pid", 0);
-	death->names.pid = json_int(json, "rayError.pid", 0);
 	return true;
+}
+
+static void facts_read(const char *const its[static FACT_COUNT], struct incident_death *death)
+{
+	for (size_t i = 0; i < FACT_COUNT; i++)
+		if (facts[i].at)
+			*(const char **)((char *)death + facts[i].at) = its[i];
+	death->ray = *its[RUNS_RAY];
+	death->lives = *its[LIVES];
+	death->signaled = *its[SIGNALED];
+	death->outlives_gcs = *its[OUTLIVES_GCS];
+	death->restart = fact_number(its[RESTART], -1);
+	death->exit_code = fact_number(its[EXIT_CODE], -1);
+	death->pid = fact_number(its[PID], 0);
+	death->names.pid = fact_number(its[NAMED_PID], 0);
 }
 
 struct story *story_read(const cJSON *failure)
 {
-	_cleanup_json_ cJSON *json = parse(failure);
-	const char *texts[TEXT_COUNT], *copies[TEXT_COUNT] = { NULL };
+	const char *name = json_str(failure, "metadata.name"), *its[FACT_COUNT];
+	size_t size = name ? strlen(name) + 1 : 0;
+	_cleanup_free_ char *text = facts_find(failure, size, its);
 	struct incident_death death = { 0 };
 	struct story *story;
 
-	if (!json || !read_end(failure, json, &death))
+	if (!text || !name || !end_read(failure, &death))
 		return NULL;
-	find_texts(failure, json, texts);
-	story = calloc(1, sizeof(*story));
+	/* The name stands behind the facts. */
+	death.name = memcpy(text + strlen(story_annotation(failure, STORY_ANNOTATION)) + 1, name, size);
+	facts_read(its, &death);
+	story = malloc(sizeof(*story));
 	if (story)
-		story->text = copy_texts(texts, copies);
-	if (!story || !story->text) {
-		free(story);
-		return NULL;
-	}
-	death.name = copies[NAME];
-	death.pod = copies[POD];
-	death.uid = copies[UID];
-	death.container = copies[CONTAINER];
-	death.node = copies[NODE];
-	death.process = copies[PROCESS];
-	death.ended_by = copies[ENDED_BY];
-	death.ip = copies[POD_IP];
-	death.ray_node = copies[RAY_NODE];
-	death.worker = copies[WORKER];
-	death.names.ray_node = copies[NAMED_NODE];
-	death.names.worker = copies[NAMED_WORKER];
-	death.names.ip = copies[NAMED_IP];
-	story->death = death;
-	story->is_reported = json_bool(json, "told", false);
+		*story = (struct story){ .death = death, .text = TAKE_PTR(text), .is_reported = *its[REPORTED] };
 	return story;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the facts by which a failure is joined with others in an annotation of its RayFailure,
- * because the operator watches only the metadata: a large cluster has many RayFailures. Also names
+ * because the operator watches only the metadata: a large cluster has many RayFailures. It has a line "name: value" for
+ * each, since `kubectl describe` shows annotations before all else, line by line. Also names
  * the marks that operator/failure_controller/incident_writer.h leaves in the metadata. Pure.
  */
 #pragma once
@@ -11,7 +12,7 @@
 
 #include "operator/failures/incident.h"
 
-#define STORY_ANNOTATION "afterglow.dev/story"
+#define STORY_ANNOTATION "afterglow.dev/facts"
 /* The marks repeat in the metadata what the status says. They are written after the status. */
 #define INCIDENT_LABEL "afterglow.dev/incident"
 #define CAUSED_BY_ANNOTATION "afterglow.dev/caused-by"	     /* the first cause's name */

@@ -82,6 +82,22 @@ static void what_is_not_known_is_empty(void **state)
 	story_free(NULL);
 }
 
+/* `kubectl describe` shows annotations before all else, and one of several lines line by line. */
+static void a_story_is_readable(void **state)
+{
+	_cleanup_json_ cJSON *pod = json_of(POD), *failure = json_of(METADATA SPEC);
+	struct story_facts facts = story_facts_of(pod, "ray-worker", true);
+	const cJSON *annotation;
+
+	(void)state;
+	story_begin(&facts, failure);
+	story_write(failure);
+	annotation = cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), STORY_ANNOTATION);
+	assert_string_equal(cJSON_GetStringValue(annotation),
+			    "runsRay: yes\noutlivesGCS: yes\nreportedBySidecar: yes\npod: w1\npodUID: u1\nnode: n1\ncontainer: ray-worker\n"
+			    "restartCount: 2\nexitCode: 1\nprocess: raylet\nsignaled: yes\nendedBy: RayJob/train/TTL\n");
+}
+
 /* A tenant chooses the name of a process. */
 static void texts_of_others_are_bounded(void **state)
 {
@@ -91,12 +107,12 @@ static void texts_of_others_are_bounded(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	snprintf(yaml, sizeof(yaml), METADATA "spec: {container: ray-worker, process: {name: \"\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n", name,
+	snprintf(yaml, sizeof(yaml), METADATA "spec: {container: ray-worker, process: {name: \"\\nexitCode: 7\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n", name,
 		 name);
 	story = story_of(POD, yaml);
 	assert_non_null(story);
 	assert_int_equal(strlen(story->death.process), 253);
-	assert_memory_equal(story->death.process, "?]0;x", 5);
+	assert_memory_equal(story->death.process, "?exitCode: 7?]0;x", 17);
 	assert_int_equal(strlen(story->death.ended_by), 102);
 	story_free(story);
 }
@@ -110,12 +126,12 @@ static void a_story_that_is_longer_than_ours_is_none(void **state)
 	struct story *story;
 
 	(void)state;
-	snprintf(text, sizeof(text), "{\"node\":\"%01000d\"}", 0);
+	snprintf(text, sizeof(text), "node: %01000d\n", 0);
 	json_set_str(annotations, STORY_ANNOTATION, text);
 	story = story_read(failure);
 	assert_non_null(story);
 	story_free(story);
-	snprintf(text, sizeof(text), "{\"node\":\"%090000d\"}", 0);
+	snprintf(text, sizeof(text), "node: %090000d\n", 0);
 	json_set_str(annotations, STORY_ANNOTATION, text);
 	assert_null(story_read(failure));
 }
@@ -126,15 +142,13 @@ static void what_has_no_story_is_none(void **state)
 		METADATA,
 		"{}",
 		"metadata: {name: f}",
-		"metadata: {name: f, annotations: {afterglow.dev/story: '{}'}}",
-		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}'}}",
-		"metadata: {name: f, labels: {afterglow.dev/class: Murder}, annotations: {afterglow.dev/story: '{}', "
+		"metadata: {name: f, annotations: {afterglow.dev/facts: ''}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/facts: ''}}",
+		"metadata: {name: f, labels: {afterglow.dev/class: Murder}, annotations: {afterglow.dev/facts: '', "
 		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
-		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{', "
-		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
-		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}', "
+		"metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/facts: '', "
 		"afterglow.dev/ended-at: 'yesterday'}}",
-		"metadata: {labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/story: '{}', "
+		"metadata: {labels: {afterglow.dev/class: Killed}, annotations: {afterglow.dev/facts: '', "
 		"afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}",
 	};
 
@@ -174,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_story_is_written_whole),
 		cmocka_unit_test(what_is_not_known_is_empty),
+		cmocka_unit_test(a_story_is_readable),
 		cmocka_unit_test(texts_of_others_are_bounded),
 		cmocka_unit_test(a_story_that_is_longer_than_ours_is_none),
 		cmocka_unit_test(what_has_no_story_is_none),

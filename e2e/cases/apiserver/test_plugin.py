@@ -75,6 +75,14 @@ def test_other_formats_are_kubectls_own(afterglow, failure):
     assert afterglow("list", "-o", "name", "--class", "Segfault") == ""
 
 
+def test_describe_shows_what_joins_failures_line_by_line(plane, api, failure):
+    shown = subprocess.run([plane.bin / "kubectl", "describe", "rayfailure", failure["metadata"]["name"], "-n", api.namespace,
+                            "--kubeconfig", plane.kubeconfig("test")], capture_output=True, text=True, check=True).stdout
+    lines = [line.strip() for line in shown.splitlines()]
+    assert "afterglow.dev/facts:" in lines[lines.index("Labels:       afterglow.dev/class=KernelOOMContainer"):lines.index("API Version:  afterglow.dev/v1alpha1")]
+    assert "exitCode: 137" in lines and f"pod: {failure['spec']['pod']}" in lines and "{" not in shown
+
+
 def on_a_terminal(afterglow, *args):
     """Returns what a terminal gets of the command."""
     ours, its = pty.openpty()

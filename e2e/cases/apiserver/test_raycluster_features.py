@@ -2,7 +2,6 @@
 """A RayCluster may ask for more than pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
 
 import base64
-import json
 import signal
 import time
 
@@ -417,12 +416,12 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
 
 def record_end(api, pod, number, lives):
     """Writes a RayFailure as the operator does: of the Ray container, or of a process in it."""
-    story = {"ray": True, **({"lives": True} if lives else {})}
+    facts = "runsRay: yes\n" + ("containerLives: yes\n" if lives else "")
     labels = {"ray.io/cluster": "demo", "ray.io/group": "headgroup", "ray.io/node-type": "head", "afterglow.dev/class": "Segfault"}
     api.create("rayfailures", {
         "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure",
         "metadata": {"name": f"{pod['metadata']['name']}-ray-head-{number:010}", "labels": labels,
-                     "annotations": {"afterglow.dev/story": json.dumps(story), "afterglow.dev/ended-at": NOW}},
+                     "annotations": {"afterglow.dev/facts": facts, "afterglow.dev/ended-at": NOW}},
         "spec": {"cluster": "demo", "pod": pod["metadata"]["name"], "container": "ray-head", "class": "Segfault",
                  "confidence": "certain", "verdict": "It ended.", **({"containerLives": True} if lives else {})}})
 
