@@ -38,7 +38,7 @@ static int read_for_bundle(const struct options *o, cJSON **ret_failures, const 
 	return read_ray_pods(&there, NULL, NULL, ret_pods, err);
 }
 
-int evidence_bundle(const struct options *o, struct err *err)
+int evidence_bundle(const struct options *o, struct strbuf *, struct err *err)
 {
 	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);

@@ -10,7 +10,7 @@
 #include "lib/strbuf.h"
 #include "plugin/options.h"
 
-int evidence_bundle(const struct options *o, struct err *err);
+int evidence_bundle(const struct options *o, struct strbuf *out, struct err *err);
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err);
 
 /* Appends report.txt of the bundle of a failure that local_failures read. */

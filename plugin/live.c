@@ -18,57 +18,29 @@
 #include "plugin/terminal.h"
 #include "plugin/top.h"
 
-#define TOP_PODS_MAX 200 /* a kubectl process for each pod, so about 20 s in all */
-
 /* --- top ------------------------------------------------------------------------------------------------ */
 
-/* A sidecar that does not answer is reported on stderr, and the others are still asked. */
-static void add_answer(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
+static void answer_take(void *answers, const cJSON *pod, cJSON *memory)
 {
-	cJSON *memory = NULL, *answer;
-	struct err err = { 0 };
+	cJSON *answer = cJSON_CreateObject();
 
-	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
-		stderr_note("%s\n", err_text(&err));
-		return;
-	}
-	answer = cJSON_CreateObject();
 	json_set_str(answer, "namespace", json_str(pod, "metadata.namespace"));
 	json_set_str(answer, "pod", json_str(pod, "metadata.name"));
 	json_set(answer, "memory", memory);
 	json_append(answers, answer);
 }
 
-static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	const cJSON *pod;
-	int asked = 0;
-
-	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
-		const char *name = json_str(pod, "metadata.name");
-
-		if (!pod_sidecar_serves(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
-			continue;
-		if (asked++ == TOP_PODS_MAX) {
-			stderr_note("Only the first %d pods were asked; use POD, --cluster or --selector to ask fewer.\n", TOP_PODS_MAX);
-			return;
-		}
-		add_answer(&kubectl, pod, answers);
-	}
-	if (!asked)
-		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
-			o->argument ? o->argument : "", where_looked(o));
-}
-
 int live_top(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL, *answers = cJSON_CreateArray();
+	struct kubectl kubectl = kubectl_of(o);
 	int r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
 
 	if (r < 0)
 		return r;
-	ask_pods(o, pods, answers);
+	if (!sidecars_ask_memory(&kubectl, pods, o->argument, answer_take, answers))
+		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
+			    o->argument ? o->argument : "", where_looked(o));
 	if (o->output) {
 		json_print(answers, out);
 		return 0;
@@ -113,7 +85,7 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
 	int r;
 
-	add_answer(kubectl, pod, answers);
+	sidecar_ask_memory(kubectl, pod, answer_take, answers);
 	if (!cJSON_GetArraySize(answers)) {
 		stderr_note("memory.json and memory.txt are left out: "
 			"the sidecar did not answer with the memory of the pod\n");

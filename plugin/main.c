@@ -204,51 +204,38 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	return 0;
 }
 
+static int plugin_explain(const struct options *o, struct strbuf *out, struct err *err)
+{
+	return explain(o->argument, o->output, out, err);
+}
+
 static int plugin_examine(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
-	_cleanup_json_ cJSON *version = NULL;
-	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL },
-			     false, &version, err);
+	const char *where = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace, *all = "--all-namespaces";
+	struct doctor_facts facts;
+	const struct {
+		const cJSON **ret_list;
+		const char *args[8];
+	} reads[] = {
+		{ &facts.crds, { "get", "crd", "--output=json" } },
+		{ &facts.operators, { "get", "deployments", "--output=json", "--selector=app.kubernetes.io/name=afterglow", all } },
+		{ &facts.webhooks, { "get", "mutatingwebhookconfigurations", "--output=json", "--selector=app.kubernetes.io/name=afterglow" } },
+		{ &facts.pods, { "get", "pods", "--output=json", "--selector=ray.io/is-ray-node=yes", where, name } },
+		{ &facts.claims, { "get", "persistentvolumeclaims", "--output=json", where, name } },
+		{ &facts.nodes, { "get", "nodes", "--output=json" } },
+		{ &facts.node_agents, { "get", "pods", "--output=json", "--selector=app.kubernetes.io/name=afterglow-node", all } },
+	};
+	_cleanup_json_ cJSON *version = NULL, *json = o->output ? cJSON_CreateObject() : NULL;
+	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL }, false, &version, err);
 
 	if (r < 0)
 		return r;
-	const char *of_all = o->namespace ? "--namespace" : "--all-namespaces",
-		   *name = o->namespace;
-	_cleanup_json_ cJSON *crds =
-		read_quietly(o, (const char *const[]){ "get", "crd", "--output=json", NULL });
-	_cleanup_json_ cJSON *operators =
-		read_quietly(o, (const char *const[]){ "get", "deployments", "--all-namespaces",
-					      "--selector", "app.kubernetes.io/name=afterglow",
-					      "--output=json", NULL });
-	_cleanup_json_ cJSON *webhooks =
-		read_quietly(o, (const char *const[]){ "get", "mutatingwebhookconfigurations", "--selector",
-					      "app.kubernetes.io/name=afterglow", "--output=json",
-					      NULL });
-	_cleanup_json_ cJSON *pods =
-		read_quietly(o, (const char *const[]){ "get", "pods", "--selector", "ray.io/is-ray-node=yes",
-					      "--output=json", of_all, name, NULL });
-	_cleanup_json_ cJSON *claims =
-		read_quietly(o, (const char *const[]){ "get", "persistentvolumeclaims", "--output=json",
-					      of_all, name, NULL });
-	_cleanup_json_ cJSON *nodes =
-		read_quietly(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
-	_cleanup_json_ cJSON *agents =
-		read_quietly(o, (const char *const[]){ "get", "pods", "--all-namespaces", "--selector",
-					      "app.kubernetes.io/name=afterglow-node",
-					      "--output=json", NULL });
-	struct doctor_facts facts = { .crds = crds,
-				      .operators = operators,
-				      .webhooks = webhooks,
-				      .pods = pods,
-				      .claims = claims,
-				      .nodes = nodes,
-				      .node_agents = agents };
-
-	_cleanup_json_ cJSON *json = o->output ? cJSON_CreateObject() : NULL;
-	struct doctor_result result =
-		doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
-
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
+		*reads[i].ret_list = read_quietly(o, reads[i].args);
+	struct doctor_result result = doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
+		cJSON_Delete((cJSON *)*reads[i].ret_list);
 	if (json) {
 		strbuf_reset(out);
 		json_print(json, out);
@@ -256,43 +243,22 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 	return result.broken ? 1 : 0;
 }
 
-static int plugin_run(const struct options *o, struct strbuf *out, struct err *err)
-{
-	switch (o->command) {
-	case COMMAND_NONE:
-	case COMMAND_COUNT:
-		break;
-	case COMMAND_LIST:
-		return plugin_list(o, out, err);
-	case COMMAND_SHOW:
-		return plugin_show(o, out, err);
-	case COMMAND_REPORT:
-		return evidence_report(o, out, err);
-	case COMMAND_INCIDENTS:
-		return incidents(o, out, err);
-	case COMMAND_EXPLAIN:
-		return explain(o->argument, o->output, out, err);
-	case COMMAND_TOP:
-		return live_top(o, out, err);
-	case COMMAND_MEMORY:
-		return memory_command(o, out, err);
-	case COMMAND_POLICY:
-		return live_policy(o, out, err);
-	case COMMAND_SNAPSHOT:
-		return live_snapshot(o, out, err);
-	case COMMAND_DOCTOR:
-		return plugin_examine(o, out, err);
-	case COMMAND_BUNDLE:
-		return evidence_bundle(o, err);
-	case COMMAND_PAGE:
-		return write_page(o, out, err);
-	case COMMAND_RELEASE:
-		return pod_release(o, out, err);
-	case COMMAND_STACK:
-		return stack_command(o, out, err);
-	}
-	return err_set(err, EINVAL, "no command");
-}
+static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct strbuf *out, struct err *err) = {
+	[COMMAND_LIST] = plugin_list,
+	[COMMAND_SHOW] = plugin_show,
+	[COMMAND_REPORT] = evidence_report,
+	[COMMAND_INCIDENTS] = incidents,
+	[COMMAND_EXPLAIN] = plugin_explain,
+	[COMMAND_TOP] = live_top,
+	[COMMAND_MEMORY] = memory_command,
+	[COMMAND_STACK] = stack_command,
+	[COMMAND_SNAPSHOT] = live_snapshot,
+	[COMMAND_BUNDLE] = evidence_bundle,
+	[COMMAND_PAGE] = write_page,
+	[COMMAND_RELEASE] = pod_release,
+	[COMMAND_POLICY] = live_policy,
+	[COMMAND_DOCTOR] = plugin_examine,
+};
 
 static int plugin_print(const struct strbuf *out, struct err *err)
 {
@@ -325,7 +291,7 @@ int main(int argc, char **argv)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
 		command_add_help(o.command, &out);
-	r = o.version || o.help ? 0 : plugin_run(&o, &out, &err);
+	r = o.version || o.help ? 0 : plugin_runs[o.command](&o, &out, &err);
 	if (r < 0)
 		return plugin_fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
 	return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : r;

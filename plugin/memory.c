@@ -20,7 +20,6 @@
 #include "plugin/table.h"
 #include "plugin/terminal.h"
 
-#define PODS_MAX 200 /* a kubectl process for each */
 #define BUNDLES_MAX 8 /* a pod that reads it for each, so about half a minute in all */
 #define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
 #define SAVED_MAX ((size_t)16 << 20)
@@ -45,48 +44,27 @@ static const char *group_of_pod(const cJSON *pod)
 	return group ? group : json_str(pod, "metadata.name");
 }
 
-static void pod_ask(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
+static void needs_take(void *answers, const cJSON *pod, cJSON *memory)
 {
-	_cleanup_json_ cJSON *memory = NULL;
-	struct err err = { 0 };
 	cJSON *container;
 
-	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
-		stderr_note("%s\n", err_text(&err));
-		return;
-	}
 	cJSON_ArrayForEach(container, json_get(memory, "containers")) {
 		cJSON *needs = cJSON_DetachItemFromObjectCaseSensitive(container, "needs");
 
 		if (needs)
 			answer_add(answers, group_of_pod(pod), needs);
 	}
-}
-
-static void pods_ask(const struct options *o, const cJSON *pods, cJSON *answers)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	const cJSON *pod;
-	int asked = 0;
-
-	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
-		if (!pod_sidecar_serves(pod))
-			continue;
-		if (asked++ == PODS_MAX) {
-			stderr_note("Only the first %d pods were asked.\n", PODS_MAX);
-			return;
-		}
-		pod_ask(&kubectl, pod, answers);
-	}
+	cJSON_Delete(memory);
 }
 
 static int pods_running(const struct options *o, const char *what, cJSON *answers, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
+	struct kubectl kubectl = kubectl_of(o);
 	int r = read_pods_of(o, what, &pods, err);
 
 	if (r == 0)
-		pods_ask(o, pods, answers);
+		sidecars_ask_memory(&kubectl, pods, NULL, needs_take, answers);
 	return r;
 }
 

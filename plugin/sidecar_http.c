@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/pod_sidecar.h"
+#include "plugin/terminal.h"
 
 #define URL_MAX 640
 
@@ -37,4 +38,33 @@ int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char
 		return r;
 	r = json_parse(strbuf_str(&answer), answer.len, ret_json, err);
 	return r < 0 ? err_wrap(err, "the sidecar of pod %.253s", json_str(pod, "metadata.name")) : 0;
+}
+
+void sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn, void *arg)
+{
+	cJSON *memory = NULL;
+	struct err err = { 0 };
+
+	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0)
+		stderr_note("%s\n", err_text(&err));
+	else
+		fn(arg, pod, memory);
+}
+
+int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg)
+{
+	const cJSON *pod;
+	int asked = 0;
+
+	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+		if (!pod_sidecar_serves(pod) || (name && !json_is(pod, "metadata.name", name)))
+			continue;
+		if (asked == SIDECARS_ASKED_MAX) {
+			stderr_note("Only the first %d pods were asked.\n", asked);
+			break;
+		}
+		asked++;
+		sidecar_ask_memory(kubectl, pod, fn, arg);
+	}
+	return asked;
 }

@@ -25,3 +25,12 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
  * JSON.
  */
 int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err);
+
+/*
+ * Asks the pod's sidecar for the memory of the pod, and passes the answer, which fn takes over. Why there is none is said on stderr.
+ */
+typedef void sidecar_memory_fn(void *arg, const cJSON *pod, cJSON *memory);
+void sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn, void *arg);
+/* Asks the pods of a list whose sidecars serve, or the one of that name (NULL: all), and returns how many it has asked. */
+#define SIDECARS_ASKED_MAX 200 /* a kubectl process for each, so about 20 s in all */
+int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg);
