@@ -13,7 +13,7 @@ extern const char *const pod_fields[];
 /*
  * Leaves of such a pod what manages it and judges its ends, and bounds what whoever made it has written: strings of
  * POD_SHORT_TEXT_MAX bytes, in its status POD_SHORT_STATUS_MAX, which a termination message may have, and POD_SHORT_ITEMS_MAX
- * items of each list. Other labels and annotations than these, images and messages that are longer are then absent. It is done to
+ * items of each list. Labels and annotations that nobody reads, and texts that are longer, are then absent. It is done to
  * the pods for which there is no room, because a pod that is left out would be made anew.
  */
 void pod_shorten(cJSON *pod);

@@ -14,6 +14,9 @@
 #include "operator/cache/pod_fields.h"
 #include "operator/kube/object.h"
 #include "operator/kube/salvage.h"
+#include "operator/raycluster/pod_state.h"
+#include "operator/testing.h"
+#include "operator/webhook/missing_sidecar.h"
 
 static cJSON *object(const char *name, const char *uid, const char *rv, const char *cluster)
 {
@@ -434,6 +437,32 @@ static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
 	cJSON_Delete(pod);
 }
 
+/* Or else its head's service lost it, or a Warning said that the webhook missed it. */
+static void a_shortened_pod_is_judged_as_the_whole_one(void **state)
+{
+	cJSON *pod = json_of("metadata: {name: h, namespace: ml, creationTimestamp: '2026-11-21T01:00:00Z', "
+			     "labels: {ray.io/is-ray-node: 'yes', ray.io/identifier: i, app.kubernetes.io/name: n, app.kubernetes.io/created-by: c}, "
+			     "annotations: {afterglow.dev/sidecar: 'none: NoShell'}}\n"
+			     "spec: {containers: [{name: ray-head, image: no-shell}], readinessGates: [{conditionType: mine}], "
+			     "initContainers: [{name: wait-gcs-ready, resources: {limits: {memory: 256Mi}}}]}\n"
+			     "status: {phase: Running, conditions: [{type: mine, status: 'False'}], containerStatuses: [{name: ray-head, ready: true}]}\n");
+	const cJSON *labels = json_get(pod, "metadata.labels");
+	(void)state;
+
+	assert_false(pod_is_ready(pod));
+	pod_shorten(pod);
+	assert_int_equal(missing_sidecar_of(pod, NULL, false, 1), MISSING_NO_SHELL);
+	assert_false(pod_is_ready(pod));
+	assert_int_equal(cJSON_GetArraySize(labels), 4);
+	assert_string_equal(json_str(json_get(pod, "spec.containers")->child, "image"), "no-shell");
+	assert_string_equal(json_str(json_get(pod, "spec.initContainers")->child, "resources.limits.memory"), "256Mi");
+	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/inject", "false");
+	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/sidecar", "added");
+	pod_shorten(pod);
+	assert_int_equal(missing_sidecar_of(pod, NULL, false, 1), MISSING_OPTED_OUT);
+	cJSON_Delete(pod);
+}
+
 static void a_list_that_takes_the_place_of_another_has_the_same_bound(void **state)
 {
 	struct store s, fresh;
@@ -470,6 +499,7 @@ int main(void)
 		cmocka_unit_test(of_an_object_without_room_a_remnant_is_kept_until_there_is_room),
 		cmocka_unit_test(a_tenants_fat_pods_take_their_share_and_none_is_left_out),
 		cmocka_unit_test(of_a_shortened_pod_lists_and_texts_are_bounded),
+		cmocka_unit_test(a_shortened_pod_is_judged_as_the_whole_one),
 		cmocka_unit_test(a_list_that_takes_the_place_of_another_has_the_same_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
