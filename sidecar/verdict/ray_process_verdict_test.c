@@ -865,13 +865,13 @@ static void a_driver_whose_exception_names_a_node_says_so(void **state)
 	assert_string_equal(v.evidence[0].text, error.line);
 	assert_int_equal(v.n_missing, 1);
 	error.ip[0] = '\0';
-	v = (struct verdict){ .n_missing = 0 };
+	v = (struct verdict){ .sentence = "The driver ended." };
 	ray_error_verdict(&error, &v);
-	assert_string_equal(v.sentence, " Its last exception is Ray's NodeDiedError.");
+	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's NodeDiedError.");
 	assert_int_equal(v.n_missing, 0);
-	v = (struct verdict){ .n_missing = 0 };
+	v = (struct verdict){ .sentence = "The driver ended." };
 	ray_error_verdict(&(struct ray_error){ .name = "ActorDiedError", .meant = "ray.kill" }, &v);
-	assert_string_equal(v.sentence, " Its last exception is Ray's ActorDiedError, about what a program of the job had ended itself, by ray.kill.");
+	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's ActorDiedError, about what a program of the job had ended itself, by ray.kill.");
 	assert_int_equal(v.n_missing, 0);
 	memset(v.sentence, 'x', sizeof(v.sentence) - 1);
 	ray_error_verdict(&error, &v);
