@@ -70,14 +70,14 @@ static void drop_all(const struct prune *p, int fd, const struct inventory *inv,
 
 		if (dropped == DROP_NOTHING)
 			continue;
-		if (inventory_drop_at_least(fd, inv->paths[i], &dropped, &err) < 0) {
+		if (inventory_drop_at_least(fd, inv->stored[i].path, &dropped, &err) < 0) {
 			/* Mostly: another pruner was first. */
 			log_warning_limited("prune: %s", err_text(&err));
 			continue;
 		}
 		n[dropped]++;
 		if (dropped == DROP_BUNDLE)
-			inventory_remove_empty(fd, inv->paths[i], components(p->below), STALE_NS);
+			inventory_remove_empty(fd, inv->stored[i].path, components(p->below), STALE_NS);
 	}
 	printf("{\"bundles\":%zu,\"dropped\":{\"core\":%zu,\"files\":%zu,\"bundle\":%zu}}\n", inv->n + inv->left_out, n[DROP_CORE],
 	       n[DROP_FILES], n[DROP_BUNDLE]);

@@ -126,6 +126,33 @@ static void a_manifest_that_is_no_file_does_not_either(void **state)
 	assert_true(exists(SOUND "/core.python.7.zst"));
 }
 
+/* Somebody keeps other things beside the bundles of a cluster. */
+static void what_is_no_bundle_stays(void **state)
+{
+	static const char *const others[] = {
+		"ml/demo/dataset/" MANIFEST_FILE, "ml/demo/run/20200121T012906Z-run1/model", "ml/demo/run/20200121T012906.000Z/model",
+		"ml/demo/run/.model.partial", "ml/demo/run/.20200121T0129.partial", "ml/demo/run/16780101T000000.000Z-Killed/model",
+	};
+	char *argv[] = { "--keep-seconds", "1", "--below", "ml/demo", root, NULL };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		char path[256], *slash = path + snprintf(path, sizeof(path), "%s/%s", root, others[i]);
+
+		while (*slash != '/')
+			slash--;
+		*slash = '\0';
+		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
+		assert_int_equal(file_put(rootfd, others[i], "mine", 4, 0600, NULL), 0);
+		assert_int_equal(utimensat(rootfd, others[i], (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+		assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+	}
+	assert_int_equal(prune_run(argv, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (!exists(others[i]))
+			fail_msg("%s", others[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +163,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_manifest_that_is_no_file_does_not_either, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_bundle_stays, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,9 @@ struct core_key taken_key(int core_fd)
 	struct stat st;
 
 	if (fstat(core_fd, &st) == 0)
-		key = (struct core_key){ st.st_dev, st.st_ino, file_time_ns(st.st_mtim), (uint64_t)st.st_size };
+		key = (struct core_key){ .dev = st.st_dev, .ino = st.st_ino,
+					 .mtime_ns = file_time_ns(st.st_mtim),
+					 .size = (uint64_t)st.st_size };
 	return key;
 }
 

@@ -20,6 +20,7 @@
 #include "sidecar/record/state_dir.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/socket/channel.h"
+#include "sidecar/spool/inventory.h"
 #include "sidecar/store/bundle.h"
 
 /* Histories take an eighth of this memory, which they share with bundles */
@@ -257,6 +258,15 @@ static void scan(struct recovery *r)
 	closedir(dir);
 }
 
+/* Removes what a writer that died left half-written. No other process is writing there. */
+static void remove_partial_in(const char *directory, const char *below)
+{
+	_cleanup_close_ int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		inventory_remove_stale(fd, below, 0);
+}
+
 static void remove_partial_bundles(int, void *arg)
 {
 	const struct record_options *options = arg;
@@ -267,10 +277,10 @@ static void remove_partial_bundles(int, void *arg)
 	postmortem_parent_path(&id, path, sizeof(path));
 	*strrchr(path, '/') = '\0';
 	/* Outside of a pod, others may be writing to the spool. */
-	if (id.namespace && options->spool)
-		bundle_remove_partial(options->spool, path);
-	if (id.namespace && options->spool_fallback)
-		bundle_remove_partial(options->spool_fallback, path);
+	if (!id.namespace)
+		return;
+	remove_partial_in(options->spool, path);
+	remove_partial_in(options->spool_fallback, path);
 }
 
 struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg)

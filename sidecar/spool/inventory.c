@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"
@@ -110,7 +111,7 @@ static void inventory_measure(DIR *dir, bool below, struct stored *s)
 	}
 }
 
-/* Parses the time in a name such as "20260121T012906.324Z-Killed". Returns 0 for any other name. */
+/* Parses the time in a name such as "20260121T012906.324Z-Killed". Returns 0 for any other name, and for times before 1970. */
 static int64_t time_of_name(const char *name)
 {
 	char text[40];
@@ -120,69 +121,59 @@ static int64_t time_of_name(const char *name)
 		return 0;
 	snprintf(text, sizeof(text), "%.4s-%.2s-%.2sT%.2s:%.2s:%.*s", name, name + 4, name + 6, name + 9, name + 11,
 		 (int)strcspn(name + 13, "-"), name + 13);
-	return time_parse(text, &ns, NULL) == 0 ? ns : 0;
+	return time_parse(text, &ns, NULL) == 0 ? MAX(ns, (int64_t)0) : 0;
 }
 
-static const char *inventory_base_name(const char *path)
+static bool is_bundle_name(const char *name)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return time_of_name(name) != 0;
 }
 
-static bool is_bundle_name(const char *path)
+/* Whether the word after the time in a name is a class. */
+static bool has_class(const char *name)
 {
-	return time_of_name(inventory_base_name(path)) != 0;
+	const char *class = strchr(name, '-');
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.*s", class ? (int)strcspn(class + 1, "-") : 0, class ? class + 1 : "");
+	return failure_class_from_name(text) >= 0;
 }
 
-static bool inventory_make_room(struct walk *w)
+static void take_bundle(struct walk *w, DIR *dir, int64_t at_ns)
 {
-	size_t room = w->room ? 2 * w->room : 32;
-	void *stored = realloc(w->inv->stored, room * sizeof(*w->inv->stored));
-	void *paths;
-
-	if (!stored)
-		return false;
-	w->inv->stored = stored;
-	paths = realloc(w->inv->paths, room * sizeof(*w->inv->paths));
-	if (!paths)
-		return false;
-	w->inv->paths = paths;
-	w->room = room;
-	return true;
-}
-
-static void take_bundle(struct walk *w, DIR *dir, const struct stat *st)
-{
-	struct stored s = { .at_ns = time_of_name(inventory_base_name(w->path)) };
+	struct stored s = { .at_ns = at_ns };
 	struct inventory *inv = w->inv;
-	char *path;
+	size_t room = w->room ? 2 * w->room : 32;
 
-	if (!s.at_ns)
-		s.at_ns = file_time_ns(st->st_mtim);
 	inventory_measure(dir, false, &s);
 	inv->bytes += s.core + s.files + s.report;
 	if (inv->n == w->max) {
 		inv->left_out++;
 		return;
 	}
-	path = inv->n == w->room && !inventory_make_room(w) ? NULL : strdup(w->path);
-	if (!path) {
-		w->failed = true;
-		return;
+	if (inv->n == w->room) {
+		struct stored *stored = realloc(inv->stored, room * sizeof(*stored));
+
+		if (stored) {
+			inv->stored = stored;
+			w->room = room;
+		}
 	}
-	inv->stored[inv->n] = s;
-	inv->paths[inv->n++] = path;
+	s.path = inv->n < w->room ? strdup(w->path) : NULL;
+	if (s.path)
+		inv->stored[inv->n++] = s;
+	else
+		w->failed = true;
 }
 
 static void walk_dir(struct walk *w, DIR *dir, int depth)
 {
+	const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
 	size_t len = strlen(w->path);
 	struct stat st;
 
-	if (len && (fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-		    (is_bundle_name(w->path) && fstat(dirfd(dir), &st) == 0))) {
-		take_bundle(w, dir, &st);
+	if (is_bundle_name(name) && (has_class(name) || fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0)) {
+		take_bundle(w, dir, time_of_name(name));
 		return;
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
@@ -204,21 +195,11 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 	}
 }
 
-/* Sorts both arrays by time. They are short and mostly sorted already. */
-static void inventory_sort(struct inventory *inv)
+static int inventory_by_time(const void *a, const void *b)
 {
-	for (size_t i = 1; i < inv->n; i++) {
-		struct stored s = inv->stored[i];
-		char *path = inv->paths[i];
-		size_t k = i;
+	const struct stored *s = a, *t = b;
 
-		for (; k > 0 && inv->stored[k - 1].at_ns > s.at_ns; k--) {
-			inv->stored[k] = inv->stored[k - 1];
-			inv->paths[k] = inv->paths[k - 1];
-		}
-		inv->stored[k] = s;
-		inv->paths[k] = path;
-	}
+	return s->at_ns != t->at_ns ? (s->at_ns < t->at_ns ? -1 : 1) : strcmp(s->path, t->path);
 }
 
 int inventory_read(int rootfd, const char *below, size_t max, struct inventory *ret_inventory, struct err *err)
@@ -236,7 +217,8 @@ int inventory_read(int rootfd, const char *below, size_t max, struct inventory *
 		inventory_release(&inv);
 		return err_set(err, ENOMEM, "inventory of bundles");
 	}
-	inventory_sort(&inv);
+	if (inv.n > 0)
+		qsort(inv.stored, inv.n, sizeof(*inv.stored), inventory_by_time);
 	*ret_inventory = inv;
 	return 0;
 }
@@ -244,8 +226,7 @@ int inventory_read(int rootfd, const char *below, size_t max, struct inventory *
 void inventory_release(struct inventory *inv)
 {
 	while (inv->n > 0)
-		free(inv->paths[--inv->n]);
-	free(inv->paths);
+		free(inv->stored[--inv->n].path);
 	free(inv->stored);
 	*inv = (struct inventory){ .n = 0 };
 }
@@ -426,9 +407,9 @@ void inventory_finish_drop(int rootfd, const char *path)
 	tree_remove(in, hidden);
 }
 
-static bool older_than(const struct stat *st, int64_t age_ns)
+static bool older_than(struct timespec t, int64_t age_ns)
 {
-	return now_realtime_ns() - file_time_ns(st->st_mtim) >= age_ns;
+	return age_ns <= 0 || now_realtime_ns() - file_time_ns(t) >= age_ns;
 }
 
 void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns)
@@ -446,19 +427,19 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 
 		*slash = '\0';
 		in = inventory_open_parent(rootfd, above, &name);
-		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (age_ns > 0 && !older_than(&st, age_ns)) ||
+		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !older_than(st.st_mtim, age_ns) ||
 		    unlinkat(in, name, AT_REMOVEDIR) < 0)
 			return;
 	}
 }
 
-/* Whether our processes make hidden files or directories of this name. */
-static bool is_partial(const char *name)
+/* Whether our processes make hidden files or directories of this name: any in a bundle, and beside one those of a bundle's name. */
+static bool is_partial(const char *name, bool in_bundle)
 {
 	size_t len = strlen(name);
 
-	return name[0] == '.' && len > strlen(PARTIAL) &&
-	       strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
+	return name[0] == '.' && len > strlen(PARTIAL) && strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0 &&
+	       (in_bundle || is_bundle_name(name + 1));
 }
 
 /*
@@ -472,34 +453,26 @@ static bool is_nfs_leftover(const char *name)
 	       !name[4 + 24];
 }
 
-/*
- * The time of the last rename counts, too: an NFS client may rename a file that was written long
- * before.
- */
-static bool unchanged_for(const struct stat *st, int64_t age_ns)
-{
-	return now_realtime_ns() - file_time_ns(st->st_ctim) >= age_ns;
-}
-
-static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
+static void remove_stale_in(DIR *dir, int64_t age_ns, int depth, bool in_bundle)
 {
 	for (const struct dirent *entry; (entry = readdir(dir));) {
+		const char *name = entry->d_name;
 		struct stat st;
 		DIR *sub;
 
-		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (is_partial(entry->d_name) && older_than(&st, age_ns))
-			tree_remove(dirfd(dir), entry->d_name);
-		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) &&
-		    unchanged_for(&st, age_ns))
-			unlinkat(dirfd(dir), entry->d_name, 0);
-		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
+		if (is_partial(name, in_bundle) && older_than(st.st_mtim, age_ns))
+			tree_remove(dirfd(dir), name);
+		/* Of a leftover the time of its renaming counts: it may have been written long before. */
+		if (in_bundle && S_ISREG(st.st_mode) && is_nfs_leftover(name) && older_than(st.st_ctim, age_ns))
+			unlinkat(dirfd(dir), name, 0);
+		if (!S_ISDIR(st.st_mode) || name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
-		sub = inventory_open_dir(dirfd(dir), entry->d_name);
+		sub = inventory_open_dir(dirfd(dir), name);
 		if (!sub)
 			continue;
-		remove_stale_in(sub, age_ns, depth + 1);
+		remove_stale_in(sub, age_ns, depth + 1, in_bundle || is_bundle_name(name));
 		closedir(sub);
 	}
 }
@@ -510,6 +483,6 @@ void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns)
 
 	if (!dir)
 		return;
-	remove_stale_in(dir, age_ns, 0);
+	remove_stale_in(dir, age_ns, 0, false);
 	closedir(dir);
 }

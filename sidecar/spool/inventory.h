@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists the bundles in a directory with their sizes, and removes them, whole or in part. A bundle
- * is a directory with a MANIFEST.json, or a directory that was never finished: its name begins with
- * a time, as the names of bundles do. Bundles are looked for at most INVENTORY_DEPTH_MAX levels
- * down, and not below hidden names. No symbolic link is followed.
+ * is a directory whose name begins with a time, as the names of bundles do, and has a MANIFEST.json;
+ * or, if it was never finished, a class after the time. Whatever else is there stays. Bundles are
+ * looked for at most INVENTORY_DEPTH_MAX levels down, and not below hidden names. No symbolic link
+ * is followed.
  */
 #pragma once
 
@@ -16,8 +17,7 @@
 #define INVENTORY_DEPTH_MAX 6
 
 struct inventory {
-	struct stored *stored; /* the bundles, the oldest first */
-	char **paths; /* of the bundles below rootfd, in the same order */
+	struct stored *stored; /* the bundles, the oldest first; their paths are below rootfd */
 	size_t n;
 	int64_t bytes; /* on the disk, of all bundles and of everything else in the directory */
 	size_t left_out; /* bundles beyond max: counted in bytes, but not listed */
@@ -61,7 +61,7 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 
 /*
  * Removes what is left below `below` ("": below rootfd) of bundles that a process was writing or
- * removing when it died, if that was more than age_ns ago; and what NFS clients that died left of
- * removed files.
+ * removing when it died, if that was more than age_ns ago (0: whenever it was); and what NFS clients
+ * that died left of removed files of a bundle.
  */
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);

@@ -97,8 +97,8 @@ static void bundles_are_found_oldest_first_and_measured_by_kind(void **state)
 	(void)state;
 	assert_int_equal(inventory_read(rootfd, "", 10, &inv, NULL), 0);
 	assert_int_equal(inv.n, 2);
-	assert_string_equal(inv.paths[0], POD "/ray-worker/" FIRST);
-	assert_string_equal(inv.paths[1], POD "/ray-worker/" SECOND);
+	assert_string_equal(inv.stored[0].path, POD "/ray-worker/" FIRST);
+	assert_string_equal(inv.stored[1].path, POD "/ray-worker/" SECOND);
 	assert_in_range(inv.stored[0].core, 8192, 65536);
 	assert_int_equal(inv.stored[1].core, 0);
 	assert_in_range(inv.stored[1].files, 4, 65536);
@@ -302,12 +302,14 @@ static void links_lead_nowhere(void **state)
 static void only_what_is_stale_is_cleared_away(void **state)
 {
 	(void)state;
+	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/." FIRST ".partial", 0755), 0);
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/.x.partial", 0755), 0);
 	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/.core.partial", "x", 1, 0600, NULL), 0);
 	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
-	assert_true(exists(POD "/ray-worker/.x.partial"));
+	assert_true(exists(POD "/ray-worker/." FIRST ".partial"));
 	inventory_remove_stale(rootfd, "", 0);
-	assert_false(exists(POD "/ray-worker/.x.partial"));
+	assert_false(exists(POD "/ray-worker/." FIRST ".partial"));
+	assert_true(exists(POD "/ray-worker/.x.partial"));
 	assert_false(exists(POD "/ray-worker/" FIRST "/.core.partial"));
 	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
 }
@@ -315,7 +317,7 @@ static void only_what_is_stale_is_cleared_away(void **state)
 static void what_dead_nfs_clients_left_is_cleared_away(void **state)
 {
 	static const char *const left = POD "/ray-worker/" FIRST "/.nfs000000000000002a0000001b";
-	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a", "ml/.nfs000000000000002a0000001bc", "ml/.nfs-000000000000002a000001b" };
+	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a", "ml/.nfs000000000000002a0000001bc", "ml/.nfs-000000000000002a000001b", "ml/.nfs000000000000002a0000001b" };
 	(void)state;
 
 	assert_int_equal(file_put(rootfd, left, "x", 1, 0600, NULL), 0);

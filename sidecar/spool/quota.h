@@ -22,6 +22,7 @@ const char *drop_name(enum drop d);
 struct stored {
 	int64_t at_ns; /* Unix time of the death */
 	int64_t core, files, report; /* bytes on the disk: cores, collected files, the report's files */
+	char *path; /* belongs to the inventory */
 };
 
 /* The limits; 0: there is no such limit. */

@@ -22,22 +22,22 @@ static const struct {
 	int64_t to_free, lacking;
 	const char *drops;
 } rows[] = {
-	{ "what fits stays", { { 1, 50, 30, 20 } }, { 100, 1, 0 }, 0, 0, "-" },
-	{ "nothing is bounded by nothing", { { 1, 1 << 30, 0, 1 }, { 2, 1 << 30, 0, 1 } }, { 0, 0, 0 }, 0, 0, "--" },
-	{ "the oldest core goes first", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 150, 0, 0 }, 0, 0, "c-" },
-	{ "all cores before any log", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 101, 0, 0 }, 0, 0, "cc" },
-	{ "then the oldest logs", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 80, 0, 0 }, 0, 0, "fc" },
-	{ "reports last", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 30, 0, 0 }, 0, 0, "bf" },
-	{ "a bundle without a core loses none", { { 1, 0, 30, 20 }, { 2, 50, 30, 20 } }, { 100, 0, 0 }, 0, 0, "-c" },
-	{ "of too many the oldest", { { 1, 0, 0, 9 }, { 2, 0, 0, 9 }, { 3, 0, 0, 9 } }, { 0, 2, 0 }, 0, 0, "b--" },
+	{ "what fits stays", { { 1, 50, 30, 20, NULL } }, { 100, 1, 0 }, 0, 0, "-" },
+	{ "nothing is bounded by nothing", { { 1, 1 << 30, 0, 1, NULL }, { 2, 1 << 30, 0, 1, NULL } }, { 0, 0, 0 }, 0, 0, "--" },
+	{ "the oldest core goes first", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 150, 0, 0 }, 0, 0, "c-" },
+	{ "all cores before any log", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 101, 0, 0 }, 0, 0, "cc" },
+	{ "then the oldest logs", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 80, 0, 0 }, 0, 0, "fc" },
+	{ "reports last", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 30, 0, 0 }, 0, 0, "bf" },
+	{ "a bundle without a core loses none", { { 1, 0, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 100, 0, 0 }, 0, 0, "-c" },
+	{ "of too many the oldest", { { 1, 0, 0, 9, NULL }, { 2, 0, 0, 9, NULL }, { 3, 0, 0, 9, NULL } }, { 0, 2, 0 }, 0, 0, "b--" },
 	{ "what goes for its number frees its bytes",
-	  { { 1, 50, 0, 10 }, { 2, 50, 0, 10 }, { 3, 50, 0, 10 } }, { 130, 2, 0 }, 0, 0, "b--" },
-	{ "too old", { { 1, 0, 0, 9 }, { NOW - NS_PER_SEC, 0, 0, 9 } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "b-" },
-	{ "as old as allowed", { { NOW - 10 * NS_PER_SEC, 0, 0, 9 } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "-" },
-	{ "a time in the future is not old", { { 2 * NOW, 0, 0, 9 } }, { 0, 0, 1 }, 0, 0, "-" },
-	{ "a full disk under a quota that holds", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 1000, 0, 0 }, 60, 0, "cc" },
-	{ "the larger of both", { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } }, { 150, 0, 0 }, 120, 0, "fc" },
-	{ "more than there is", { { 1, 50, 30, 20 } }, { 0, 0, 0 }, 150, 50, "b" },
+	  { { 1, 50, 0, 10, NULL }, { 2, 50, 0, 10, NULL }, { 3, 50, 0, 10, NULL } }, { 130, 2, 0 }, 0, 0, "b--" },
+	{ "too old", { { 1, 0, 0, 9, NULL }, { NOW - NS_PER_SEC, 0, 0, 9, NULL } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "b-" },
+	{ "as old as allowed", { { NOW - 10 * NS_PER_SEC, 0, 0, 9, NULL } }, { 0, 0, 10 * NS_PER_SEC }, 0, 0, "-" },
+	{ "a time in the future is not old", { { 2 * NOW, 0, 0, 9, NULL } }, { 0, 0, 1 }, 0, 0, "-" },
+	{ "a full disk under a quota that holds", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 1000, 0, 0 }, 60, 0, "cc" },
+	{ "the larger of both", { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } }, { 150, 0, 0 }, 120, 0, "fc" },
+	{ "more than there is", { { 1, 50, 30, 20, NULL } }, { 0, 0, 0 }, 150, 50, "b" },
 	{ "an empty store", { { 0 } }, { 1, 1, 1 }, 10, 10, "" },
 };
 
@@ -60,7 +60,7 @@ static void the_table_holds(void **state)
 
 static void for_the_sake_of_others_no_report_goes(void **state)
 {
-	const struct stored items[] = { { 1, 50, 30, 20 }, { 2, 50, 30, 20 } };
+	const struct stored items[] = { { 1, 50, 30, 20, NULL }, { 2, 50, 30, 20, NULL } };
 	const struct quota none = { .bytes = 0 }, small = { .bytes = 30 };
 	enum drop drops[2];
 	(void)state;

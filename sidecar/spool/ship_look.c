@@ -87,10 +87,10 @@ static void ship_look_choose(const struct ship_question *q, const struct ship_do
 	if (inventory_read(fd, "", SPOOL_BUNDLES_MAX, &inv, NULL) < 0)
 		return;
 	for (size_t i = 0; i < inv.n && q->after; i++)
-		if (strcmp(inv.paths[i], q->after) == 0)
+		if (strcmp(inv.stored[i].path, q->after) == 0)
 			begin = i + 1;
 	for (size_t i = 0; i < inv.n && !look->found; i++) {
-		const char *path = inv.paths[(begin + i) % inv.n];
+		const char *path = inv.stored[(begin + i) % inv.n].path;
 
 		look->found = ship_look_is_due(done, fd, path, &look->manifest);
 		if (look->found)

@@ -40,9 +40,12 @@ static const char script[] = "#!/bin/sh\n"
 			     "hang) exec sleep 1000;;\n"
 			     "die) kill -9 $$;;\n"
 			     "flood) head -c 5000000 /dev/zero | tr '\\0' x; echo; echo '{\"result\":\"shipped\"}';;\n"
-			     "first) case $last in *second*) ;; *) echo '{\"result\":\"failed\",\"kind\":\"bundle\"}'; exit 3;; esac;\n"
+			     "first) case $last in *Killed*) ;; *) echo '{\"result\":\"failed\",\"kind\":\"bundle\"}'; exit 3;; esac;\n"
 			     "  echo '{\"result\":\"shipped\"}';;\n"
 			     "esac\n";
+
+#define FIRST "20261121T012906.324Z-Segfault"
+#define SECOND "20261121T012907.324Z-Killed"
 
 static char directory[64], spool[80], program[80];
 static struct event_base *base;
@@ -178,31 +181,31 @@ static void what_is_shipped_leaves_the_spool(void **state)
 {
 	(void)state;
 	mode("ok");
-	make_bundle("first");
-	make_bundle("second");
+	make_bundle(FIRST);
+	make_bundle(SECOND);
 	shipper_kick(shipper);
 	assert_true(shipper_busy(shipper));
 	run(20);
 	assert_int_equal(n_shipped, 2);
 	assert_int_equal(n_idle, 1);
 	assert_false(shipper_busy(shipper));
-	assert_false(in_spool("first") || in_spool("second"));
+	assert_false(in_spool(FIRST) || in_spool(SECOND));
 	assert_int_equal(access(spool, F_OK), 0);
-	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/" FIRST), 1);
 	assert_int_equal(shipper_stats(shipper)->shipped, 2);
 }
 
 static void a_look_finishes_the_removal_at_which_another_was_killed(void **state)
 {
 	const struct ship_done done = { .n = 0 };
-	const struct ship_question q = { .spool = spool, .shipped = "ml/demo/pod.1/ray-worker/first", .done = &done };
+	const struct ship_question q = { .spool = spool, .shipped = "ml/demo/pod.1/ray-worker/" FIRST, .done = &done };
 	struct ship_look look;
 	char path[256], hidden[256];
 
 	(void)state;
-	make_bundle("first");
+	make_bundle(FIRST);
 	snprintf(path, sizeof(path), "%s/%s", spool, q.shipped);
-	snprintf(hidden, sizeof(hidden), "%s/ml/demo/pod.1/ray-worker/.first.partial", spool);
+	snprintf(hidden, sizeof(hidden), "%s/ml/demo/pod.1/ray-worker/." FIRST ".partial", spool);
 	assert_return_code(rename(path, hidden), errno);
 	ship_look(&q, &look);
 	assert_false(look.found || look.stays);
@@ -223,12 +226,12 @@ static void what_failed_is_tried_again_and_stays_until_then(void **state)
 {
 	(void)state;
 	mode("once");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run(20);
 	assert_int_equal(n_failed, 1);
 	assert_int_equal(n_shipped, 1);
-	assert_false(in_spool("first"));
+	assert_false(in_spool(FIRST));
 	assert_false(shipper_stats(shipper)->failing);
 }
 
@@ -236,7 +239,7 @@ static void a_store_that_is_down_keeps_everything_here(void **state)
 {
 	(void)state;
 	mode("again");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run_until_failed();
 	/* Further bundles do not make the next try come earlier. */
@@ -245,7 +248,7 @@ static void a_store_that_is_down_keeps_everything_here(void **state)
 		run(0);
 	}
 	assert_in_range(n_failed, 1, 10);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 	assert_true(shipper_busy(shipper));
 	assert_true(shipper_stats(shipper)->failing);
 	assert_string_equal(shipper_stats(shipper)->last.error, "cut off");
@@ -258,12 +261,12 @@ static void the_grace_of_the_pod_is_used_and_no_more(void **state)
 	(void)state;
 
 	mode("again");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_stop(shipper, begin + 8 * NS_PER_SEC);
 	run(40);
 	assert_int_equal(n_idle, 1);
 	assert_true(n_failed >= 1);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 	assert_true(now_boottime_ns() < begin + 38 * NS_PER_SEC);
 }
 
@@ -271,56 +274,56 @@ static void what_only_a_person_can_mend_does_not_keep_a_pod(void **state)
 {
 	(void)state;
 	mode("mend");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_stop(shipper, now_boottime_ns() + 60 * NS_PER_SEC);
 	run(30);
 	assert_int_equal(n_failed, 1);
 	assert_int_equal(n_idle, 1);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 }
 
 static void one_that_cannot_be_shipped_does_not_keep_back_the_others(void **state)
 {
 	(void)state;
 	mode("first");
-	make_bundle("first");
-	make_bundle("second");
+	make_bundle(FIRST);
+	make_bundle(SECOND);
 	shipper_stop(shipper, now_boottime_ns() + 6 * NS_PER_SEC);
 	run(30);
 	assert_true(n_shipped >= 1);
-	assert_true(in_spool("first"));
-	assert_false(in_spool("second"));
+	assert_true(in_spool(FIRST));
+	assert_false(in_spool(SECOND));
 }
 
 static void a_child_that_dies_is_a_failure(void **state)
 {
 	(void)state;
 	mode("die");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run_until_failed();
 	assert_true(n_failed > 0);
 	assert_int_equal(shipper_stats(shipper)->last.kind, SHIP_PROGRAM);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 }
 
 static void a_program_that_is_not_there_is_a_failure(void **state)
 {
 	(void)state;
 	assert_int_equal(unlink(program), 0);
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run_until_failed();
 	assert_true(n_failed > 0);
 	assert_non_null(strstr(shipper_stats(shipper)->last.error, "No such file"));
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 }
 
 static void a_flood_of_output_is_read_past(void **state)
 {
 	(void)state;
 	mode("flood");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run(30);
 	assert_int_equal(n_shipped, 1);
@@ -332,7 +335,7 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	(void)state;
 
 	mode("hang");
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run(1); /* the loop goes on, so this returns */
 	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
@@ -341,7 +344,7 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	run(30);
 	assert_int_equal(n_failed, 1);
 	assert_int_equal(n_idle, 1);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 	/* There may be zombies of errands, but no errand may still run. */
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
@@ -353,7 +356,7 @@ static void a_spool_that_hangs_hangs_an_errand_alone(void **state)
 {
 	(void)state;
 	mode("ok");
-	make_bundle("first");
+	make_bundle(FIRST);
 	spool_hangs = true;
 	shipper_kick(shipper);
 	run(1); /* the loop goes on, so this returns */
@@ -365,7 +368,7 @@ static void a_spool_that_hangs_hangs_an_errand_alone(void **state)
 	run(60);
 	assert_int_equal(n_idle, 1);
 	assert_int_equal(n_shipped, 0);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 }
 
 static void what_is_shipped_is_not_forgotten_when_a_look_fails(void **state)
@@ -374,7 +377,7 @@ static void what_is_shipped_is_not_forgotten_when_a_look_fails(void **state)
 	(void)state;
 
 	mode("ok");
-	make_bundle("first");
+	make_bundle(FIRST);
 	snprintf(path, sizeof(path), "%s/die", directory);
 	assert_int_equal(file_put(AT_FDCWD, path, "", 0, 0600, NULL), 0);
 	shipper_kick(shipper);
@@ -382,8 +385,8 @@ static void what_is_shipped_is_not_forgotten_when_a_look_fails(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(n_idle, 1);
 	assert_int_equal(n_shipped, 1);
-	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
-	assert_false(in_spool("first"));
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/" FIRST), 1);
+	assert_false(in_spool(FIRST));
 }
 
 static void what_comes_while_it_looks_is_shipped_too(void **state)
@@ -396,13 +399,13 @@ static void what_comes_while_it_looks_is_shipped_too(void **state)
 	 * matter.
 	 */
 	event_base_loop(base, EVLOOP_ONCE);
-	make_bundle("first");
+	make_bundle(FIRST);
 	shipper_kick(shipper);
 	run(60);
 	if (n_shipped == 0)
 		run(60);
 	assert_int_equal(n_shipped, 1);
-	assert_false(in_spool("first"));
+	assert_false(in_spool(FIRST));
 }
 
 /* Begins to add a core to the bundle "first", and lets the shipper ship it. */
@@ -413,8 +416,8 @@ static struct extension *ship_while_added_to(void)
 	int fd;
 
 	mode("ok");
-	make_bundle("first");
-	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
+	make_bundle(FIRST);
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/" FIRST, spool);
 	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
 	shipper_kick(shipper);
 	run(20);
@@ -427,7 +430,7 @@ static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
 	(void)state;
 
 	assert_int_equal(n_shipped, 1);
-	assert_true(in_spool("first"));
+	assert_true(in_spool(FIRST));
 	/* There is nothing new, so it is not shipped again. */
 	shipper_kick(shipper);
 	run(20);
@@ -436,7 +439,7 @@ static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
 	shipper_kick(shipper);
 	run(20);
 	assert_int_equal(n_shipped, 2);
-	assert_false(in_spool("first"));
+	assert_false(in_spool(FIRST));
 }
 
 static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
@@ -448,7 +451,7 @@ static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
 	shipper_kick(shipper);
 	run(20);
 	assert_int_equal(n_shipped, 1);
-	assert_false(in_spool("first"));
+	assert_false(in_spool(FIRST));
 }
 
 static void without_descriptors_nothing_is_removed_and_it_tries_again(void **state)
@@ -502,12 +505,12 @@ static void what_cannot_leave_the_spool_is_shipped_once(void **state)
 	(void)state;
 
 	mode("ok");
-	make_bundle("first");
-	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
+	make_bundle(FIRST);
+	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/" FIRST, spool);
 	assert_true(set_immutable(path, true));
 	shipper_kick(shipper);
 	run(5);
-	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/" FIRST), 1);
 	/*
 	 * The disk works again and the shipper is asked to look: the bundle leaves the spool and is
 	 * not shipped again.
@@ -515,8 +518,8 @@ static void what_cannot_leave_the_spool_is_shipped_once(void **state)
 	assert_true(set_immutable(path, false));
 	shipper_kick(shipper);
 	run(5);
-	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
-	assert_false(in_spool("first"));
+	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/" FIRST), 1);
+	assert_false(in_spool(FIRST));
 }
 
 int main(void)

@@ -175,7 +175,7 @@ static void spool_look(struct spool *s, int64_t to_free, enum drop worst, void (
 	quota_plan(inv.stored, inv.n, &quota, now_realtime_ns(), to_free, worst, drops);
 	for (size_t i = 0; i < inv.n; i++)
 		if (drops[i] != DROP_NOTHING)
-			any = spool_drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
+			any = spool_drop(s, fd, inv.stored[i].path, drops[i], dropped, arg) || any;
 	/*
 	 * Failures were logged. If nothing could be dropped, another try would fail in the same
 	 * way.

@@ -154,7 +154,7 @@ static void what_was_dropped_is_reported_once(void **state)
 
 	make(&limits);
 	for (int i = 0; i < 3; i++)
-		put("x", true);
+		put("20261121T012906.324Z-Killed", true);
 	spool_settle(spool, gone, NULL);
 	assert_int_equal(spool_stats(spool)->dropped[DROP_CORE], 2);
 	assert_int_equal(spool_stats(spool)->dropped[DROP_BUNDLE], 0);
@@ -190,7 +190,7 @@ static void the_room_is_what_the_bound_leaves(void **state)
 
 	make(&small);
 	assert_int_equal(spool_room(spool), 600 * 1024);
-	put("x", true);
+	put("20261121T012906.324Z-Killed", true);
 	spool_settle(spool, NULL, NULL);
 	assert_in_range(spool_room(spool), 1, 88 * 1024);
 	make(&none);
@@ -204,8 +204,8 @@ static void a_store_that_is_the_end_drops_nothing(void **state)
 	(void)state;
 
 	make(&limits);
-	put("x", true);
-	put("x", true);
+	put("20261121T012906.324Z-Killed", true);
+	put("20261121T012906.324Z-Killed", true);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
 	spool_settle(spool, gone, NULL);

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -396,31 +395,4 @@ void bundle_abort(struct bundle *b)
 		return;
 	tree_remove(b->parent_fd, b->partial);
 	bundle_free(b);
-}
-
-static void remove_matching(const char *pattern)
-{
-	glob_t found;
-
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-		return;
-	/* A directory that cannot be removed stays. Its name shows that it is incomplete. */
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		tree_remove(AT_FDCWD, found.gl_pathv[i]);
-	globfree(&found);
-}
-
-void bundle_remove_partial(const char *store, const char *above)
-{
-	/*
-	 * Both patterns are ours. "*" does not match a leading dot. Files that were being added are
-	 * inside of bundles.
-	 */
-	const char *const below[] = { "*/.*.partial", "*/*/.*.partial" };
-	char pattern[2 * BUNDLE_PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
-		snprintf(pattern, sizeof(pattern), "%s/%s/%s", store, above, below[i]);
-		remove_matching(pattern);
-	}
 }

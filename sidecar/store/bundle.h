@@ -59,12 +59,6 @@ int bundle_commit(struct bundle *b, struct err *err);
 void bundle_abort(struct bundle *b);
 
 /*
- * Removes what a writer that died left half-written in STORE/ABOVE/DIRECTORY/
- * and in the bundles there, for each DIRECTORY. No other process may be writing there.
- */
-void bundle_remove_partial(const char *store, const char *above);
-
-/*
  * Changes component, in place, so that it can be one component of a path: letters, digits, '.', '_' and
  * '-' stay, other bytes and a leading '.' become '_'. "" becomes "_", so there must be room for two bytes.
  */
