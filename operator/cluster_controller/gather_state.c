@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
@@ -209,7 +209,7 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 
 	*ret_token = '\0';
 	if (RAND_bytes(bytes, sizeof(bytes)) == 1)
-		EVP_EncodeBlock((unsigned char *)ret_token, bytes, sizeof(bytes));
+		base64_encode(bytes, sizeof(bytes), ret_token);
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 

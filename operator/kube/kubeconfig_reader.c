@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/strbuf.h"
 
 int reader_copy(const char *text, char **ret_copy, struct err *err)
@@ -21,7 +21,7 @@ int reader_copy(const char *text, char **ret_copy, struct err *err)
 }
 
 /* Standard base64 with blanks allowed between, as YAML folds it. */
-static char *base64_decode(const char *in)
+static char *kubeconfig_reader_unbase64(const char *in)
 {
 	size_t len = strlen(in), n = 0;
 	_cleanup_free_ char *packed = malloc(len + 1);
@@ -33,14 +33,9 @@ static char *base64_decode(const char *in)
 		if (!strchr(" \t\r\n", *in))
 			packed[n++] = *in;
 	packed[n] = '\0';
-	int r = n && n % 4 == 0 ? EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)packed, (int)n) : -1;
+	int r = base64_decode(packed, n, out);
 	if (r < 0)
 		goto fail;
-	/* EVP_DecodeBlock counts the padding as bytes. */
-	if (packed[n - 1] == '=')
-		r--;
-	if (packed[n - 2] == '=')
-		r--;
 	out[r] = '\0';
 	if (strlen(out) == (size_t)r) {
 		OPENSSL_cleanse(packed, n);
@@ -92,7 +87,7 @@ int read_pem(const struct reader *r, const cJSON *obj, const char *field_data, c
 	if (rc < 0)
 		return rc;
 	if (text) {
-		c->text = base64_decode(text);
+		c->text = kubeconfig_reader_unbase64(text);
 		return c->text ? 0 : field_error(r, EINVAL, field_data, "is not base64 of a PEM text", err);
 	}
 	rc = read_string(r, obj, field_file, &text, err);

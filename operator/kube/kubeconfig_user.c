@@ -4,9 +4,9 @@
  */
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/strbuf.h"
 #include "operator/kube/kubeconfig_reader.h"
 
@@ -117,7 +117,7 @@ static int read_basic(const struct reader *r, const cJSON *user, struct kubeconf
 {
 	const char *name, *password;
 	struct strbuf plain = STRBUF_INIT(4096);
-	unsigned char encoded[8192];
+	char encoded[8192];
 	char value[8300];
 	int rc = read_string(r, user, "username", &name, err);
 
@@ -129,8 +129,8 @@ static int read_basic(const struct reader *r, const cJSON *user, struct kubeconf
 		return field_error(r, EINVAL, "username", "username and password come together, and without a token", err);
 	strbuf_addf(&plain, "%s:%s", name, password);
 	if (!strbuf_failed(&plain)) {
-		EVP_EncodeBlock(encoded, (const unsigned char *)strbuf_str(&plain), (int)plain.len);
-		snprintf(value, sizeof(value), "Basic %s", (char *)encoded);
+		base64_encode(strbuf_str(&plain), plain.len, encoded);
+		snprintf(value, sizeof(value), "Basic %s", encoded);
 		rc = kubeconfig_user_add_header(k, "Authorization", value, err);
 		OPENSSL_cleanse(encoded, sizeof(encoded));
 		OPENSSL_cleanse(value, sizeof(value));

@@ -3,10 +3,10 @@
 #include "operator/launcher/launcher_configmap.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "operator/kube/object.h"
@@ -115,15 +115,6 @@ bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t 
 
 /* --- What to write ---------------------------------------------------------------------------------------- */
 
-static char *base64_of(const struct launcher *launcher)
-{
-	char *text = malloc(4 * ((launcher->len + 2) / 3) + 1);
-
-	if (text)
-		EVP_EncodeBlock((unsigned char *)text, launcher->data, (int)launcher->len);
-	return text;
-}
-
 /* Returns the member of that name, which may contain dots. json_get would take them for a path. */
 static const cJSON *launcher_configmap_member(const cJSON *have, const char *object,
 					      const char *key)
@@ -134,7 +125,7 @@ static const cJSON *launcher_configmap_member(const cJSON *have, const char *obj
 /* A key in data, as text, excludes the same key in binaryData, so it has to be removed. */
 static int want_key(const struct launcher *launcher, const cJSON *have, cJSON *change)
 {
-	_cleanup_free_ char *wanted = base64_of(launcher);
+	_cleanup_free_ char *wanted = base64_text(launcher->data, launcher->len);
 	const char *text =
 		cJSON_GetStringValue(launcher_configmap_member(have, "binaryData", launcher->key));
 

@@ -3,10 +3,10 @@
 #include "operator/webhook/admission_review.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/printable.h"
@@ -63,21 +63,13 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 	_cleanup_json_ cJSON *patch = NULL;
 	_cleanup_free_ char *text = NULL;
 	struct err err = { 0 };
-	char *base64;
-	size_t len;
 
 	if (json_patch_diff(request->object, after, &patch, &err) < 0) {
 		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	text = patch->child ? cJSON_PrintUnformatted(patch) : NULL;
-	if (!text)
-		return NULL;
-	len = strlen(text);
-	base64 = malloc((len + 2) / 3 * 4 + 1);
-	if (base64)
-		EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)text, (int)len);
-	return base64;
+	return text ? base64_text(text, strlen(text)) : NULL;
 }
 
 /*

@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/webhook/x509.h"
 
-#define BASE64_MAX (X509_PEM_MAX / 3 * 4 + 4)
 
 static const struct {
 	const char *name;
@@ -82,23 +81,15 @@ void certificate_content_move(struct certificate_content *content, struct certif
 
 char *certificate_base64(const char *text)
 {
-	size_t len = strlen(text);
-	char *base64 = len < INT32_MAX / 2 ? malloc(len / 3 * 4 + 5) : NULL;
-
-	if (base64)
-		EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)text, (int)len);
-	return base64;
+	return base64_text(text, strlen(text));
 }
 
-/* EVP_DecodeBlock counts the padding as bytes. */
 char *certificate_unbase64(const char *base64)
 {
-	size_t len = strnlen(base64, BASE64_MAX + 1);
-	char *text = len > 0 && len <= BASE64_MAX && len % 4 == 0 ? malloc(len / 4 * 3 + 1) : NULL;
-	int n = text ? EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)base64, (int)len) : -1;
+	size_t len = strnlen(base64, BASE64_MAX(X509_PEM_MAX));
+	char *text = len < BASE64_MAX(X509_PEM_MAX) ? malloc(len / 4 * 3 + 1) : NULL;
+	int n = text ? base64_decode(base64, len, text) : -1;
 
-	if (n >= 2)
-		n -= (base64[len - 1] == '=') + (base64[len - 2] == '=');
 	if (n <= 0 || memchr(text, '\0', (size_t)n)) {
 		free(text);
 		return NULL;

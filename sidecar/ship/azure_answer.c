@@ -2,12 +2,11 @@
 /* Reads Azure's answers, and explains its errors in sentences for people. */
 #include "sidecar/ship/azure_answer.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/ship/azure_sign.h"
+#include "lib/base64.h"
 #include "sidecar/ship/plan.h"
 #include "sidecar/ship/store_error.h"
 #include "sidecar/ship/xml_leaves.h"
@@ -114,7 +113,7 @@ static size_t index_of(const struct azure_blocks *b, const char *id)
 	char md5[ID_MD5 + 1], wanted[AZURE_BLOCK_ID_MAX];
 	size_t i;
 
-	if (strlen(id) != AZURE_BLOCK_ID_MAX - 1 || EVP_DecodeBlock(text, (const unsigned char *)id, AZURE_BLOCK_ID_MAX - 1) != ID_BYTES)
+	if (strlen(id) != AZURE_BLOCK_ID_MAX - 1 || base64_decode(id, AZURE_BLOCK_ID_MAX - 1, text) != ID_BYTES)
 		return b->n;
 	i = strtoul((const char *)text + ID_BYTES - 6, NULL, 10);
 	snprintf(md5, sizeof(md5), "%s", (const char *)text);

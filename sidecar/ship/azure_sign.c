@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "lib/base64.h"
+
 /* --- The text ------------------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
@@ -56,24 +58,15 @@ void azure_text_to_sign(struct strbuf *out, const struct azure_to_sign *r)
 
 /* --- Keys ----------------------------------------------------------------------------------------------- */
 
-void base64_encode(const void *data, size_t len, char *ret_text)
-{
-	EVP_EncodeBlock((unsigned char *)ret_text, data, (int)len);
-}
-
 int azure_key_decode(const char *text, unsigned char ret_key[static AZURE_KEY_MAX], size_t *ret_len, struct err *err)
 {
 	unsigned char bytes[AZURE_KEY_MAX + 3];
-	size_t len = strlen(text), padding;
-	int n = -1;
+	size_t len = strlen(text);
+	int n = len / 4 * 3 <= AZURE_KEY_MAX ? base64_decode(text, len, bytes) : -1;
 
-	if (len > 0 && len % 4 == 0 && len / 4 * 3 <= AZURE_KEY_MAX)
-		n = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)len);
 	if (n <= 0)
 		return err_set(err, EINVAL, "it is no base64 of at most %d bytes", AZURE_KEY_MAX);
-	/* EVP_DecodeBlock counts the padding as zeros. */
-	padding = text[len - 1] != '=' ? 0 : text[len - 2] != '=' ? 1 : 2;
-	*ret_len = (size_t)n - padding;
+	*ret_len = (size_t)n;
 	memcpy(ret_key, bytes, *ret_len);
 	explicit_bzero(bytes, sizeof(bytes));
 	return 0;

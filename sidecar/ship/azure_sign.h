@@ -15,7 +15,6 @@
 #define AZURE_HEADERS_MAX 8
 #define AZURE_KEY_MAX 256	/* bytes; an account's key has 64 */
 #define AZURE_SIGNATURE_MAX 48	/* base64 of a SHA-256, with the final NUL */
-#define BASE64_MAX(bytes) (((bytes) + 2) / 3 * 4 + 1)
 
 /* A parameter of a URL, not encoded. */
 struct azure_param {
@@ -46,6 +45,3 @@ void azure_sign(const unsigned char *key, size_t key_len, const char *text, char
  * NULL: there is no token.
  */
 bool azure_sas_has_expired(const char *token, int64_t now_s);
-
-/* The base64 of len bytes; ret_text has room for BASE64_MAX(len) bytes. */
-void base64_encode(const void *data, size_t len, char *ret_text);

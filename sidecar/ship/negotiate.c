@@ -8,11 +8,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "sidecar/ship/azure_sign.h"
+#include "lib/base64.h"
 
 /* Six frames, each of at most 4 bytes, and the constant parts. */
 #define FRAMES_MAX 64
-#define BASE64_LEN(n) (((n) + 2) / 3 * 4)
 
 #define OID_KRB5 "\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02" /* 1.2.840.113554.1.2.2 */
 #define OID_SPNEGO "\x06\x06\x2b\x06\x01\x05\x05\x02" /* 1.3.6.1.5.5.2 */
@@ -72,7 +71,7 @@ static void enclose_all(struct der *d)
 void negotiate_header(const void *ap_req, size_t len, struct strbuf *header)
 {
 	static struct der d;
-	static char text[BASE64_LEN(sizeof(d.bytes)) + 1];
+	static char text[BASE64_MAX(sizeof(d.bytes))];
 
 	_Static_assert(sizeof(d.bytes) <= 0xffff, "two bytes hold each length");
 	_Static_assert(sizeof("Authorization: Negotiate ") + sizeof(text) < NEGOTIATE_HEADER_MAX,

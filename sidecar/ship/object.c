@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "lib/units.h"
-#include "sidecar/ship/azure_sign.h"
 
 _Static_assert(MD5_TEXT_MAX == BASE64_MAX(16), "an MD5 in base64 fits");
 

@@ -10,6 +10,7 @@
 
 #include <openssl/evp.h>
 
+#include "lib/base64.h"
 #include "lib/units.h"
 #include "sidecar/ship/azure.h"
 
