@@ -10,6 +10,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/s3_encryption.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/yaml.h"
@@ -147,11 +148,6 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 	return 0;
 }
 
-bool policy_encrypts_by_kms(const struct policy *p)
-{
-	return p->store.s3_encryption && strncmp(p->store.s3_encryption, "aws:kms", 7) == 0;
-}
-
 /*
  * A key that has no effect in its place is refused, because it was probably meant for another
  * place.
@@ -170,8 +166,8 @@ static int policy_check_store(const struct policy *p, const char *name, struct e
 		{ "storeS3Region", p->store.s3_region != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3PathStyle", p->store.s3_path_style, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3Encryption", p->store.s3_encryption != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
-		{ "storeS3KMSKeyID", p->store.s3_kms_key_id != NULL, policy_encrypts_by_kms(p), "a storeS3Encryption aws:kms" },
-		{ "storeS3BucketKey", p->store.s3_bucket_key, policy_encrypts_by_kms(p), "a storeS3Encryption aws:kms" },
+		{ "storeS3KMSKeyID", p->store.s3_kms_key_id != NULL, s3_encryption_is_kms(p->store.s3_encryption), "a storeS3Encryption aws:kms" },
+		{ "storeS3BucketKey", p->store.s3_bucket_key, s3_encryption_is_kms(p->store.s3_encryption), "a storeS3Encryption aws:kms" },
 		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
 		{ "storeS3RoleARN", p->store.s3_role_arn != NULL, !p->store.credentials_secret, "no storeCredentialsSecret: one way in" },
 		{ "storeS3STSEndpoint", p->store.s3_sts_endpoint != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },

@@ -47,7 +47,5 @@ bool policy_set_key(struct policy *p, const struct policy_key *key, const cJSON 
 const struct policy_key *policy_key_find(const char *key);
 const struct policy_key *policy_field_find(const char *field);
 
-/* Whether objects in S3 are encrypted with a key of KMS. */
-bool policy_encrypts_by_kms(const struct policy *p);
 /* Checks conditions that involve several keys. An error begins with name. */
 int policy_check(const struct policy *p, const char *name, struct err *err);

@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/s3_encryption.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/policy/policy_internal.h"
@@ -135,7 +136,7 @@ static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
 	if (!policy_object_is_absent(json_get(spec, "store.s3.serverSideEncryption")) && !o->values.store.s3_encryption)
 		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption.type must be given: spec.store.s3.serverSideEncryption is");
-	if ((o->values.store.s3_kms_key_id || o->values.store.s3_bucket_key) && !policy_encrypts_by_kms(&o->values))
+	if ((o->values.store.s3_kms_key_id || o->values.store.s3_bucket_key) && !s3_encryption_is_kms(o->values.store.s3_encryption))
 		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption has kmsKeyID or bucketKey, so its type must be aws:kms "
 			       "or aws:kms:dsse");
 	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3", err);

@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/s3_encryption.h"
 #include "lib/units.h"
 #include "operator/policy/policy_internal.h"
 
@@ -257,7 +258,7 @@ static int policy_values_choice(const cJSON *value, const char *const *names, si
 	}
 SET_WORD(set_pull_policy, "Always", "IfNotPresent", "Never")
 SET_WORD(set_store_type, "claim", "s3", "azure", "webhdfs")
-SET_WORD(set_encryption, "AES256", "aws:kms", "aws:kms:dsse")
+SET_WORD(set_encryption, S3_ENCRYPTIONS)
 #undef SET_WORD
 
 static bool set_core_dumps(const struct policy_key *, const cJSON *value, void *member)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/s3_encryption.h"
 #include "sidecar/ship/cores_prefix.h"
 
 #define DEFAULT_STALL_S 30
@@ -124,12 +125,14 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 
 static int check_encryption(const struct ship_options *o, struct err *err)
 {
-	bool kms = o->s3_encryption && strncmp(o->s3_encryption, "aws:kms", 7) == 0;
+	static const char *const types[] = { S3_ENCRYPTIONS };
+	size_t i = 0;
 
-	if (o->s3_encryption && strcmp(o->s3_encryption, "AES256") != 0 && strcmp(o->s3_encryption, "aws:kms") != 0 &&
-	    strcmp(o->s3_encryption, "aws:kms:dsse") != 0)
+	while (o->s3_encryption && i < ARRAY_SIZE(types) && strcmp(o->s3_encryption, types[i]) != 0)
+		i++;
+	if (i == ARRAY_SIZE(types))
 		return err_set(err, EINVAL, "--s3-encryption takes AES256, aws:kms or aws:kms:dsse, not '%.100s'", o->s3_encryption);
-	if ((o->s3_kms_key_id || o->s3_bucket_key) && !kms)
+	if ((o->s3_kms_key_id || o->s3_bucket_key) && !s3_encryption_is_kms(o->s3_encryption))
 		return err_set(err, EINVAL, "--s3-kms-key-id and --s3-bucket-key go with --s3-encryption aws:kms");
 	if (o->s3_kms_key_id && (strlen(o->s3_kms_key_id) > S3_KMS_KEY_ID_MAX ||
 				 o->s3_kms_key_id[strspn(o->s3_kms_key_id, WORD_LETTERS ":/")]))
