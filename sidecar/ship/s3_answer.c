@@ -105,7 +105,7 @@ int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, 
 
 	if (r < 0)
 		return r;
-	if (p.truncated && p.next <= 0)
+	if (p.truncated && (p.next <= 0 || p.next > S3_PARTS_MAX))
 		return err_set(err, EINVAL, "a list of parts goes on, and does not say where");
 	*ret_next = p.truncated ? p.next : 0;
 	return 0;
@@ -117,6 +117,7 @@ struct uploads {
 	const char *key;
 	void (*fn)(const char *id, void *arg);
 	void *arg;
+	size_t n;
 	bool ours;
 	char id[UPLOAD_ID_MAX];
 };
@@ -126,7 +127,7 @@ static int take_upload(const char *path, const char *text, void *arg)
 	struct uploads *u = arg;
 
 	if (strcmp(path, "ListMultipartUploadsResult/Upload") == 0) {
-		if (u->ours && *u->id)
+		if (u->ours && *u->id && u->n++ < S3_UPLOADS_MAX)
 			u->fn(u->id, u->arg);
 		u->ours = false;
 		u->id[0] = '\0';

@@ -9,6 +9,7 @@
 #include "sidecar/ship/state.h"
 
 #define S3_PARTS_MAX 10000 /* S3's own limit for a file */
+#define S3_UPLOADS_MAX 1000 /* S3 lists no more in an answer */
 #define S3_ETAG_MAX 128 /* bytes */
 
 /* The names that appear in the text of a fault. */
@@ -40,7 +41,7 @@ bool s3_etag_is(const char *etag, const unsigned char md5[static 16]);
  */
 int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next, struct err *err);
 
-/* Calls fn with each unfinished upload of exactly this key. */
+/* Calls fn with each unfinished upload of exactly this key, S3_UPLOADS_MAX at most. */
 int s3_list_uploads(const char *xml, size_t len, const char *key, void (*fn)(const char *id, void *arg), void *arg,
 		    struct err *err);
 

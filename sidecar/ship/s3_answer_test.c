@@ -141,6 +141,29 @@ static void parts_that_cannot_be_are_not_believed(void **state)
 	}
 	assert_true(list(LIST("", "<IsTruncated>true</IsTruncated>"), parts, &next) < 0);
 	assert_true(list("<ListPartsResult>", parts, &next) < 0);
+	/* A server could list pages for ever. */
+	assert_true(list(LIST("", "<IsTruncated>true</IsTruncated><NextPartNumberMarker>10001</NextPartNumberMarker>"), parts, &next) < 0);
+}
+
+static void count_upload(const char *id, void *arg)
+{
+	(void)id;
+	++*(size_t *)arg;
+}
+
+/* Each costs a request. */
+static void uploads_without_end_are_not_all_aborted(void **state)
+{
+	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(1 << 20);
+	size_t n = 0;
+	(void)state;
+
+	strbuf_adds(&xml, "<ListMultipartUploadsResult>");
+	for (int i = 0; i < 2000; i++)
+		strbuf_adds(&xml, "<Upload><Key>k</Key><UploadId>u</UploadId></Upload>");
+	strbuf_adds(&xml, "</ListMultipartUploadsResult>");
+	assert_int_equal(s3_list_uploads(strbuf_str(&xml), xml.len, "k", count_upload, &n, NULL), 0);
+	assert_int_equal(n, S3_UPLOADS_MAX);
 }
 
 static void documents_that_s3_never_sends_are_refused(void **state)
@@ -242,6 +265,7 @@ int main(void)
 		cmocka_unit_test(parts_that_the_server_has_are_listed),
 		cmocka_unit_test(an_etag_is_an_md5_or_something_else),
 		cmocka_unit_test(parts_that_cannot_be_are_not_believed),
+		cmocka_unit_test(uploads_without_end_are_not_all_aborted),
 		cmocka_unit_test(documents_that_s3_never_sends_are_refused),
 		cmocka_unit_test(only_uploads_of_just_this_key_are_ours),
 		cmocka_unit_test(credentials_of_a_role_are_read_whole_or_not),

@@ -65,6 +65,8 @@ int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
 		log_warning("credentials in %s can be read by every user of this machine", options->credentials);
 	if (take_role(id, fault) < 0 || s3_identity_choose(id, fault) < 0)
 		return -1;
+	if (id->kind == IDENTITY_WEB && options->s3_sts_endpoint && strncmp(options->s3_sts_endpoint, "http://", 7) == 0)
+		log_warning("the web identity token goes over the network in plain text: an https:// address of STS would not do so");
 	if (id->kind == IDENTITY_KEYS && id->credentials.session_token)
 		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s", id->credentials.session_token);
 	return 0;

@@ -55,6 +55,7 @@ def test_keys_are_fetched_once_and_every_request_carries_the_token(store, server
         assert request.headers["x-amz-security-token"] == "temporary+token=="
     said = outcome.stderr + str(outcome.lines)
     assert not any(secret in said for secret in (TOKEN, "temporary"))
+    assert "the web identity token goes over the network in plain text" in outcome.stderr  # STS is at http:// here
 
 
 def test_keys_are_renewed_in_time_with_the_token_that_is_there_then(store, servers, bundle, tmp_path):
