@@ -155,12 +155,6 @@ static int azure_identity_refused(const struct http_answer *a, const char *url, 
 	return -1;
 }
 
-static void azure_identity_wipe(struct strbuf *text)
-{
-	if (text->data)
-		explicit_bzero(text->data, text->len);
-}
-
 static int take_token(struct azure_identity *id, const struct http_answer *a, const char *url, int64_t *ret_seconds, struct fault *fault)
 {
 	struct err err = { 0 };
@@ -191,11 +185,11 @@ static int azure_identity_exchange(struct azure_identity *id, struct http *http,
 	request.len = (int64_t)form.len;
 	if (r == 0 && http_call(http, &request, &t, fault) < 0)
 		r = fault_wrap(fault, "%s", what);
-	azure_identity_wipe(&form);
+	credential_wipe(&form);
 	if (r < 0)
 		return r;
 	r = take_token(id, &t->answer, url, ret_seconds, fault);
-	azure_identity_wipe(&t->answer.body);
+	credential_wipe(&t->answer.body);
 	return r;
 }
 

@@ -95,8 +95,7 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
 	else if (!credential_is_word(*ret_value))
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
-	if (text.data)
-		explicit_bzero(text.data, text.len);
+	credential_wipe(&text);
 	return r;
 }
 

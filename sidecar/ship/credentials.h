@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads credentials from a directory with one file for each, such as a mounted Secret. They are read
- * anew for each run, never printed, and wiped from memory when they are released.
+ * anew for each run, never printed, and overwritten when they are released.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <string.h>
 
+#include "lib/strbuf.h"
 #include "sidecar/ship/fault.h"
 
 /* Bytes. The longest credential is a web identity token of a few kB. */
@@ -34,6 +36,13 @@ void credentials_release(struct credentials *c);
 
 /* Reads a single credential from a file; the caller wipes and frees *ret_value. */
 int credential_read_file(const char *path, char **ret_value, struct fault *fault);
+
+/* Overwrites what text holds, such as a request or an answer with a credential in it. Its copies in freed memory are not reached. */
+static inline void credential_wipe(struct strbuf *text)
+{
+	if (text->data)
+		explicit_bzero(text->data, text->len);
+}
 
 /*
  * Whether s is a single printable word. Nothing else is sent in a header, where a line break would

@@ -81,12 +81,6 @@ void s3_identity_release(struct s3_identity *id)
 
 /* --- Fetching --- */
 
-static void s3_identity_wipe(struct strbuf *body)
-{
-	if (body->data)
-		explicit_bzero(body->data, body->len);
-}
-
 /* The kubelet replaces a projected token long before our keys expire. */
 static int read_token_again(struct s3_identity *id, struct fault *fault)
 {
@@ -160,7 +154,7 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	if (container_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, &id->given, &err) < 0)
 		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(uri), uri,
 			      err_text(&err));
-	s3_identity_wipe(&t->answer.body);
+	credential_wipe(&t->answer.body);
 	return r;
 }
 
@@ -177,7 +171,7 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	if (ask_node(http, what, url, "Metadata-Flavor: Google", &t, fault) < 0)
 		return -1;
 	r = oauth_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token, ret_seconds, &err);
-	s3_identity_wipe(&t->answer.body);
+	credential_wipe(&t->answer.body);
 	if (r < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));
 	snprintf(id->token_header, sizeof(id->token_header), "Authorization: Bearer %s", token);

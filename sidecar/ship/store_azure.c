@@ -97,8 +97,7 @@ int azure_start(struct azure *azure, const struct azure_request *r, struct azure
 
 void azure_call_release(struct azure_call *call)
 {
-	if (call->url.data)
-		explicit_bzero(call->url.data, call->url.len);
+	credential_wipe(&call->url);
 	strbuf_release(&call->url);
 	explicit_bzero(call->authorization, sizeof(call->authorization));
 }

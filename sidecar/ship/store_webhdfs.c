@@ -64,7 +64,7 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
 	r = http_call(w->http, &request, ret_transfer, fault);
-	explicit_bzero(url.data, url.len);
+	credential_wipe(&url);
 	w->reached = r == 0;
 	return r;
 }

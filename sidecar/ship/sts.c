@@ -38,13 +38,13 @@ int sts_assume(struct http *http, const char *endpoint, const struct credentials
 	if (strbuf_failed(&body))
 		return fault_set(fault, FAULT_MEMORY, "web identity: out of memory");
 	r = sts_call(http, endpoint, &body, &t, fault);
-	explicit_bzero(body.data, body.len);
+	credential_wipe(&body);
 	if (r < 0)
 		return fault_wrap(fault, "web identity");
 	if (t->answer.status != 200)
 		return s3_fault(&t->answer, &place, fault);
 	if (sts_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, ret_credentials, &err) < 0)
 		r = fault_set(fault, FAULT_PROTOCOL, "web identity: answer of %s: %s", endpoint, err_text(&err));
-	explicit_bzero(t->answer.body.data, t->answer.body.len);
+	credential_wipe(&t->answer.body);
 	return r;
 }

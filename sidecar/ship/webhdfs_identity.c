@@ -81,8 +81,8 @@ static int get_token(struct webhdfs_identity *id, struct http *http, const char 
 	r = http_call(http, &request, &t, fault);
 	if (r == 0)
 		r = webhdfs_identity_read_token(id, &t->answer, fault);
-	if (t && t->answer.body.data)
-		explicit_bzero(t->answer.body.data, t->answer.body.len);
+	if (t)
+		credential_wipe(&t->answer.body);
 	return r;
 }
 
@@ -96,8 +96,7 @@ int webhdfs_identity_renew(struct webhdfs_identity *id, struct http *http, struc
 	r = kerberos_authorize(id->kerberos, id->options->store.host, &header, fault);
 	if (r == 0)
 		r = get_token(id, http, strbuf_str(&header), fault);
-	if (header.data)
-		explicit_bzero(header.data, header.len);
+	credential_wipe(&header);
 	return r;
 }
 
@@ -139,6 +138,5 @@ void webhdfs_identity_end(struct webhdfs_identity *id, struct http *http)
 	    t->answer.status != 200)
 		log_debug("HDFS at %s: the delegation token stays until it expires: status %d",
 			  id->options->store.host, t->answer.status);
-	if (url.data)
-		explicit_bzero(url.data, url.len);
+	credential_wipe(&url);
 }
