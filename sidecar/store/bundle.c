@@ -191,19 +191,6 @@ static int bundle_give_up(struct bundle *b, const char *file, struct err *err)
 	return err_wrap(err, "%s/%s", b->store, b->path);
 }
 
-int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
-{
-	int r = make_directory_of(b, file, err);
-	char digest[SHA256_TEXT_MAX];
-
-	sha256_text(data, len, digest);
-	if (r >= 0)
-		r = file_put(b->fd, file, data, len, FILE_MODE, err);
-	if (r >= 0)
-		r = manifest_describe(b->files, file, len, digest, err);
-	return r < 0 ? bundle_give_up(b, file, err) : 0;
-}
-
 static int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
 {
 	struct err local = { 0 };
@@ -219,6 +206,21 @@ static int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, str
 		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file);
 	*ret_fd = fd;
 	return 0;
+}
+
+int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	char digest[SHA256_TEXT_MAX];
+	int r = bundle_open_file(b, file, &fd, err);
+
+	if (r < 0)
+		return r;
+	sha256_text(data, len, digest);
+	r = fd_write_all(fd, data, len, err);
+	if (r >= 0)
+		r = manifest_describe(b->files, file, len, digest, err);
+	return r < 0 ? bundle_give_up(b, file, err) : 0;
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */

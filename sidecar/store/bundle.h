@@ -33,7 +33,10 @@ int64_t bundle_room(const struct bundle *b);
 /* The path below the store that the bundle will have: "PARENT/NAME". */
 const char *bundle_path(const struct bundle *b);
 
-/* Adds a file with that content. file may be in one directory ("logs/raylet.out"), which is made. */
+/*
+ * Adds a file with that content. file may be in one directory ("logs/raylet.out"), which is made. -EEXIST: the bundle has a file of
+ * that name.
+ */
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
 
 /* Calls fn with the name of each file added so far, in that order. */
@@ -45,7 +48,7 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
 
 /*
  * Adds a file with the content of fd from its position to its end, at most max bytes, through a small
- * buffer. -EEXIST: the bundle has a file of that name.
+ * buffer. -EEXIST as for bundle_add.
  */
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
