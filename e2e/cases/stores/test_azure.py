@@ -374,6 +374,7 @@ def test_a_sas_token_that_has_expired_is_named(stand_in, stood_in_azure, bundle,
     outcome = failed(stood_in_azure, bundle)
     assert outcome.result["kind"] == "credentials-expired" and outcome.result["retry"], outcome
     assert "the SAS token has expired" in outcome.result["error"]
+    assert "the SAS token goes over the network in plain text" in outcome.stderr
     check_silent(outcome, token, urllib.parse.parse_qs(token)["sig"][0])
 
 
