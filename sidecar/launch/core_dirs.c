@@ -15,6 +15,7 @@
 
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/core_limit.h"
+#include "sidecar/launch/proc_file.h"
 
 /* A directory in which no process has worked for so long is not watched any more. */
 #define FORGET_NS (60 * NS_PER_SEC)
@@ -154,25 +155,20 @@ static void add(struct scan *s, int fd)
 
 static void walk(struct scan *s, int fd, const char *rest);
 
-static void walk_matching(struct scan *s, int fd, const char *component, const char *rest)
-{
-	const struct core_dir here = { .fd = fd };
-	int list_fd = openat(here.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), next;
-	DIR *stream = list_fd < 0 ? NULL : fdopendir(list_fd);
-	const struct dirent *entry;
-	struct core_name unused;
+struct matching {
+	struct scan *scan;
+	const char *component, *rest;
+};
 
-	if (list_fd >= 0 && !stream)
-		close(list_fd);
-	for (int n = 0; stream && n < CORE_NAMES_MAX && (entry = readdir(stream)); n++) {
-		if (entry->d_name[0] == '.' || !core_component_match(component, entry->d_name, &unused))
-			continue;
-		next = openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (next >= 0)
-			walk(s, next, rest);
-	}
-	if (stream)
-		closedir(stream);
+static void walk_name(const struct core_dir *dir, const char *name, void *arg)
+{
+	const struct matching *m = arg;
+	struct core_name unused;
+	int next = name[0] != '.' && core_component_match(m->component, name, &unused) ?
+			   openat(dir->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (next >= 0)
+		walk(m->scan, next, m->rest);
 }
 
 /*
@@ -198,7 +194,7 @@ static void walk(struct scan *s, int fd, const char *rest)
 		if (next >= 0)
 			walk(s, next, slash + 1);
 	} else {
-		walk_matching(s, fd, component, slash + 1);
+		core_dir_each_name(&(struct core_dir){ .fd = fd }, walk_name, &(struct matching){ s, component, slash + 1 });
 		close(fd);
 	}
 }
@@ -258,17 +254,10 @@ struct family {
 
 static pid_t parent_of(pid_t pid)
 {
-	char path[40], text[512];
+	char text[512];
 	const char *end;
-	ssize_t len;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[len < 0 ? 0 : len] = '\0';
+	proc_file_read(pid, "stat", text, sizeof(text));
 	end = strrchr(text, ')'); /* "PID (COMM) STATE PPID"; COMM may be anything */
 	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sidecar/launch/proc_file.h"
+
 #define PARENT_MAX \
 	(1 << 20) /* bytes of a parent's environment; nothing is restored of a larger one */
 
@@ -139,13 +141,10 @@ void environment_apply(char *text)
 
 static size_t environ_of_parent(char *ret_text, size_t size)
 {
-	char path[32];
 	size_t len = 0;
 	ssize_t n = -1;
-	int fd;
+	int fd = proc_file_open(getppid(), "environ");
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && len < size && (n = read(fd, ret_text + len, size - len)) > 0)
 		len += (size_t)n;
 	if (fd >= 0)

@@ -13,6 +13,7 @@
 
 #include "sidecar/launch/core_limit.h"
 #include "sidecar/launch/environment.h"
+#include "sidecar/launch/proc_file.h"
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_SIDECAR_MAX_S 3600
@@ -100,18 +101,13 @@ static const char *option_value(char **argv, int *i)
 _Noreturn static void release(const char *pid_text)
 {
 	const union sigval mark = { .sival_int = RELEASE_MARK };
-	char path[64], name[32] = "", *end = NULL;
+	char name[32], *end = NULL;
 	long pid = pid_text ? strtol(pid_text, &end, 10) : 1;
-	ssize_t len;
-	int fd;
 
 	if (pid < 1 || pid > INT_MAX || (end && *end))
 		usage_error("--release takes a PID, not ", pid_text);
-	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
 	/* The kernel keeps 15 bytes of a program's name. */
-	if (len < 0 || strncmp(name, "afterglow-launch", 15) != 0) {
+	if (!proc_file_read((pid_t)pid, "comm", name, sizeof(name)) || strncmp(name, "afterglow-launch", 15) != 0) {
 		fprintf(stderr, PROGRAM "process %ld is no afterglow-launch\n", pid);
 		exit(1);
 	}

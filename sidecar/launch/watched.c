@@ -16,6 +16,7 @@
 
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/connection.h"
+#include "sidecar/launch/proc_file.h"
 
 /*
  * The first version of the kernel's struct pidfd_info (Linux 6.13). Later versions extend it. musl
@@ -74,8 +75,6 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 {
 	char path[40], text[STAT_MAX];
 	struct stat owner;
-	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	/*
@@ -83,15 +82,7 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 	 * exit code only if both are ours.
 	 */
 	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid() && owner.st_gid == getegid();
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (len <= 0)
-		return false;
-	text[len] = '\0';
-	return parse_stat(text, ret);
+	return proc_file_read(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
 }
 
 static struct watched_process *find(struct watched *w, pid_t pid)

@@ -325,14 +325,6 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 	memcpy(o->victim, victim->name, sizeof(o->victim));
 }
 
-static bool still_has(const struct snapshot *s, pid_t pid)
-{
-	for (size_t i = 0; i < s->n_top; i++)
-		if (s->top[i].pid == pid)
-			return true;
-	return false;
-}
-
 /*
  * Combines two snapshots. An OOM kill ends the largest process and then frees its memory, so the
  * processes come from the earlier one and the memory from the later one.
@@ -342,7 +334,7 @@ static struct snapshot with_the_largest(const struct snapshot *earlier, const st
 	struct snapshot s = *later;
 
 	if (!earlier->at_ns || later->at_ns - earlier->at_ns > LAST_OF_LIFE_NS || !earlier->n_top ||
-	    still_has(later, earlier->top[0].pid))
+	    snapshot_has(later, earlier->top[0].pid))
 		return s;
 	s = *earlier;
 	s.memory = later->memory;

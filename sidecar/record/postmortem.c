@@ -123,14 +123,6 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
-static bool holds(const struct snapshot *s, pid_t pid)
-{
-	for (size_t i = 0; pid > 0 && i < s->n_top; i++)
-		if (s->top[i].pid == pid)
-			return true;
-	return false;
-}
-
 static const char *describe_spill(const struct observer *o, char *text, size_t size)
 {
 	const struct spill_watch *w = o->spill;
@@ -332,7 +324,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.launcher_pid = o->launcher,
 		.signals = signals,
 		.n_signals = node_signals_list(&o->signals, signals),
-		.ray_seen = e->ray && holds(&sampled, e->ray->event.pid),
+		.ray_seen = e->ray && snapshot_has(&sampled, e->ray->event.pid),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 

@@ -2,15 +2,14 @@
 /* Finds Ray's own processes in a container, and keeps what is known of their ends. */
 #include "sidecar/record/process_watch.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/units.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
 #include "sidecar/sample/proc_stat.h"
+#include "sidecar/socket/channel.h"
 
 /* A launcher reports a process that is gone within this time, or never. */
 #define REPORTED_WITHIN_NS (2 * NS_PER_SEC)
@@ -289,12 +288,6 @@ static bool is_kind(int32_t kind)
 	return kind >= RAY_PROCESS_NONE && kind < RAY_PROCESS_KINDS;
 }
 
-/* Returns whether waitpid(2) can give this status for a process that has ended. */
-static bool is_end(int32_t status)
-{
-	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));
-}
-
 void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 {
 	*w = (struct process_watch){ .reported_ns = r->reported_ns, .vital_ns = r->vital_ns };
@@ -309,7 +302,7 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 				.gone_ns = r->watched[i].gone_ns,
 			};
 	for (int32_t i = 0; i < r->n_ends; i++)
-		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) && is_end(r->ends[i].wait_status))
+		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) && wait_status_is_end(r->ends[i].wait_status))
 			add_end(w, &(struct ray_process_end){
 				.kind = (enum ray_process_kind)r->ends[i].kind,
 				.pid = r->ends[i].pid,

@@ -121,21 +121,13 @@ const struct ray_finding *ray_watch_subject(const struct ray_watch *w, int64_t n
 	return w && w->subject ? w->subject : ray_watch_last_words(w, now_ns);
 }
 
-static bool holds(const struct snapshot *s, pid_t pid)
-{
-	for (size_t i = 0; i < s->n_top; i++)
-		if (s->top[i].pid == pid)
-			return true;
-	return false;
-}
-
 const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct snapshot *last,
 					  const struct snapshot *previous, pid_t pid)
 {
 	const struct snapshot *const candidates[] = { last, previous, w ? &w->high : last };
 
 	for (size_t i = 0; pid && i < ARRAY_SIZE(candidates); i++)
-		if (holds(candidates[i], pid))
+		if (snapshot_has(candidates[i], pid))
 			return candidates[i];
 	return last;
 }
@@ -149,7 +141,7 @@ static void remember_high(struct ray_watch *w, const struct snapshot *s, int64_t
 {
 	bool stale = now_ns - w->high.at_ns > HIGH_NS;
 
-	if (!stale && (s->memory.usage < w->high.memory.usage || (w->high.n_top && !holds(s, w->high.top[0].pid))))
+	if (!stale && (s->memory.usage < w->high.memory.usage || (w->high.n_top && !snapshot_has(s, w->high.top[0].pid))))
 		return;
 	w->high = *s;
 }

@@ -27,3 +27,12 @@ struct snapshot {
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 	struct machine_memory machine;
 };
+
+/* Whether that process is among the largest. */
+static inline bool snapshot_has(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; pid > 0 && i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return true;
+	return false;
+}

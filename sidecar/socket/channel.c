@@ -70,10 +70,9 @@ static int parse_cgroup(const char *args, struct launch_message *m, struct err *
 	return 0;
 }
 
-/* Returns whether waitpid(2) can give such a status for a process that has ended. */
-static bool channel_is_end(int status)
+bool wait_status_is_end(int status)
 {
-	return WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG);
+	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));
 }
 
 static int parse_exit(const char *args, struct launch_message *m, struct err *err)
@@ -81,8 +80,8 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	long long ended;
 	int status, end = 0;
 
-	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || status < 0 || status > 0xffff ||
-	    !channel_is_end(status) || ended <= 0)
+	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || !wait_status_is_end(status) ||
+	    ended <= 0)
 		return err_set(err, EPROTO, "exit \"%.60s\" from a launcher", args);
 	m->verb = LAUNCH_EXIT;
 	m->wait_status = status;
@@ -132,7 +131,7 @@ static int parse_hook(const char *verb, const char *args, struct launch_message 
 				sscanf(args, "%d %d%n", &id, &value, &end) == 2;
 
 	if (!whole || args[end] != '\0' || id < -1 || timed_out < 0 || timed_out > 1 || value < 0 ||
-	    (finished && (value > 0xffff || !channel_is_end(value))))
+	    (finished && !wait_status_is_end(value)))
 		return err_set(err, EPROTO, "%s \"%.60s\" from a launcher", verb, args);
 	m->verb = finished ? LAUNCH_FINISHED : strcmp(verb, "ran") == 0 ? LAUNCH_RAN : LAUNCH_REFUSED;
 	m->hook_id = id;
@@ -154,7 +153,7 @@ static int parse_ended(const char *args, struct launch_message *m, struct err *e
 	bool known = whole && strcmp(text, "-") != 0;
 
 	if (known)
-		whole = sscanf(text, "%d%c", &status, &rest) == 1 && status >= 0 && status <= 0xffff && channel_is_end(status);
+		whole = sscanf(text, "%d%c", &status, &rest) == 1 && wait_status_is_end(status);
 	if (!whole)
 		return err_set(err, EPROTO, "ended \"%.60s\" from a launcher", args);
 	m->verb = LAUNCH_ENDED;

@@ -62,6 +62,9 @@ struct launch_message {
  */
 bool launch_name_valid(const char *name);
 
+/* Whether waitpid(2) can give such a status for a process that has ended. */
+bool wait_status_is_end(int status);
+
 /*
  * Parses len bytes of text, which need no final NUL. Pure. -EPROTO if the arguments of a known verb
  * are wrong.
