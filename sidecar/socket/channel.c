@@ -61,13 +61,12 @@ static int channel_parse_hello(const char *args, struct launch_message *m, struc
 	return 0;
 }
 
-static int parse_cgroup(const char *args, struct launch_message *m, struct err *err)
+/* --- The other messages. Each of these functions returns whether the arguments are right. --- */
+
+static bool parse_cgroup(const char *args, struct launch_message *m)
 {
-	if (strcmp(args, "1") != 0 && strcmp(args, "2") != 0)
-		return err_set(err, EPROTO, "cgroup \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_CGROUP;
 	m->cgroup_version = args[0] - '0';
-	return 0;
+	return strcmp(args, "1") == 0 || strcmp(args, "2") == 0;
 }
 
 bool wait_status_is_end(int status)
@@ -75,171 +74,129 @@ bool wait_status_is_end(int status)
 	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));
 }
 
-static int parse_exit(const char *args, struct launch_message *m, struct err *err)
+static bool parse_exit(const char *args, struct launch_message *m)
 {
 	long long ended;
-	int status, end = 0;
+	int end = 0;
 
-	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || !wait_status_is_end(status) ||
-	    ended <= 0)
-		return err_set(err, EPROTO, "exit \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_EXIT;
-	m->wait_status = status;
+	if (sscanf(args, "%d %lld%n", &m->wait_status, &ended, &end) != 2)
+		return false;
 	m->ended_ns = ended;
-	return 0;
+	return args[end] == '\0' && wait_status_is_end(m->wait_status) && ended > 0;
 }
 
-static int parse_unstarted(const char *args, struct launch_message *m, struct err *err)
+static bool parse_unstarted(const char *args, struct launch_message *m)
 {
 	int error, there, end = 0;
 
 	/* The command follows one blank. It is the original text, which may begin with blanks. */
-	if (sscanf(args, "%d %d%n", &error, &there, &end) != 2 || args[end] != ' ' || error <= 0 || error > ERRNO_MAX || there < 0 ||
-	    there > 1)
-		return err_set(err, EPROTO, "unstarted \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_UNSTARTED;
+	if (sscanf(args, "%d %d%n", &error, &there, &end) != 2 || args[end] != ' ')
+		return false;
 	m->unstarted.error = error;
 	m->unstarted.there = there;
 	copy_printable(m->unstarted.command, sizeof(m->unstarted.command), args + end + 1, strlen(args + end + 1));
-	return 0;
+	return error > 0 && error <= ERRNO_MAX && there >= 0 && there <= 1;
 }
 
-static int parse_core(const char *args, struct launch_message *m, struct err *err)
+static bool parse_core(const char *args, struct launch_message *m)
 {
-	int pid, tid, signal, end = 0;
 	char comm[64];
+	int end = 0;
 
-	if (sscanf(args, "%d %d %d %63s%n", &pid, &tid, &signal, comm, &end) != 4 || args[end] != '\0' || pid < 0 || tid < 0 ||
-	    signal < 0 || signal >= _NSIG)
-		return err_set(err, EPROTO, "core \"%.60s\" from a launcher", args);
+	if (sscanf(args, "%d %d %d %63s%n", &m->core_pid, &m->core_tid, &m->core_signal, comm, &end) != 4)
+		return false;
 	for (char *p = comm; *p; p++)
 		if (*p <= ' ' || *p >= 0x7f)
 			*p = '?';
-	m->verb = LAUNCH_CORE;
-	m->core_pid = pid;
-	m->core_tid = tid;
-	m->core_signal = signal;
 	snprintf(m->core_comm, sizeof(m->core_comm), "%s", strcmp(comm, "-") == 0 ? "" : comm);
-	return 0;
+	return args[end] == '\0' && m->core_pid >= 0 && m->core_tid >= 0 && m->core_signal >= 0 && m->core_signal < _NSIG;
 }
 
-static int parse_hook(const char *verb, const char *args, struct launch_message *m, struct err *err)
+static bool parse_hook(const char *args, struct launch_message *m)
 {
-	int id, value = 0, timed_out = 0, end = 0;
-	bool finished = *verb == 'f';
-	bool whole = finished ? sscanf(args, "%d %d %d%n", &id, &value, &timed_out, &end) == 3 :
-				sscanf(args, "%d %d%n", &id, &value, &end) == 2;
+	bool finished = m->verb == LAUNCH_FINISHED;
+	int value = 0, timed_out = 0, end = 0;
+	bool whole = finished ? sscanf(args, "%d %d %d%n", &m->hook_id, &value, &timed_out, &end) == 3 :
+				sscanf(args, "%d %d%n", &m->hook_id, &value, &end) == 2;
 
-	if (!whole || args[end] != '\0' || id < -1 || timed_out < 0 || timed_out > 1 || value < 0 ||
-	    (finished && !wait_status_is_end(value)))
-		return err_set(err, EPROTO, "%s \"%.60s\" from a launcher", verb, args);
-	m->verb = finished ? LAUNCH_FINISHED : strcmp(verb, "ran") == 0 ? LAUNCH_RAN : LAUNCH_REFUSED;
-	m->hook_id = id;
-	if (finished)
-		m->wait_status = value;
-	else if (m->verb == LAUNCH_REFUSED)
-		m->hook_errno = value;
+	*(finished ? &m->wait_status : &m->hook_errno) = m->verb == LAUNCH_RAN ? 0 : value;
 	m->hook_timed_out = timed_out;
-	return 0;
+	return whole && args[end] == '\0' && m->hook_id >= -1 && timed_out >= 0 && timed_out <= 1 && value >= 0 &&
+	       (!finished || wait_status_is_end(value));
 }
 
-static int parse_ended(const char *args, struct launch_message *m, struct err *err)
+static bool parse_ended(const char *args, struct launch_message *m)
 {
-	int pid, status = 0, end = 0;
+	char text[16], rest;
 	long long ended;
-	char text[16];
-	char rest;
-	bool whole = sscanf(args, "%d %15s %lld%n", &pid, text, &ended, &end) == 3 && args[end] == '\0' && pid > 0 && ended > 0;
-	bool known = whole && strcmp(text, "-") != 0;
+	int end = 0;
 
-	if (known)
-		whole = sscanf(text, "%d%c", &status, &rest) == 1 && wait_status_is_end(status);
-	if (!whole)
-		return err_set(err, EPROTO, "ended \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_ENDED;
-	m->process = pid;
-	m->status_known = known;
-	m->wait_status = status;
+	if (sscanf(args, "%d %15s %lld%n", &m->process, text, &ended, &end) != 3)
+		return false;
 	m->ended_ns = ended;
-	return 0;
+	m->status_known = strcmp(text, "-") != 0;
+	return args[end] == '\0' && m->process > 0 && ended > 0 &&
+	       (!m->status_known || (sscanf(text, "%d%c", &m->wait_status, &rest) == 1 && wait_status_is_end(m->wait_status)));
 }
 
-static int parse_unwatched(const char *args, struct launch_message *m, struct err *err)
+static bool parse_unwatched(const char *args, struct launch_message *m)
 {
-	int pid, value, end = 0;
+	int end = 0;
 
-	if (sscanf(args, "%d %d%n", &pid, &value, &end) != 2 || args[end] != '\0' || pid <= 0 || value < 0)
-		return err_set(err, EPROTO, "unwatched \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_UNWATCHED;
-	m->process = pid;
-	m->hook_errno = value;
-	return 0;
+	return sscanf(args, "%d %d%n", &m->process, &m->hook_errno, &end) == 2 && args[end] == '\0' && m->process > 0 && m->hook_errno >= 0;
 }
 
-static int parse_dumped(const char *args, struct launch_message *m, struct err *err)
+static bool parse_dumped(const char *args, struct launch_message *m)
 {
-	int id, error, end = 0;
+	int end = 0;
 
-	if (sscanf(args, "%d %d%n", &id, &error, &end) != 2 || args[end] != '\0' || id < 0 || error < 0 || error > ERRNO_MAX)
-		return err_set(err, EPROTO, "dumped \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_DUMPED;
-	m->hook_id = id;
-	m->hook_errno = error;
-	return 0;
+	return sscanf(args, "%d %d%n", &m->hook_id, &m->hook_errno, &end) == 2 && args[end] == '\0' && m->hook_id >= 0 && m->hook_errno >= 0 &&
+	       m->hook_errno <= ERRNO_MAX;
 }
 
-static int parse_asked(const char *args, struct launch_message *m, struct err *err)
+static bool parse_asked(const char *args, struct launch_message *m)
 {
 	int signo, sender, end = 0;
 	long long at;
 
-	if (sscanf(args, "%d %d %lld%n", &signo, &sender, &at, &end) != 3 || args[end] != '\0' || sender < 0 || at <= 0 ||
-	    (signo != SIGTERM && signo != SIGINT && signo != SIGQUIT))
-		return err_set(err, EPROTO, "asked \"%.60s\" from a launcher", args);
-	m->verb = LAUNCH_ASKED;
+	if (sscanf(args, "%d %d %lld%n", &signo, &sender, &at, &end) != 3)
+		return false;
 	m->asked = (struct stop_request){ .signal = signo, .sender = sender, .at_ns = at };
-	return 0;
+	return args[end] == '\0' && sender >= 0 && at > 0 && (signo == SIGTERM || signo == SIGINT || signo == SIGQUIT);
 }
+
+static const struct {
+	const char *name;
+	enum launch_verb verb;
+	bool (*parse)(const char *args, struct launch_message *m);
+} verbs[] = {
+	{ "cgroup", LAUNCH_CGROUP, parse_cgroup }, { "exit", LAUNCH_EXIT, parse_exit }, { "unstarted", LAUNCH_UNSTARTED, parse_unstarted },
+	{ "core", LAUNCH_CORE, parse_core }, { "ran", LAUNCH_RAN, parse_hook }, { "finished", LAUNCH_FINISHED, parse_hook },
+	{ "refused", LAUNCH_REFUSED, parse_hook }, { "ended", LAUNCH_ENDED, parse_ended }, { "unwatched", LAUNCH_UNWATCHED, parse_unwatched },
+	{ "dumped", LAUNCH_DUMPED, parse_dumped }, { "asked", LAUNCH_ASKED, parse_asked },
+};
 
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err)
 {
 	struct launch_message m = { .verb = LAUNCH_OTHER };
 	char line[256];
-	int r = 0;
+	int r;
 
 	/* The known messages are short; a NUL would hide what follows it. */
-	if (len >= sizeof(line) || memchr(text, '\0', len)) {
-		*ret_message = m;
-		return 0;
-	}
+	len = len >= sizeof(line) || memchr(text, '\0', len) ? 0 : len;
 	memcpy(line, text, len);
 	line[len] = '\0';
-	if (strncmp(line, "hello ", 6) == 0)
-		r = channel_parse_hello(line + 6, &m, err);
-	else if (strncmp(line, "cgroup ", 7) == 0)
-		r = parse_cgroup(line + 7, &m, err);
-	else if (strncmp(line, "exit ", 5) == 0)
-		r = parse_exit(line + 5, &m, err);
-	else if (strncmp(line, "unstarted ", 10) == 0)
-		r = parse_unstarted(line + 10, &m, err);
-	else if (strncmp(line, "core ", 5) == 0)
-		r = parse_core(line + 5, &m, err);
-	else if (strncmp(line, "ran ", 4) == 0)
-		r = parse_hook("ran", line + 4, &m, err);
-	else if (strncmp(line, "finished ", 9) == 0)
-		r = parse_hook("finished", line + 9, &m, err);
-	else if (strncmp(line, "refused ", 8) == 0)
-		r = parse_hook("refused", line + 8, &m, err);
-	else if (strncmp(line, "ended ", 6) == 0)
-		r = parse_ended(line + 6, &m, err);
-	else if (strncmp(line, "unwatched ", 10) == 0)
-		r = parse_unwatched(line + 10, &m, err);
-	else if (strncmp(line, "dumped ", 7) == 0)
-		r = parse_dumped(line + 7, &m, err);
-	else if (strncmp(line, "asked ", 6) == 0)
-		r = parse_asked(line + 6, &m, err);
-	if (r < 0)
+	if (strncmp(line, "hello ", 6) == 0 && (r = channel_parse_hello(line + 6, &m, err)) < 0)
 		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		size_t n = strlen(verbs[i].name);
+
+		if (strncmp(line, verbs[i].name, n) != 0 || line[n] != ' ')
+			continue;
+		m.verb = verbs[i].verb;
+		if (!verbs[i].parse(line + n + 1, &m))
+			return err_set(err, EPROTO, "%s \"%.60s\" from a launcher", verbs[i].name, line + n + 1);
+	}
 	*ret_message = m;
 	return 0;
 }
