@@ -101,7 +101,7 @@ static bool is_answered(const struct sockaddr_un *address, socklen_t size)
 {
 	char answer[16];
 	int fd = stacks_connect(address, size);
-	bool answered = fd >= 0 && write(fd, "stack\n", 6) == 6 && fcntl(fd, F_SETFL, 0) == 0 && read(fd, answer, sizeof(answer)) > 0;
+	bool answered = fd >= 0 && send(fd, "stack\n", 6, MSG_NOSIGNAL) == 6 && fcntl(fd, F_SETFL, 0) == 0 && read(fd, answer, sizeof(answer)) > 0;
 
 	close(fd);
 	return answered;
