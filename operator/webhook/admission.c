@@ -30,8 +30,7 @@
 
 struct admission {
 	struct admission_options o;
-	struct refusals refusals;
-	struct remembered image_trouble, shell_trouble;
+	struct remembered refusals, image_trouble, shell_trouble;
 	struct review_budget budget;
 };
 
@@ -51,7 +50,7 @@ void admission_free(struct admission *a)
 {
 	if (!a)
 		return;
-	refusals_release(&a->refusals);
+	remembered_release(&a->refusals);
 	remembered_release(&a->image_trouble);
 	remembered_release(&a->shell_trouble);
 	free(a);

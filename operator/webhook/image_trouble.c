@@ -35,5 +35,5 @@ void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t 
 
 bool image_trouble_holds(const struct remembered *namespaces, const char *namespace, int64_t now_ns)
 {
-	return remembered_holds(namespaces, namespace, IMAGE_TROUBLE_HOLD_NS, now_ns);
+	return remembered_get(namespaces, namespace, IMAGE_TROUBLE_HOLD_NS, now_ns);
 }

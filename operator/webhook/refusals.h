@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/strmap.h"
+#include "operator/webhook/remembered.h"
 
 /*
  * The number of requests in a row, and the least time between the first and the last, because a
@@ -29,13 +29,6 @@
 #define REFUSALS_GAP_NS ((int64_t)900 * 1000000000)
 /* After this time the sidecar is tried again. */
 #define REFUSALS_HOLD_NS ((int64_t)600 * 1000000000)
-#define REFUSALS_GROUPS_MAX 4096
-
-struct refusals {
-	struct strmap groups; /* "namespace/cluster/group" -> struct refusal */
-};
-
-void refusals_release(struct refusals *r);
 
 /*
  * Returns whether KubeRay says, in the condition ReplicaFailure of the RayCluster, that it cannot
@@ -46,13 +39,13 @@ bool refusals_are_evident(const cJSON *cluster, const char *group);
 
 /*
  * Notes that a pod of the group is about to be admitted with the sidecar. Without memory, or with
- * too many groups, nothing is noted.
+ * too many groups, nothing is noted. groups: "namespace/cluster/group".
  */
-void refusals_note_try(struct refusals *r, const char *group, int64_t now_ns);
+void refusals_note_try(struct remembered *groups, const char *group, int64_t now_ns);
 /*
  * Call this when a pod of the group with the sidecar is in the cache: the API server accepts
  * them.
  */
-void refusals_note_pod(struct refusals *r, const char *group);
+void refusals_note_pod(struct remembered *groups, const char *group);
 /* Returns whether the next pod of the group should go without the sidecar. */
-bool refusals_hold(const struct refusals *r, const char *group, int64_t now_ns);
+bool refusals_hold(const struct remembered *groups, const char *group, int64_t now_ns);

@@ -14,7 +14,7 @@
 #define SECOND ((int64_t)1000000000)
 #define GROUP "ml/demo/small"
 
-static void try_times(struct refusals *r, unsigned n, int64_t from_s, int64_t step_s)
+static void try_times(struct remembered *r, unsigned n, int64_t from_s, int64_t step_s)
 {
 	for (unsigned i = 0; i < n; i++)
 		refusals_note_try(r, GROUP, (from_s + step_s * i) * SECOND);
@@ -22,7 +22,7 @@ static void try_times(struct refusals *r, unsigned n, int64_t from_s, int64_t st
 
 static void a_group_of_which_no_pod_appears_goes_without_the_sidecar(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 
 	(void)state;
 	try_times(&r, 3, 100, 2);
@@ -30,23 +30,23 @@ static void a_group_of_which_no_pod_appears_goes_without_the_sidecar(void **stat
 	try_times(&r, 1, 106, 0);
 	assert_true(refusals_hold(&r, GROUP, 107 * SECOND));
 	assert_false(refusals_hold(&r, "ml/demo/large", 107 * SECOND));
-	refusals_release(&r);
+	remembered_release(&r);
 }
 
 static void a_burst_of_creations_is_no_refusal(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 500; i++)
 		refusals_note_try(&r, GROUP, 100 * SECOND + i * SECOND / 1000);
 	assert_false(refusals_hold(&r, GROUP, 101 * SECOND));
-	refusals_release(&r);
+	remembered_release(&r);
 }
 
 static void a_pod_that_appears_ends_it(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 
 	(void)state;
 	try_times(&r, 10, 100, 2);
@@ -55,12 +55,12 @@ static void a_pod_that_appears_ends_it(void **state)
 	assert_false(refusals_hold(&r, GROUP, 119 * SECOND));
 	try_times(&r, 1, 120, 0);
 	assert_false(refusals_hold(&r, GROUP, 121 * SECOND));
-	refusals_release(&r);
+	remembered_release(&r);
 }
 
 static void the_sidecar_is_tried_again_after_ten_minutes_and_once_only(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 
 	(void)state;
 	try_times(&r, 4, 100, 2);
@@ -68,33 +68,35 @@ static void the_sidecar_is_tried_again_after_ten_minutes_and_once_only(void **st
 	assert_false(refusals_hold(&r, GROUP, 706 * SECOND));
 	try_times(&r, 1, 706, 0);
 	assert_true(refusals_hold(&r, GROUP, 707 * SECOND));
-	refusals_release(&r);
+	remembered_release(&r);
 }
 
 static void tries_that_lie_far_apart_do_not_add_up(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 
 	(void)state;
 	try_times(&r, 6, 100, 1000);
 	assert_false(refusals_hold(&r, GROUP, 5101 * SECOND));
-	refusals_release(&r);
+	remembered_release(&r);
 }
 
-static void the_number_of_groups_is_bounded_and_old_ones_make_room(void **state)
+static void a_tenants_groups_leave_room_for_those_of_others_and_old_ones_go(void **state)
 {
-	struct refusals r = { 0 };
+	struct remembered r = { 0 };
 	char group[32];
 
 	(void)state;
-	for (int i = 0; i < REFUSALS_GROUPS_MAX + 100; i++) {
+	for (int i = 0; i < REMEMBERED_MAX + 100; i++) {
 		snprintf(group, sizeof(group), "ns/c/%d", i);
 		refusals_note_try(&r, group, 100 * SECOND);
 	}
-	assert_int_equal(r.groups.n, REFUSALS_GROUPS_MAX);
-	refusals_note_try(&r, GROUP, 100 * SECOND + REFUSALS_GAP_NS + 1);
-	assert_int_equal(r.groups.n, 1);
-	refusals_release(&r);
+	assert_int_equal(r.names.n, REMEMBERED_MAX / 2);
+	try_times(&r, 4, 100, 2);
+	assert_true(refusals_hold(&r, GROUP, 107 * SECOND));
+	refusals_note_try(&r, "ns/c/new", 200 * SECOND + REFUSALS_GAP_NS);
+	assert_int_equal(r.names.n, 1);
+	remembered_release(&r);
 }
 
 #define CLUSTER(conditions) "spec: {workerGroupSpecs: [{groupName: small}]}\nstatus: {conditions: [" conditions "]}"
@@ -136,7 +138,7 @@ int main(void)
 		cmocka_unit_test(the_sidecar_is_tried_again_after_ten_minutes_and_once_only),
 		cmocka_unit_test(tries_that_lie_far_apart_do_not_add_up),
 		cmocka_unit_test(only_the_condition_of_the_watched_cluster_is_evidence),
-		cmocka_unit_test(the_number_of_groups_is_bounded_and_old_ones_make_room),
+		cmocka_unit_test(a_tenants_groups_leave_room_for_those_of_others_and_old_ones_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

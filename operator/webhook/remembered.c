@@ -2,48 +2,87 @@
 /* Remembers names for some time. */
 #include "operator/webhook/remembered.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/macros.h"
+#define NAMESPACE_MAX 64
 
 void remembered_release(struct remembered *r)
 {
 	strmap_release(&r->names, free);
+	namespace_share_release(&r->share);
+}
+
+static const char *remembered_namespace(const char *name, char buf[static NAMESPACE_MAX])
+{
+	snprintf(buf, NAMESPACE_MAX, "%.*s", (int)strcspn(name, "/ "), name);
+	return buf;
+}
+
+void remembered_forget(struct remembered *r, const char *name)
+{
+	struct remembered_name *known = strmap_remove(&r->names, name);
+	char namespace[NAMESPACE_MAX];
+
+	if (known)
+		namespace_share_remove(&r->share, remembered_namespace(name, namespace), 1);
+	free(known);
 }
 
 static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t now_ns)
 {
 	const char *name;
-	void *since;
+	void *known;
 
-	strmap_each(&r->names, &name, &since)
-		if (now_ns - *(const int64_t *)since >= hold_ns)
-			free(strmap_remove(&r->names, name));
+	strmap_each(&r->names, &name, &known)
+		if (now_ns - ((struct remembered_name *)known)->last_ns >= hold_ns)
+			remembered_forget(r, name);
+}
+
+static bool has_room(struct remembered *r, const char *name)
+{
+	char namespace[NAMESPACE_MAX];
+
+	return namespace_share_add(&r->share, remembered_namespace(name, namespace), 1,
+				   REMEMBERED_MAX, REMEMBERED_MAX);
+}
+
+static struct remembered_name *remembered_add(struct remembered *r, const char *name,
+					      int64_t hold_ns, int64_t now_ns)
+{
+	struct remembered_name *known = NULL;
+	char namespace[NAMESPACE_MAX];
+
+	if (!has_room(r, name)) {
+		remembered_forget_old(r, hold_ns, now_ns);
+		if (!has_room(r, name))
+			return NULL;
+	}
+	known = calloc(1, sizeof(*known));
+	if (known && strmap_put(&r->names, name, known, NULL) == 0)
+		return known;
+	free(known);
+	namespace_share_remove(&r->share, remembered_namespace(name, namespace), 1);
+	return NULL;
 }
 
 void remembered_note(struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns)
 {
-	int64_t *since = strmap_get(&r->names, name);
+	struct remembered_name *known = strmap_get(&r->names, name);
 
-	if (!since && r->names.n >= REMEMBERED_MAX)
-		remembered_forget_old(r, hold_ns, now_ns);
-	if (!since && r->names.n < REMEMBERED_MAX) {
-		since = malloc(sizeof(*since));
-		if (since && strmap_put(&r->names, name, since, NULL) < 0)
-			free(TAKE_PTR(since));
-	}
-	if (since)
-		*since = now_ns;
+	if (!known && !(known = remembered_add(r, name, hold_ns, now_ns)))
+		return;
+	if (known->times == 0 || now_ns - known->last_ns > hold_ns)
+		*known = (struct remembered_name){ .first_ns = now_ns };
+	known->times++;
+	known->last_ns = now_ns;
 }
 
-void remembered_forget(struct remembered *r, const char *name)
+const struct remembered_name *remembered_get(const struct remembered *r, const char *name,
+					     int64_t hold_ns, int64_t now_ns)
 {
-	free(strmap_remove(&r->names, name));
-}
+	const struct remembered_name *known = strmap_get(&r->names, name);
 
-bool remembered_holds(const struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns)
-{
-	const int64_t *since = strmap_get(&r->names, name);
-
-	return since && now_ns - *since < hold_ns;
+	return known && now_ns - known->last_ns < hold_ns ? known : NULL;
 }

@@ -60,5 +60,5 @@ bool shell_trouble_holds(const struct remembered *images, const char *namespace,
 	char key[KEY_MAX];
 
 	return image_key(namespace, pod, key) &&
-	       remembered_holds(images, key, SHELL_TROUBLE_HOLD_NS, now_ns);
+	       remembered_get(images, key, SHELL_TROUBLE_HOLD_NS, now_ns);
 }
