@@ -12,61 +12,10 @@
 
 /* --- Pieces of a line ------------------------------------------------------------------------- */
 
-static bool span_begins(struct kernel_span s, const char *word)
-{
-	return s.len >= strlen(word) && memcmp(s.at, word, strlen(word)) == 0;
-}
-
-static bool span_take(struct kernel_span *s, const char *word)
-{
-	if (!span_begins(*s, word))
-		return false;
-	s->at += strlen(word);
-	s->len -= strlen(word);
-	return true;
-}
-
-static const char *kernel_text_span_find(struct kernel_span s, const char *word)
-{
-	return memmem(s.at, s.len, word, strlen(word));
-}
-
-static const char *span_find_last(struct kernel_span s, const char *word)
-{
-	const char *found = NULL;
-
-	for (const char *p; (p = kernel_text_span_find(s, word));
-	     s.len -= (size_t)(p + 1 - s.at), s.at = p + 1)
-		found = p;
-	return found;
-}
-
-static struct kernel_span span_before(struct kernel_span s, const char *at)
-{
-	return (struct kernel_span){ s.at, (size_t)(at - s.at) };
-}
-
 static struct kernel_span kernel_text_span_after(struct kernel_span s, const char *at,
 						 const char *word)
 {
-	at += strlen(word);
-	return (struct kernel_span){ at, s.len - (size_t)(at - s.at) };
-}
-
-/* Takes digits. Returns false if there are none, or if the number is larger than max. */
-static bool span_take_number(struct kernel_span *s, int64_t max, int64_t *ret_value)
-{
-	int64_t value = 0;
-	size_t n = 0;
-
-	for (; n < s->len && s->at[n] >= '0' && s->at[n] <= '9' && value <= max; n++)
-		value = value * 10 + (s->at[n] - '0');
-	if (n == 0 || value > max)
-		return false;
-	s->at += n;
-	s->len -= n;
-	*ret_value = value;
-	return true;
+	return kernel_span_from(s, at + strlen(word));
 }
 
 bool kernel_name_fits(const char *name, size_t len)
@@ -92,11 +41,11 @@ static bool paths_split(struct kernel_span s, const char *separator, bool victim
 {
 	struct kernel_span rest = s;
 
-	if (!span_begins(s, "/"))
+	if (!kernel_span_begins(s, "/"))
 		return false;
-	for (const char *at; (at = kernel_text_span_find(rest, separator));
+	for (const char *at; (at = kernel_span_find(rest, separator));
 	     rest = kernel_text_span_after(rest, at, separator)) {
-		struct kernel_span first = span_before(s, at),
+		struct kernel_span first = kernel_span_before(s, at),
 				   second = kernel_text_span_after(s, at, separator);
 
 		oom->victim = victim_first ? first : second;
@@ -116,22 +65,22 @@ static bool paths_split(struct kernel_span s, const char *separator, bool victim
 static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
 {
 	static const char task[] = ",task=", pid[] = ",pid=";
-	const char *at = span_find_last(*s, pid);
+	const char *at = kernel_span_find_last(*s, pid);
 	struct kernel_span rest;
 
 	if (!at)
 		return false;
 	rest = kernel_text_span_after(*s, at, pid);
-	if (!span_take_number(&rest, INT32_MAX, &oom->pid) || !span_take(&rest, ",uid=") ||
-	    !span_take_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
+	if (!kernel_span_number(&rest, INT32_MAX, &oom->pid) || !kernel_span_take(&rest, ",uid=") ||
+	    !kernel_span_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
 		return false;
-	rest = *s = span_before(*s, at);
-	while ((at = kernel_text_span_find(rest, task))) {
+	rest = *s = kernel_span_before(*s, at);
+	while ((at = kernel_span_find(rest, task))) {
 		rest = kernel_text_span_after(rest, at, task);
 		if (!kernel_name_fits(rest.at, rest.len))
 			continue;
 		oom->name = rest;
-		*s = span_before(*s, at);
+		*s = kernel_span_before(*s, at);
 		return true;
 	}
 	return false;
@@ -144,11 +93,11 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 	struct kernel_span s = { text, len };
 	const char *everybody, *one;
 
-	if (!span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
+	if (!kernel_span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
 		return false;
 	/* Before them stands the name of a cpuset, which has no slash. */
-	everybody = kernel_text_span_find(s, ",global_oom,task_memcg=/");
-	one = kernel_text_span_find(s, ",oom_memcg=/");
+	everybody = kernel_span_find(s, ",global_oom,task_memcg=/");
+	one = kernel_span_find(s, ",oom_memcg=/");
 	oom.global = everybody && (!one || everybody < one);
 	if (oom.global)
 		oom.victim = kernel_text_span_after(s, everybody, global);
@@ -164,7 +113,7 @@ bool kernel_oom_limit_parse(const char *text, size_t len, struct kernel_oom *ret
 	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
 	struct kernel_span s = { text, len };
 
-	if (!span_take(&s, "Task in ") ||
+	if (!kernel_span_take(&s, "Task in ") ||
 	    !paths_split(s, " killed as a result of limit of ", true, &oom))
 		return false;
 	*ret_oom = oom;
@@ -176,7 +125,7 @@ bool kernel_oom_group_parse(const char *text, size_t len, struct kernel_span *re
 	static const char end[] = " are going to be killed due to memory.oom.group set";
 	struct kernel_span s = { text, len };
 
-	if (!span_take(&s, "Tasks in ") || !span_begins(s, "/") || s.len < strlen(end) ||
+	if (!kernel_span_take(&s, "Tasks in ") || !kernel_span_begins(s, "/") || s.len < strlen(end) ||
 	    memcmp(s.at + s.len - strlen(end), end, strlen(end)) != 0)
 		return false;
 	*ret_path = (struct kernel_span){ s.at, s.len - strlen(end) };
@@ -196,10 +145,10 @@ static int32_t pid_before(struct kernel_span s, struct kernel_span *ret_name)
 		p--;
 	digits = (struct kernel_span){ p, s.len - (size_t)(p - s.at) };
 	if (p == s.at || p[-1] != '[' || !kernel_name_fits(s.at, (size_t)(p - 1 - s.at)) ||
-	    !span_take_number(&digits, INT32_MAX, &pid))
+	    !kernel_span_number(&digits, INT32_MAX, &pid))
 		return 0;
 	if (pid > 0)
-		*ret_name = span_before(s, p - 1);
+		*ret_name = kernel_span_before(s, p - 1);
 	return (int32_t)pid;
 }
 
@@ -215,12 +164,12 @@ static int32_t crash_find(struct kernel_span s, const char *const *markers, size
 	struct kernel_span rest = s;
 	int32_t pid = 0, found;
 
-	for (const char *p; (p = kernel_text_span_find(rest, "]"));
+	for (const char *p; (p = kernel_span_find(rest, "]"));
 	     rest = kernel_text_span_after(rest, p, "]"))
 		for (size_t i = 0; i < n; i++)
-			if (span_begins((struct kernel_span){ p, s.len - (size_t)(p - s.at) },
+			if (kernel_span_begins((struct kernel_span){ p, s.len - (size_t)(p - s.at) },
 					markers[i]) &&
-			    (found = pid_before(span_before(s, p), ret_name)))
+			    (found = pid_before(kernel_span_before(s, p), ret_name)))
 				pid = found;
 	return pid;
 }
@@ -235,7 +184,7 @@ int32_t kernel_crash_parse(const char *text, size_t len, struct kernel_span *ret
 	struct kernel_span s = { text, len };
 	int32_t pid = crash_find(s, faults, ARRAY_SIZE(faults), ret_name);
 
-	if (!pid && span_take(&s, "traps: "))
+	if (!pid && kernel_span_take(&s, "traps: "))
 		pid = crash_find(s, traps, ARRAY_SIZE(traps), ret_name);
 	return pid;
 }
@@ -270,7 +219,7 @@ struct kernel_span kernel_path_pod(const char *path, size_t len)
 	static const char pod[] = "pod";
 	struct kernel_span s = { path, len };
 
-	for (const char *p; (p = kernel_text_span_find(s, pod));) {
+	for (const char *p; (p = kernel_span_find(s, pod));) {
 		s = kernel_text_span_after(s, p, pod);
 		if (p > path && (p[-1] == '/' || p[-1] == '-') && uid_len(s))
 			return (struct kernel_span){ s.at, uid_len(s) };

@@ -18,15 +18,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* A piece of the caller's text. */
-struct kernel_span {
-	const char *at;
-	size_t len;
-};
+#include "lib/kernel_span.h"
 
 struct kernel_oom {
 	bool global; /* the node's memory ran out, and limit is empty */

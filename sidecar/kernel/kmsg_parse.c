@@ -7,104 +7,36 @@
 #include "lib/kernel_text.h"
 #include "lib/macros.h"
 
-/* A piece of a line. */
-struct span {
-	const char *p;
-	size_t len;
-};
-
-static void span_skip(struct span *s, size_t n)
+static void take_blanks(struct kernel_span *s)
 {
-	s->p += n;
-	s->len -= n;
-}
-
-static bool kmsg_parse_take(struct span *s, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (s->len < n || memcmp(s->p, word, n) != 0)
-		return false;
-	span_skip(s, n);
-	return true;
-}
-
-static void take_blanks(struct span *s)
-{
-	while (s->len > 0 && *s->p == ' ')
-		span_skip(s, 1);
-}
-
-/*
- * Takes digits. Returns false, and leaves *ret_value untouched, if there are none or the number
- * overflows.
- */
-static bool kmsg_parse_take_number(struct span *s, int64_t *ret_value)
-{
-	int64_t value = 0;
-	size_t n = 0;
-
-	for (; n < s->len && s->p[n] >= '0' && s->p[n] <= '9'; n++)
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, s->p[n] - '0', &value))
-			return false;
-	if (n == 0)
-		return false;
-	span_skip(s, n);
-	*ret_value = value;
-	return true;
-}
-
-/* Returns the first place of word in s, or NULL. */
-static const char *kmsg_parse_find(struct span s, const char *word)
-{
-	return memmem(s.p, s.len, word, strlen(word));
-}
-
-static const char *kmsg_parse_find_last(struct span s, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (size_t i = s.len; i >= n; i--)
-		if (memcmp(s.p + i - n, word, n) == 0)
-			return s.p + i - n;
-	return NULL;
-}
-
-static struct span kmsg_parse_before(struct span s, const char *at)
-{
-	return (struct span){ s.p, (size_t)(at - s.p) };
-}
-
-static struct span kmsg_parse_from(struct span s, const char *at)
-{
-	return (struct span){ at, s.len - (size_t)(at - s.p) };
+	while (kernel_span_take(s, " "))
+		;
 }
 
 /*
  * Copies a text, or nothing if it is too long, because half a path would match the path of another
  * cgroup.
  */
-static void kmsg_parse_copy(char *to, size_t size, struct span s)
+static void kmsg_parse_copy(char *to, size_t size, struct kernel_span s)
 {
 	if (s.len >= size)
 		s.len = 0;
-	memcpy(to, s.p, s.len);
+	memcpy(to, s.at, s.len);
 	to[s.len] = '\0';
 }
 
 #define COPY(field, s) kmsg_parse_copy(field, sizeof(field), s)
 
 /* Returns the number of ", KEY NUMBERkB" anywhere in s, in bytes, or -1. */
-static int64_t kilobytes(struct span s, const char *key)
+static int64_t kilobytes(struct kernel_span s, const char *key)
 {
-	const char *at = kmsg_parse_find(s, key);
+	const char *at = kernel_span_find(s, key);
 	int64_t kb;
 
 	if (!at)
 		return -1;
-	s = kmsg_parse_from(s, at);
-	span_skip(&s, strlen(key));
-	if (!kmsg_parse_take_number(&s, &kb) || !kmsg_parse_take(&s, "kB") ||
+	s = kernel_span_from(s, at + strlen(key));
+	if (!kernel_span_number(&s, INT64_MAX, &kb) || !kernel_span_take(&s, "kB") ||
 	    __builtin_mul_overflow(kb, 1024, &kb))
 		return -1;
 	return kb;
@@ -113,17 +45,17 @@ static int64_t kilobytes(struct span s, const char *key)
 /*
  * Takes "PID (NAME" up to the last of the texts that may follow. rest is what comes after the name.
  */
-static bool take_pid_and_name(struct span *s, const char *const ends[], struct kmsg_line *l)
+static bool take_pid_and_name(struct kernel_span *s, const char *const ends[], struct kmsg_line *l)
 {
-	if (!kmsg_parse_take_number(s, &l->pid) || !kmsg_parse_take(s, " ("))
+	if (!kernel_span_number(s, INT64_MAX, &l->pid) || !kernel_span_take(s, " ("))
 		return false;
 	for (; *ends; ends++) {
-		const char *end = kmsg_parse_find_last(*s, *ends);
+		const char *end = kernel_span_find_last(*s, *ends);
 
 		if (!end)
 			continue;
-		COPY(l->name, kmsg_parse_before(*s, end));
-		*s = kmsg_parse_from(*s, end);
+		COPY(l->name, kernel_span_before(*s, end));
+		*s = kernel_span_from(*s, end);
 		return true;
 	}
 	return false;
@@ -133,28 +65,28 @@ static bool take_pid_and_name(struct span *s, const char *const ends[], struct k
  * Parses "Killed process 1381 (x) total-vm:8kB, anon-rss:4kB, ...", and of kernels before 5.0 "Kill
  * process 1 (x) score 0 or sacrifice child".
  */
-static bool parse_kill(struct span s, struct kmsg_line *l)
+static bool parse_kill(struct kernel_span s, struct kmsg_line *l)
 {
 	static const char *const killed[] = { ") total-vm:", "), UID ", NULL }, *const chosen[] = { ") score ", NULL };
-	struct span rest = s;
+	struct kernel_span rest = s;
 	const char *at;
 
-	if (kmsg_parse_take(&rest, "Memory cgroup out of memory"))
+	if (kernel_span_take(&rest, "Memory cgroup out of memory"))
 		l->scope = KMSG_SCOPE_MEMCG;
-	else if (kmsg_parse_take(&rest, "Out of memory"))
+	else if (kernel_span_take(&rest, "Out of memory"))
 		l->scope = KMSG_SCOPE_GLOBAL;
 	if (l->scope != KMSG_SCOPE_UNKNOWN) {
 		/* " (oom_kill_allocating_task)" may stand in between. */
-		at = kmsg_parse_find(rest, ": ");
+		at = kernel_span_find(rest, ": ");
 		if (!at)
 			return false;
-		rest = kmsg_parse_from(rest, at + 2);
+		rest = kernel_span_from(rest, at + 2);
 	}
-	if (kmsg_parse_take(&rest, "Kill process ")) {
+	if (kernel_span_take(&rest, "Kill process ")) {
 		l->kind = KMSG_OOM_CHOSEN;
 		return take_pid_and_name(&rest, chosen, l);
 	}
-	if (!kmsg_parse_take(&rest, "Killed process "))
+	if (!kernel_span_take(&rest, "Killed process "))
 		return false;
 	l->kind = KMSG_OOM_KILLED;
 	if (!take_pid_and_name(&rest, killed, l))
@@ -162,18 +94,13 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	l->anon = kilobytes(rest, "anon-rss:");
 	l->file = kilobytes(rest, "file-rss:");
 	l->shmem = kilobytes(rest, "shmem-rss:");
-	at = kmsg_parse_find(rest, ", UID");
+	at = kernel_span_find(rest, ", UID");
 	if (at) {
-		rest = kmsg_parse_from(rest, at + strlen(", UID"));
-		if (kmsg_parse_take(&rest, ":") || kmsg_parse_take(&rest, " "))
-			kmsg_parse_take_number(&rest, &l->uid);
+		rest = kernel_span_from(rest, at + strlen(", UID"));
+		if (kernel_span_take(&rest, ":") || kernel_span_take(&rest, " "))
+			kernel_span_number(&rest, INT64_MAX, &l->uid);
 	}
 	return true;
-}
-
-static struct span span_of(struct kernel_span s)
-{
-	return (struct span){ s.at, s.len };
 }
 
 static void copy_oom(struct kmsg_line *l, enum kmsg_kind kind, const struct kernel_oom *oom)
@@ -182,56 +109,56 @@ static void copy_oom(struct kmsg_line *l, enum kmsg_kind kind, const struct kern
 	l->scope = oom->global ? KMSG_SCOPE_GLOBAL : KMSG_SCOPE_MEMCG;
 	l->pid = oom->pid;
 	l->uid = oom->uid;
-	COPY(l->name, span_of(oom->name));
-	COPY(l->task_memcg, span_of(oom->victim));
-	COPY(l->oom_memcg, span_of(oom->limit));
+	COPY(l->name, oom->name);
+	COPY(l->task_memcg, oom->victim);
+	COPY(l->oom_memcg, oom->limit);
 }
 
-static bool parse_constraint(struct span s, struct kmsg_line *l)
+static bool parse_constraint(struct kernel_span s, struct kmsg_line *l)
 {
 	struct kernel_oom oom;
-	bool found = kernel_oom_parse(s.p, s.len, &oom);
+	bool found = kernel_oom_parse(s.at, s.len, &oom);
 
 	if (found)
 		copy_oom(l, KMSG_OOM_CONSTRAINT, &oom);
 	return found;
 }
 
-static bool kmsg_limit_parse(struct span s, struct kmsg_line *l)
+static bool kmsg_limit_parse(struct kernel_span s, struct kmsg_line *l)
 {
 	struct kernel_oom oom;
-	bool found = kernel_oom_limit_parse(s.p, s.len, &oom);
+	bool found = kernel_oom_limit_parse(s.at, s.len, &oom);
 
 	if (found)
 		copy_oom(l, KMSG_OOM_LIMIT, &oom);
 	return found;
 }
 
-static bool parse_group(struct span s, struct kmsg_line *l)
+static bool parse_group(struct kernel_span s, struct kmsg_line *l)
 {
 	struct kernel_span path;
 
-	if (!kernel_oom_group_parse(s.p, s.len, &path))
+	if (!kernel_oom_group_parse(s.at, s.len, &path))
 		return false;
 	l->kind = KMSG_OOM_GROUP;
-	COPY(l->task_memcg, span_of(path));
+	COPY(l->task_memcg, path);
 	return true;
 }
 
-static bool parse_invoked(struct span s, struct kmsg_line *l)
+static bool parse_invoked(struct kernel_span s, struct kmsg_line *l)
 {
-	const char *at = kmsg_parse_find(s, " invoked oom-killer: ");
+	const char *at = kernel_span_find(s, " invoked oom-killer: ");
 
-	if (!at || !kernel_name_fits(s.p, (size_t)(at - s.p)))
+	if (!at || !kernel_name_fits(s.at, (size_t)(at - s.at)))
 		return false;
 	l->kind = KMSG_OOM_INVOKED;
-	COPY(l->name, kmsg_parse_before(s, at));
+	COPY(l->name, kernel_span_before(s, at));
 	return true;
 }
 
-static bool parse_memory(struct span s, struct kmsg_line *l)
+static bool parse_memory(struct kernel_span s, struct kmsg_line *l)
 {
-	if (!kmsg_parse_take(&s, "memory: "))
+	if (!kernel_span_take(&s, "memory: "))
 		return false;
 	l->kind = KMSG_OOM_MEMORY;
 	l->usage = kilobytes(s, "usage ");
@@ -243,36 +170,36 @@ static bool parse_memory(struct span s, struct kmsg_line *l)
  * Parses the header "[  pid  ]   uid  tgid total_vm      rss ... name" or a row "[   1381]     0
  * ...".
  */
-static bool parse_table(struct span s, struct kmsg_line *l)
+static bool parse_table(struct kernel_span s, struct kmsg_line *l)
 {
 	bool header;
 
-	if (!kmsg_parse_take(&s, "["))
+	if (!kernel_span_take(&s, "["))
 		return false;
 	take_blanks(&s);
-	header = kmsg_parse_take(&s, "pid");
-	if (!header && !kmsg_parse_take_number(&s, &l->pid))
+	header = kernel_span_take(&s, "pid");
+	if (!header && !kernel_span_number(&s, INT64_MAX, &l->pid))
 		return false;
 	take_blanks(&s);
-	if (!kmsg_parse_take(&s, "] "))
+	if (!kernel_span_take(&s, "] "))
 		return false;
 	if (!header) {
 		l->kind = KMSG_OOM_ROW;
 		return true;
 	}
 	for (unsigned int column = 1;; column++) {
-		struct span word;
+		struct kernel_span word;
 
 		take_blanks(&s);
 		word = s;
-		while (s.len > 0 && *s.p != ' ')
-			span_skip(&s, 1);
+		while (s.len > 0 && *s.at != ' ')
+			s = kernel_span_from(s, s.at + 1);
 		word.len -= s.len;
-		if (word.len == 3 && memcmp(word.p, "rss", 3) == 0)
+		if (word.len == 3 && memcmp(word.at, "rss", 3) == 0)
 			l->columns.rss = column;
-		if (word.len == 4 && memcmp(word.p, "tgid", 4) == 0)
+		if (word.len == 4 && memcmp(word.at, "tgid", 4) == 0)
 			l->columns.tgid = column;
-		if (word.len == 4 && memcmp(word.p, "name", 4) == 0) {
+		if (word.len == 4 && memcmp(word.at, "name", 4) == 0) {
 			l->columns.count = column - 1;
 			l->kind = KMSG_OOM_TABLE;
 			return true;
@@ -285,24 +212,24 @@ static bool parse_table(struct span s, struct kmsg_line *l)
 bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
 		    int64_t *ret_rss_pages)
 {
-	struct span s = { text, len };
+	struct kernel_span s = { text, len };
 	int64_t number, rss = -1;
 
 	if (!parse_table(s, ret_line) || ret_line->kind != KMSG_OOM_ROW || !columns->count)
 		return false;
 	ret_line->tgid = -1;
-	s = kmsg_parse_from(s, kmsg_parse_find(s, "]") + 1);
+	s = kernel_span_from(s, kernel_span_find(s, "]") + 1);
 	for (unsigned int column = 1; column <= columns->count; column++) {
 		take_blanks(&s);
-		kmsg_parse_take(&s, "-"); /* the sign of oom_score_adj */
-		if (!kmsg_parse_take_number(&s, &number))
+		kernel_span_take(&s, "-"); /* the sign of oom_score_adj */
+		if (!kernel_span_number(&s, INT64_MAX, &number))
 			return false;
 		if (column == columns->rss)
 			rss = number;
 		if (column == columns->tgid)
 			ret_line->tgid = number;
 	}
-	if (!kmsg_parse_take(&s, " "))
+	if (!kernel_span_take(&s, " "))
 		return false;
 	COPY(ret_line->name, s);
 	*ret_rss_pages = rss;
@@ -314,38 +241,38 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
  * broke in two. It may begin with the name of a cpuset, which a container may have chosen, and
  * syslog(2) does not mark it.
  */
-static bool is_rest_of_kill(struct span s)
+static bool is_rest_of_kill(struct kernel_span s)
 {
-	return kmsg_parse_find(s, ",mems_allowed=") && !kmsg_parse_take(&s, "oom-kill:constraint=");
+	return kernel_span_find(s, ",mems_allowed=") && !kernel_span_take(&s, "oom-kill:constraint=");
 }
 
-static bool kmsg_crash_parse(struct span s, struct kmsg_line *l)
+static bool kmsg_crash_parse(struct kernel_span s, struct kmsg_line *l)
 {
 	struct kernel_span name;
-	int32_t pid = kernel_crash_parse(s.p, s.len, &name);
+	int32_t pid = kernel_crash_parse(s.at, s.len, &name);
 
 	if (!pid)
 		return false;
 	l->kind = KMSG_CRASH;
 	l->pid = pid;
-	COPY(l->name, span_of(name));
+	COPY(l->name, name);
 	return true;
 }
 
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line)
 {
-	static bool (*const parsers[])(struct span, struct kmsg_line *) = {
+	static bool (*const parsers[])(struct kernel_span, struct kmsg_line *) = {
 		/* These begin with a process's name, which may look like the beginning of any other line. */
 		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
 		kmsg_limit_parse, parse_group,   parse_memory,     parse_table,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill((struct span){ text, len });
+	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill((struct kernel_span){ text, len });
 	     i++) {
 		*ret_line = (struct kmsg_line){
 			.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
 		};
-		if (parsers[i]((struct span){ text, len }, ret_line))
+		if (parsers[i]((struct kernel_span){ text, len }, ret_line))
 			return ret_line->kind;
 	}
 	*ret_line = (struct kmsg_line){ .pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
@@ -377,19 +304,19 @@ static size_t kmsg_parse_unescape(char *text, size_t len)
 bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 {
 	struct kmsg_record r = { 0 };
-	struct span s = { data, len };
+	struct kernel_span s = { data, len };
 	int64_t priority;
 	char *text, *end;
 
-	if (!kmsg_parse_take_number(&s, &priority) || priority > INT32_MAX ||
-	    !kmsg_parse_take(&s, ",") || !kmsg_parse_take_number(&s, &r.seq) ||
-	    !kmsg_parse_take(&s, ",") || !kmsg_parse_take_number(&s, &r.time_us) ||
-	    !kmsg_parse_take(&s, ","))
+	if (!kernel_span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX ||
+	    !kernel_span_take(&s, ",") || !kernel_span_number(&s, INT64_MAX, &r.seq) ||
+	    !kernel_span_take(&s, ",") || !kernel_span_number(&s, INT64_MAX, &r.time_us) ||
+	    !kernel_span_take(&s, ","))
 		return false;
 	r.priority = (int)priority;
-	r.continues = s.len > 0 && *s.p == '+';
-	r.is_rest = s.len > 0 && *s.p == 'c';
-	text = memchr(s.p, ';', s.len);
+	r.continues = s.len > 0 && *s.at == '+';
+	r.is_rest = s.len > 0 && *s.at == 'c';
+	text = memchr(s.at, ';', s.len);
 	if (!text)
 		return false;
 	text++;
@@ -403,23 +330,23 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 }
 
 /* Takes "[ SEC.USEC] " or "[ SEC.USEC][  CALLER] ". */
-static int64_t kmsg_parse_take_time(struct span *s)
+static int64_t kmsg_parse_take_time(struct kernel_span *s)
 {
-	struct span t = *s;
+	struct kernel_span t = *s;
 	int64_t sec, usec, us;
 	const char *close;
 
-	if (!kmsg_parse_take(&t, "["))
+	if (!kernel_span_take(&t, "["))
 		return -1;
 	take_blanks(&t);
-	if (!kmsg_parse_take_number(&t, &sec) || !kmsg_parse_take(&t, ".") || t.len < 7 || t.p[6] != ']' || !kmsg_parse_take_number(&t, &usec) ||
-	    !kmsg_parse_take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
+	if (!kernel_span_number(&t, INT64_MAX, &sec) || !kernel_span_take(&t, ".") || t.len < 7 || t.at[6] != ']' || !kernel_span_number(&t, INT64_MAX, &usec) ||
+	    !kernel_span_take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
 		return -1;
 	/* CONFIG_PRINTK_CALLER: T for a task, C for a CPU. */
-	close = t.len > 0 && *t.p == '[' ? memchr(t.p, ']', t.len) : NULL;
+	close = t.len > 0 && *t.at == '[' ? memchr(t.at, ']', t.len) : NULL;
 	if (close)
-		t = kmsg_parse_from(t, close + 1);
-	kmsg_parse_take(&t, " ");
+		t = kernel_span_from(t, close + 1);
+	kernel_span_take(&t, " ");
 	*s = t;
 	return us;
 }
@@ -428,15 +355,15 @@ bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_r
 {
 	while (*p < end) {
 		const char *newline = memchr(*p, '\n', (size_t)(end - *p));
-		struct span s = { *p, (size_t)((newline ? newline : end) - *p) };
+		struct kernel_span s = { *p, (size_t)((newline ? newline : end) - *p) };
 		int64_t priority;
 
 		*p = newline ? newline + 1 : end;
-		if (!kmsg_parse_take(&s, "<") || !kmsg_parse_take_number(&s, &priority) || priority > INT32_MAX || !kmsg_parse_take(&s, ">"))
+		if (!kernel_span_take(&s, "<") || !kernel_span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX || !kernel_span_take(&s, ">"))
 			continue;
 		*ret_record = (struct kmsg_record){ .priority = (int)priority, .seq = -1 };
 		ret_record->time_us = kmsg_parse_take_time(&s);
-		ret_record->text = s.p;
+		ret_record->text = s.at;
 		ret_record->len = s.len;
 		return true;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/kernel_span.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 
@@ -30,65 +31,39 @@ const char *xid_meaning(int xid, enum gpu_blame *ret_blame)
 	return NULL;
 }
 
-struct span {
-	const char *p;
-	size_t len;
-};
-
-/* If s begins with what, moves s behind it and returns true. */
-static bool xid_take(struct span *s, const char *what)
-{
-	size_t len = strlen(what);
-
-	if (s->len < len || memcmp(s->p, what, len) != 0)
-		return false;
-	s->p += len;
-	s->len -= len;
-	return true;
-}
-
 /*
  * Moves s behind the first occurrence of what. If there is none, leaves s as it is and returns
  * false.
  */
-static bool take_after(struct span *s, const char *what)
+static bool take_after(struct kernel_span *s, const char *what)
 {
-	const char *at = memmem(s->p, s->len, what, strlen(what));
+	const char *at = kernel_span_find(*s, what);
 
-	if (!at)
-		return false;
-	s->len -= (size_t)(at - s->p);
-	s->p = at;
-	return xid_take(s, what);
+	*s = at ? kernel_span_from(*s, at + strlen(what)) : *s;
+	return at;
 }
 
 /* Takes a decimal number of at most max; -1 if there is none. */
-static int64_t xid_take_number(struct span *s, int64_t max)
+static int64_t xid_take_number(struct kernel_span *s, int64_t max)
 {
 	int64_t value = -1;
 
-	while (s->len > 0 && *s->p >= '0' && *s->p <= '9') {
-		value = MAX(value, (int64_t)0) * 10 + (*s->p - '0');
-		s->p++;
-		s->len--;
-		if (value > max)
-			return -1;
-	}
+	kernel_span_number(s, max, &value);
 	return value;
 }
 
 /* Takes "0000:3b:00.0", up to the first byte that cannot be part of it. */
-static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
+static void take_device(struct kernel_span *s, char device[static GPU_DEVICE_MAX])
 {
 	size_t n = 0;
 
-	while (n < s->len && n + 1 < GPU_DEVICE_MAX && s->p[n] && strchr("0123456789abcdefABCDEF:.", s->p[n]))
+	while (n < s->len && n + 1 < GPU_DEVICE_MAX && s->at[n] && strchr("0123456789abcdefABCDEF:.", s->at[n]))
 		n++;
-	memcpy(device, s->p, n);
+	memcpy(device, s->at, n);
 	while (n > 0 && strchr(":.", device[n - 1]))
 		n--;
 	device[n] = '\0';
-	s->p += n;
+	s->at += n;
 	s->len -= n;
 }
 
@@ -96,26 +71,26 @@ static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
  * Takes a process's name, which may contain anything. It ends where the driver's own text goes on,
  * or at the last comma that can end it.
  */
-static void take_name(struct span *s, const char *end, char name[static KMSG_NAME_MAX])
+static void take_name(struct kernel_span *s, const char *end, char name[static KMSG_NAME_MAX])
 {
-	const char *at = memmem(s->p, MIN(s->len, (size_t)KMSG_NAME_MAX), end, strlen(end));
-	size_t n = at ? (size_t)(at - s->p) : MIN(s->len, (size_t)KMSG_NAME_MAX - 1);
+	const char *at = memmem(s->at, MIN(s->len, (size_t)KMSG_NAME_MAX), end, strlen(end));
+	size_t n = at ? (size_t)(at - s->at) : MIN(s->len, (size_t)KMSG_NAME_MAX - 1);
 
-	if (n >= KMSG_NAME_MAX || (n == strlen("<unknown>") && memcmp(s->p, "<unknown>", n) == 0))
+	if (n >= KMSG_NAME_MAX || (n == strlen("<unknown>") && memcmp(s->at, "<unknown>", n) == 0))
 		n = 0;
-	memcpy(name, s->p, n);
+	memcpy(name, s->at, n);
 	name[n] = '\0';
 }
 
-static bool parse_xid(struct span s, struct gpu_fault *f)
+static bool parse_xid(struct kernel_span s, struct gpu_fault *f)
 {
 	int64_t xid;
 
-	if (!xid_take(&s, "NVRM: Xid ("))
+	if (!kernel_span_take(&s, "NVRM: Xid ("))
 		return false;
-	xid_take(&s, "PCI:");
+	kernel_span_take(&s, "PCI:");
 	take_device(&s, f->device);
-	if (!xid_take(&s, "): "))
+	if (!kernel_span_take(&s, "): "))
 		return false;
 	xid = xid_take_number(&s, XID_LARGEST);
 	if (xid <= 0)
@@ -127,22 +102,22 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 		f->blame = GPU_NOTICE;
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}
-	if (xid_take(&s, ", pid=")) {
+	if (kernel_span_take(&s, ", pid=")) {
 		f->pid = xid_take_number(&s, PID_MAX_LIMIT);
-		xid_take(&s, "'<unknown>'");
-		if (xid_take(&s, ", name="))
+		kernel_span_take(&s, "'<unknown>'");
+		if (kernel_span_take(&s, ", name="))
 			take_name(&s, ", ", f->name);
 	}
 	return true;
 }
 
-static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
+static bool parse_off_the_bus(struct kernel_span s, struct gpu_fault *f)
 {
-	struct span whole = s;
+	struct kernel_span whole = s;
 
-	if (!xid_take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
+	if (!kernel_span_take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
 		return false;
-	if (xid_take(&s, "GPU ") || xid_take(&s, "The NVIDIA GPU "))
+	if (kernel_span_take(&s, "GPU ") || kernel_span_take(&s, "The NVIDIA GPU "))
 		take_device(&s, f->device);
 	f->xid = 79;
 	f->meaning = xid_meaning(79, &f->blame);
@@ -150,9 +125,9 @@ static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
 }
 
 /* Takes "Process python pid 5044 thread" and "for process python pid 5044 thread". */
-static void take_amd_process(struct span s, struct gpu_fault *f)
+static void take_amd_process(struct kernel_span s, struct gpu_fault *f)
 {
-	struct span pid;
+	struct kernel_span pid;
 
 	if (!take_after(&s, "for process "))
 		return;
@@ -162,7 +137,7 @@ static void take_amd_process(struct span s, struct gpu_fault *f)
 		f->pid = xid_take_number(&pid, PID_MAX_LIMIT);
 }
 
-static bool parse_amd(struct span s, struct gpu_fault *f)
+static bool parse_amd(struct kernel_span s, struct gpu_fault *f)
 {
 	static const struct {
 		const char *mark;
@@ -176,15 +151,15 @@ static bool parse_amd(struct span s, struct gpu_fault *f)
 		{ "GPU Recovery Failed", GPU_HARDWARE, "it could not be reset after it hung" },
 		{ "GPU reset begin!", GPU_HARDWARE, "it hung, and the driver reset it" },
 	};
-	struct span rest = s;
+	struct kernel_span rest = s;
 
-	if (!xid_take(&rest, "amdgpu "))
+	if (!kernel_span_take(&rest, "amdgpu "))
 		return false;
 	take_device(&rest, f->device);
 	if (!f->device[0])
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		struct span at = rest;
+		struct kernel_span at = rest;
 
 		if (!take_after(&at, marks[i].mark))
 			continue;
@@ -199,7 +174,7 @@ static bool parse_amd(struct span s, struct gpu_fault *f)
 bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault)
 {
 	struct gpu_fault f = { .pid = -1 };
-	struct span s = { text, len };
+	struct kernel_span s = { text, len };
 
 	if (!parse_xid(s, &f)) {
 		f = (struct gpu_fault){ .pid = -1 };
