@@ -178,6 +178,8 @@ static void kernel_lines_take(const char *data, size_t len, int64_t now_ns)
 		return;
 	if (lines.report.began_us && l.time_us - lines.report.began_us > REPORT_WITHIN_US)
 		oom_report_release(&lines.report);
+	if (!lines.report.began_us)
+		outbox_flush_half(&lines.outbox, lines.node, "kernel lines");
 	switch (l.kind) {
 	case KERNEL_LINE_OOM_BEGIN:
 		oom_report_begin(&lines.report, &l, data, len);

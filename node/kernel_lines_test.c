@@ -323,6 +323,31 @@ static void the_processes_of_a_large_group_do_not_push_out_the_proof_that_is_kep
 	assert_null(node.backlog.first);
 }
 
+static void faults_of_a_gpu_without_end_keep_no_proof_out(void **state)
+{
+	unsigned int groups = 0;
+	char text[NODE_MESSAGE_MAX + 1], fault[512];
+	int fd;
+
+	(void)state;
+	/* All of it is read at once. */
+	assert_int_equal(__real_setsockopt(log_end, SOL_SOCKET, SO_SNDBUF, &(int){ 1 << 20 }, sizeof(int)), 0);
+	say_group(1);
+	for (unsigned int i = 0; i < 300; i++) {
+		snprintf(fault, sizeof(fault), "NVRM: Xid (PCI:0000:3b:00): 31, pid=4200000, name=x, %0*u", i < 280 ? 400 : 1, i);
+		say(fault);
+	}
+	say_group(1);
+	agent_reads();
+	assert_int_equal(fcntl(pod_listener, F_SETFL, O_NONBLOCK), 0);
+	while ((fd = accept(pod_listener, NULL, NULL)) >= 0) {
+		while (sidecar_link_receive(fd, 0, text, NULL) == 0)
+			groups += strstr(text, "memory.oom.group set") != NULL;
+		close(fd);
+	}
+	assert_int_equal(groups, 2);
+}
+
 static void say_small_report(void)
 {
 	say(BEGIN);
@@ -464,6 +489,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_listener_that_reads_nothing_holds_a_bounded_part_of_the_agents_memory, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(faults_of_a_gpu_without_end_keep_no_proof_out,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_socket_takes_at_least_what_is_reckoned, set_up,
 						tear_down),
 	};

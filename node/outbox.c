@@ -220,6 +220,12 @@ void outbox_flush_logged(struct outbox *o, struct node *n, const char *what)
 	o->logged = o->dropped;
 }
 
+void outbox_flush_half(struct outbox *o, struct node *n, const char *what)
+{
+	if (o->messages.len > OUTBOX_BYTES_MAX / 2)
+		outbox_flush_logged(o, n, what);
+}
+
 void outbox_send_backlog(struct node *n)
 {
 	char pod_uid[POD_UID_MAX + 1];

@@ -55,5 +55,8 @@ void outbox_flush(struct outbox *o, struct node *n);
 /* Flushes, and logs if messages were dropped. what says what they are about, such as "signals". */
 void outbox_flush_logged(struct outbox *o, struct node *n, const char *what);
 
+/* Does that if the batch is half full, so that the messages of one pod do not fill it for all others. */
+void outbox_flush_half(struct outbox *o, struct node *n, const char *what);
+
 /* Sends the node's backlog to the sidecars that listen by now. */
 void outbox_send_backlog(struct node *n);

@@ -66,11 +66,6 @@ static bool find_target(const struct signal_record *record, struct pod_of_proces
 	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
 }
 
-static void signals_flush(void)
-{
-	outbox_flush_logged(&signals.outbox, signals.node, "signals");
-}
-
 /*
  * Whether the record proves how a container ended: the OOM killer, or a SIGKILL of another process,
  * took its first process. The records of all processes of a large container would push the proof out
@@ -94,9 +89,7 @@ static void signals_handle(const struct signal_record *record)
 		signal_sender_find(signals.node->options->proc, signals.node->processes,
 				   signals.trace, record->sender, record->time_ns, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
-	/* The signals of one pod may not fill the outbox for all others. */
-	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
-		signals_flush();
+	outbox_flush_half(&signals.outbox, signals.node, "signals");
 	outbox_add(&signals.outbox, OUTBOX_NEEDED, signals_is_proof(record, inner), pod.pod_uid,
 		   strbuf_str(&message));
 }
@@ -117,7 +110,7 @@ static void read_buffers(void)
 				if (signal_record_parse(&signals.formats, &event, &record))
 					signals_handle(&record);
 		}
-	signals_flush();
+	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
 
 /* When events come all the time, the loop ignores the descriptor until the next look is due. */
