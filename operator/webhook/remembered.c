@@ -22,11 +22,14 @@ static const char *remembered_namespace(const char *name, char buf[static NAMESP
 
 void remembered_forget(struct remembered *r, const char *name)
 {
-	struct remembered_name *known = strmap_remove(&r->names, name);
 	char namespace[NAMESPACE_MAX];
+	struct remembered_name *known;
 
+	/* The name may be the map's own copy. */
+	remembered_namespace(name, namespace);
+	known = strmap_remove(&r->names, name);
 	if (known)
-		namespace_share_remove(&r->share, remembered_namespace(name, namespace), 1);
+		namespace_share_remove(&r->share, namespace, 1);
 	free(known);
 }
 
