@@ -572,11 +572,6 @@ static bool wrap_command(const cJSON *pod_spec, cJSON *ray, const struct injecti
 		     });
 }
 
-bool inject_wait(cJSON *ray, const char *port)
-{
-	return launch_command_wait(ray, port);
-}
-
 bool inject(cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *ray = in->ray ? in->ray : ray_container(pod_spec);

@@ -45,10 +45,3 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray);
  * front of (the image's entrypoint is unknown).
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
-
-/*
- * For a pod that gets neither launcher nor sidecar: makes its container ray wait for
- * $FQ_RAY_IP:port before its command runs. Returns false and changes nothing if the command does
- * not use a shell, because then the image may not have a shell.
- */
-bool inject_wait(cJSON *ray, const char *port);

@@ -19,6 +19,7 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/injection/inject_undo.h"
+#include "operator/injection/launch_command.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/testing.h"
 
@@ -540,7 +541,7 @@ static void a_worker_without_a_sidecar_waits_for_the_head_as_well(void **state)
 	_cleanup_close_ int fd = unused_port(port);
 
 	(void)state;
-	assert_true(inject_wait(ray_container(spec), port));
+	assert_true(launch_command_wait(ray_container(spec), port));
 	/* No container was added. */
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
 	expect_wait(at(spec, 0), fd);
@@ -556,7 +557,7 @@ static void a_command_that_is_no_shells_does_not_wait(void **state)
 
 		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, %sargs: [x]}]\n", commands[i]);
 		_cleanup_json_ cJSON *spec = json_of(yaml), *before = json_of(yaml);
-		assert_false(inject_wait(ray_container(spec), "6379"));
+		assert_false(launch_command_wait(ray_container(spec), "6379"));
 		assert_true(cJSON_Compare(spec, before, true));
 	}
 }

@@ -39,36 +39,36 @@ static bool is_equalized(const cJSON *container)
 	return true;
 }
 
-static bool are_equalized(const cJSON *containers)
+static bool asks_for_nothing(const cJSON *container)
 {
+	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
+
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
+		if (qos_quantity(limits, counted[i]) > 0 || qos_quantity(requests, counted[i]) > 0)
+			return false;
+	return true;
+}
+
+static bool all_containers(const cJSON *pod_spec, bool (*fn)(const cJSON *container))
+{
+	static const char *const lists[] = { "containers", "initContainers" };
 	const cJSON *container;
 
-	cJSON_ArrayForEach(container, containers)
-		if (!is_equalized(container))
-			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
+			if (!fn(container))
+				return false;
 	return true;
 }
 
 bool qos_is_guaranteed(const cJSON *pod_spec)
 {
-	return are_equalized(json_get(pod_spec, "containers")) && are_equalized(json_get(pod_spec, "initContainers"));
-}
-
-static bool ask_for_nothing(const cJSON *containers)
-{
-	const cJSON *container;
-
-	cJSON_ArrayForEach(container, containers)
-		for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
-			if (qos_quantity(json_get(container, "resources.limits"), counted[i]) > 0 ||
-			    qos_quantity(json_get(container, "resources.requests"), counted[i]) > 0)
-				return false;
-	return true;
+	return all_containers(pod_spec, is_equalized);
 }
 
 bool qos_is_best_effort(const cJSON *pod_spec)
 {
-	return ask_for_nothing(json_get(pod_spec, "containers")) && ask_for_nothing(json_get(pod_spec, "initContainers"));
+	return all_containers(pod_spec, asks_for_nothing);
 }
 
 bool qos_is_of_pod(const cJSON *pod_spec)

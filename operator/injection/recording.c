@@ -9,6 +9,7 @@
 #include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/injection/launch_command.h"
 #include "operator/injection/store_secrets.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
@@ -68,35 +69,27 @@ static enum recording recording_refusal(const cJSON *pod_spec, const cJSON *ray,
 	return inject_is_clear(pod_spec, ray) ? RECORDING_ON : RECORDING_NAME_TAKEN;
 }
 
+/* What is noted of a pod that goes without, unless somebody wants it so. */
+static const char *const refusals[RECORDING_COUNT] = {
+	[RECORDING_NO_RAY_CONTAINER] = "no container can be told to be Ray's, unless the annotation " RAY_CONTAINER_ANNOTATION
+				       " of the pod's template names it",
+	[RECORDING_NO_COMMAND] = "the Ray container has no command of its own",
+	[RECORDING_PROCESS_1] =
+		"the Ray container's command is an init that has to be process 1, where the launcher would be",
+	[RECORDING_NAME_TAKEN] = "a container named " SIDECAR_CONTAINER
+				 ", a volume named afterglow-* or a mount below /afterglow is there already",
+	[RECORDING_WINDOWS] = "there is none for Windows",
+};
+
 static void recording_note_refusal(enum recording recording, const struct recording_request *r,
 				   cJSON *notes)
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
 		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
-	else if (recording == RECORDING_NO_RAY_CONTAINER)
-		notes_addf(
-			notes, NOTE_RECORDING, "NoRayContainer",
-			"group %s: no container can be told to be Ray's, so its pods run without the "
-			"sidecar; the annotation " RAY_CONTAINER_ANNOTATION
-			" of the pod's template can name it",
-			r->group);
-	else if (recording == RECORDING_NO_COMMAND)
-		notes_addf(notes, NOTE_RECORDING, "NoCommand",
-			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
-	else if (recording == RECORDING_PROCESS_1)
-		notes_addf(
-			notes, NOTE_RECORDING, "MustBeProcess1",
-			"group %s: the Ray container's command is an init that has to be process 1, where the launcher would be, so its "
-			"pods run without the sidecar",
-			r->group);
-	else if (recording == RECORDING_NAME_TAKEN)
-		notes_addf(notes, NOTE_RECORDING, "NameTaken",
-			   "group %s: a container named " SIDECAR_CONTAINER ", a volume named afterglow-* or a mount below /afterglow is "
-			   "there already, so its pods run without the sidecar",
-			   r->group);
-	else if (recording == RECORDING_WINDOWS)
-		notes_addf(notes, NOTE_RECORDING, "Windows", "group %s: its pods run on Windows, where there is no sidecar", r->group);
+	else if (refusals[recording])
+		notes_addf(notes, NOTE_RECORDING, recording_name(recording), "group %s: its pods run without the sidecar: %s",
+			   r->group, refusals[recording]);
 }
 
 /*
@@ -160,6 +153,6 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		recording_note_refusal(recording, r, notes);
 	/* A cluster without the sidecar still needs workers that wait for their head. */
 	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
-		inject_wait(ray, r->wait_port);
+		launch_command_wait(ray, r->wait_port);
 	return recording;
 }

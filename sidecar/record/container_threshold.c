@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "lib/log.h"
-#include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/report/command_words.h"
@@ -22,59 +21,43 @@
 
 struct message {
 	int fd;
-	const struct report *report; /* NULL: what we wrote is taken away */
+	const struct report *report; /* NULL: ours is taken away */
 	bool final;
-	size_t before; /* how long the container's own message was when we wrote last */
+	struct message_place place; /* of our last message */
 };
 
 struct message_written {
 	int error;
-	size_t before;
+	struct message_place place;
 };
-
-/* Returns whether our line is the last in the file. */
-static bool ends_with_ours(int fd, off_t size)
-{
-	char tail[TERMINATION_MESSAGE_MAX + 1];
-	ssize_t len = pread(fd, tail, TERMINATION_MESSAGE_MAX, MAX(size - TERMINATION_MESSAGE_MAX, (off_t)0));
-	char *line;
-
-	if (len < 2 || tail[len - 1] != '\n')
-		return false;
-	tail[len - 1] = '\0';
-	line = strrchr(tail, '\n');
-	return line && strncmp(line + 1, TERMINATION_MARK, strlen(TERMINATION_MARK)) == 0;
-}
 
 /*
  * Writes behind what the container wrote there itself, which the kubelet would show without us. It
- * shows the last 4096 bytes. The disk is that of the kubelet and may be slow, or frozen.
+ * shows the last 4096 bytes. A file that has grown or shrunk since our last message was written by
+ * the container, so all of it counts as its own. The disk is the kubelet's and may be slow, or frozen.
  */
 static void write_message(const void *arg, void *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX + 1);
 	const struct message *m = arg;
-	off_t size = lseek(m->fd, 0, SEEK_END), at;
-	bool again = (off_t)m->before < size && ends_with_ours(m->fd, size);
+	off_t size = MAX(lseek(m->fd, 0, SEEK_END), (off_t)0), at = size == m->place.end ? m->place.begin : size;
+	off_t room = TERMINATION_MESSAGE_MAX - MIN(at, (off_t)TERMINATION_MESSAGE_MAX / 2);
 	char last = '\n';
 
-	at = again ? (off_t)m->before : MAX(size, (off_t)0);
 	if (m->report && at > 0 && pread(m->fd, &last, 1, at - 1) == 1 && last != '\n')
 		strbuf_addc(&text, '\n');
 	if (m->report)
-		report_to_termination_message(m->report, m->final,
-					      TERMINATION_MESSAGE_MAX - (size_t)MIN(at, (off_t)TERMINATION_MESSAGE_MAX / 2),
-					      &text);
+		report_to_termination_message(m->report, m->final, (size_t)room, &text);
+	size = at + (off_t)text.len;
 	bool written = pwrite(m->fd, strbuf_str(&text), text.len, at) == (ssize_t)text.len &&
-		       ftruncate(m->fd, at + (off_t)text.len) == 0;
-	*(struct message_written *)out =
-		(struct message_written){ .error = written ? 0 : errno, .before = (size_t)at };
+		       ftruncate(m->fd, size) == 0;
+	*(struct message_written *)out = (struct message_written){ written ? 0 : errno, { at, size } };
 }
 
 void container_write_termination_log(struct container *c, const struct report *r, bool final)
 {
-	const struct message m = { .fd = c->termination_fd, .report = r, .final = final, .before = c->own_message };
-	struct message_written done = { ETIMEDOUT, c->own_message };
+	const struct message m = { c->termination_fd, r, final, c->message };
+	struct message_written done = { ETIMEDOUT, c->message };
 
 	if (c->termination_fd < 0)
 		return;
@@ -84,8 +67,7 @@ void container_write_termination_log(struct container *c, const struct report *r
 	    !errand_busy(&c->observer.message))
 		/* No process could be started, perhaps because of a fork bomb */
 		write_message(&m, &done);
-	c->own_message = done.before;
-	c->wrote_message = r;
+	c->message = done.place;
 	if (done.error)
 		log_warning_limited("%s: the termination message was not written: %s", c->hello.name, strerror(done.error));
 }
