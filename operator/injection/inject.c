@@ -556,6 +556,8 @@ static int64_t core_max(const cJSON *pod_spec, const cJSON *ray, const struct po
 
 static bool wrap_command(const cJSON *pod_spec, cJSON *ray, const struct injection *in)
 {
+	const char *leave = leave_after(pod_spec, ray);
+
 	return launch_command_wrap(
 		ray, &(struct launch_script){
 			     .launchers = in->launchers,
@@ -565,7 +567,8 @@ static bool wrap_command(const cJSON *pod_spec, cJSON *ray, const struct injecti
 			     .termination_log = json_str(ray, "terminationMessagePath"),
 			     .wait_port = in->wait_port,
 			     .prefix = in->prefix,
-			     .ends_pod = leave_after(pod_spec, ray) != NULL,
+			     .ends_pod = leave,
+			     .never_restarted = leave && strcmp(leave, "any") == 0,
 			     .cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
 			     .cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
 			     .cores_max = core_max(pod_spec, ray, in->policy),

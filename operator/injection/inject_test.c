@@ -64,6 +64,7 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"", rows[i][2] ? rows[i][2] : "");
 		assert_int_equal(strstr(args, rows[i][2] ? wanted : "--leave-after") != NULL, rows[i][2] != NULL);
 		assert_int_equal(strstr(command, " --wait-after-success ") != NULL, rows[i][2] != NULL);
+		assert_non_null(strstr(command, rows[i][2] && strcmp(rows[i][2], "any") == 0 ? " --wait-sidecar 60 " : " --wait-sidecar 10 "));
 		assert_true(rows[i][1] ? json_is(at(spec, 2), "restartPolicy", rows[i][1]) : !json_get(at(spec, 2), "restartPolicy"));
 	}
 }

@@ -8,9 +8,11 @@
 
 /*
  * How much later than a Ray container the sidecar may start: a failed container waits for its
- * report until it is this old.
+ * report until it is this old. A pod that ends with its sidecar cannot end before anyway, and a
+ * sidecar that met nobody would keep it for longer; so its container waits also on a busy node.
  */
 #define WAIT_SIDECAR_S 10
+#define WAIT_LAST_SIDECAR_S 60
 
 /*
  * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS would
@@ -42,7 +44,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --name '%s' --socket %s", in->container, in->socket);
 	if (in->termination_log)
 		add_quoted(sb, "--termination-log", in->termination_log);
-	strbuf_addf(sb, " --wait-sidecar %d", WAIT_SIDECAR_S);
+	strbuf_addf(sb, " --wait-sidecar %d", in->never_restarted ? WAIT_LAST_SIDECAR_S : WAIT_SIDECAR_S);
 	if (in->ends_pod)
 		strbuf_adds(sb, " --wait-after-success");
 	if (in->cores)
