@@ -189,3 +189,11 @@ void json_append(cJSON *array, cJSON *item)
 	if (!cJSON_IsArray(array) || !cJSON_AddItemToArray(array, item))
 		cJSON_Delete(item);
 }
+
+cJSON *json_named_new(const char *name)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	json_set_str(object, "name", name);
+	return object;
+}

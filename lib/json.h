@@ -68,3 +68,5 @@ void json_set_int(cJSON *obj, const char *name, int64_t value);
  * freed.
  */
 void json_append(cJSON *array, cJSON *item);
+/* Makes an object with a name, as Kubernetes' lists have. The caller frees it; NULL: no memory. */
+cJSON *json_named_new(const char *name);

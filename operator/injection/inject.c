@@ -65,18 +65,9 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
-/* Makes an object with a name: a volume, a container, a reference to a Secret. */
-static cJSON *named_new(const char *name)
-{
-	cJSON *volume = cJSON_CreateObject();
-
-	json_set_str(volume, "name", name);
-	return volume;
-}
-
 static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium, const char *size)
 {
-	cJSON *volume = named_new(name), *empty_dir = json_object_at(volume, "emptyDir");
+	cJSON *volume = json_named_new(name), *empty_dir = json_object_at(volume, "emptyDir");
 
 	if (medium)
 		json_set_str(empty_dir, "medium", medium);
@@ -90,7 +81,7 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
  */
 static void add_launchers(cJSON *pod_spec, const struct launchers *launchers)
 {
-	cJSON *volume = named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+	cJSON *volume = json_named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
 	cJSON *items = json_array_at(config_map, "items");
 
 	json_set_str(config_map, "name", LAUNCHER_CONFIGMAP);
@@ -130,14 +121,14 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	 */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
 	if (in->policy->syslog) {
-		volume = named_new("afterglow-syslog");
+		volume = json_named_new("afterglow-syslog");
 		json_set_str(json_object_at(volume, "hostPath"), "path", in->policy->syslog);
 		pod_volume_default(pod_spec, volume);
 	}
 	if (in->policy->store.url)
 		store_secrets_add(pod_spec, in->policy);
 	else if (in->store) {
-		volume = named_new("afterglow-store");
+		volume = json_named_new("afterglow-store");
 		json_set_str(json_object_at(volume, "persistentVolumeClaim"), "claimName",
 			     in->policy->store.claim);
 		pod_volume_default(pod_spec, volume);
@@ -380,9 +371,7 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	snprintf(text, sizeof(text), ":%d", number);
 	add_string(args, "--http");
 	add_string(args, text);
-	port = cJSON_CreateObject();
-
-	json_set_str(port, "name", SIDECAR_HTTP_PORT);
+	port = json_named_new(SIDECAR_HTTP_PORT);
 	json_set_int(port, "containerPort", number);
 	json_set_str(port, "protocol", "TCP");
 	json_append(json_array_at(sidecar, "ports"), port);
@@ -433,13 +422,13 @@ static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
 		cJSON *secrets = json_array_at(pod_spec, "imagePullSecrets");
 
 		if (!json_find(secrets, "name", name->valuestring))
-			json_append(secrets, named_new(name->valuestring));
+			json_append(secrets, json_named_new(name->valuestring));
 	}
 }
 
 static void add_sidecar(cJSON *pod_spec, const cJSON *ray, const struct injection *in)
 {
-	cJSON *sidecar = named_new(SIDECAR_CONTAINER);
+	cJSON *sidecar = json_named_new(SIDECAR_CONTAINER);
 
 	json_set_str(sidecar, "image", in->policy->sidecar_image);
 	if (in->policy->sidecar_image_pull_policy)
@@ -493,27 +482,25 @@ static bool any_begins_with(const cJSON *list, const char *member, const char *p
 }
 
 /*
- * Returns whether a container already mounts a volume by a name that ours will have. A container
- * that mounts the node agent's volume could pretend to be the node agent.
+ * Returns whether the container mounts a volume by a name that ours will have. One that mounts the
+ * node agent's volume could pretend to be the node agent.
  */
-static bool mounts_ours(const cJSON *containers)
+static bool mounts_ours(const cJSON *container)
 {
-	const cJSON *container;
+	return any_begins_with(json_get(container, "volumeMounts"), "name", "afterglow-");
+}
 
-	cJSON_ArrayForEach(container, containers)
-		if (any_begins_with(json_get(container, "volumeMounts"), "name", "afterglow-"))
-			return true;
-	return false;
+static bool has_the_sidecars_name(const cJSON *container)
+{
+	return json_is(container, "name", SIDECAR_CONTAINER);
 }
 
 bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 {
 	if (inject_is_done(pod_spec))
 		return true;
-	return !mounts_ours(json_get(pod_spec, "containers")) &&
-	       !mounts_ours(json_get(pod_spec, "initContainers")) &&
-	       !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
-	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
+	return !pod_container_find(pod_spec, mounts_ours) &&
+	       !pod_container_find(pod_spec, has_the_sidecars_name) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
 	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"
 
 static const char *const counted[] = { "cpu", "memory" };
@@ -27,48 +28,36 @@ static int64_t qos_quantity(const cJSON *list, const char *name)
 	return text && quantity_parse_milli(text, &milli, NULL) == 0 ? milli : -1;
 }
 
-static bool is_equalized(const cJSON *container)
+static bool is_not_equalized(const cJSON *container)
 {
 	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		int64_t limit = qos_quantity(limits, counted[i]), request = qos_quantity(requests, counted[i]);
 		if (limit <= 0 || (json_get(requests, counted[i]) && request != limit))
-			return false;
+			return true;
 	}
-	return true;
+	return false;
 }
 
-static bool asks_for_nothing(const cJSON *container)
+bool qos_is_guaranteed(const cJSON *pod_spec)
+{
+	return !pod_container_find(pod_spec, is_not_equalized);
+}
+
+static bool asks_for_something(const cJSON *container)
 {
 	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
 		if (qos_quantity(limits, counted[i]) > 0 || qos_quantity(requests, counted[i]) > 0)
-			return false;
-	return true;
-}
-
-static bool all_containers(const cJSON *pod_spec, bool (*fn)(const cJSON *container))
-{
-	static const char *const lists[] = { "containers", "initContainers" };
-	const cJSON *container;
-
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
-			if (!fn(container))
-				return false;
-	return true;
-}
-
-bool qos_is_guaranteed(const cJSON *pod_spec)
-{
-	return all_containers(pod_spec, is_equalized);
+			return true;
+	return false;
 }
 
 bool qos_is_best_effort(const cJSON *pod_spec)
 {
-	return all_containers(pod_spec, asks_for_nothing);
+	return !pod_container_find(pod_spec, asks_for_something);
 }
 
 bool qos_is_of_pod(const cJSON *pod_spec)

@@ -12,14 +12,6 @@
 #define TOKEN_AUDIENCE "sts.amazonaws.com"
 #define TOKEN_EXPIRY_S 3600
 
-static cJSON *volume_new(const char *name)
-{
-	cJSON *volume = cJSON_CreateObject();
-
-	json_set_str(volume, "name", name);
-	return volume;
-}
-
 /*
  * Adds a Secret. Without an fsGroup, which would affect the whole pod, the files of a Secret belong
  * to root. So a mode with which the sidecar's user can read them lets everybody read them, and for
@@ -27,7 +19,7 @@ static cJSON *volume_new(const char *name)
  */
 static void add_secret(cJSON *pod_spec, const char *name, const char *secret_name)
 {
-	cJSON *volume = volume_new(name), *secret = json_object_at(volume, "secret");
+	cJSON *volume = json_named_new(name), *secret = json_object_at(volume, "secret");
 
 	json_set_str(secret, "secretName", secret_name);
 	json_set(secret, "optional", cJSON_CreateTrue());
@@ -42,7 +34,7 @@ static void add_secret(cJSON *pod_spec, const char *name, const char *secret_nam
  */
 static void add_token(cJSON *pod_spec, const struct policy *policy)
 {
-	cJSON *volume = volume_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
+	cJSON *volume = json_named_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
 	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
 	const char *audience = policy->store.s3_token_audience;
 
@@ -83,19 +75,12 @@ static bool may_trace(const cJSON *container)
 
 const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy)
 {
-	static const char *const lists[] = { "containers", "initContainers" };
-	const cJSON *container;
-
 	if (!policy->store.credentials_secret && !policy->store.s3_role_arn)
 		return NULL;
 	if (!json_bool(pod_spec, "shareProcessNamespace", false) &&
 	    !json_bool(pod_spec, "hostPID", false))
 		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
-			if (may_trace(container))
-				return json_str(container, "name");
-	return NULL;
+	return json_str(pod_container_find(pod_spec, may_trace), "name");
 }
 
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy)

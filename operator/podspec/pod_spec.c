@@ -87,6 +87,18 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
 	return cJSON_GetArraySize(containers) == 1 ? containers->child : NULL;
 }
 
+const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *container))
+{
+	static const char *const lists[] = { "containers", "initContainers" };
+	const cJSON *container;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
+			if (fn(container))
+				return container;
+	return NULL;
+}
+
 int pod_sidecar_port(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
@@ -120,8 +132,7 @@ static cJSON *env_new(cJSON *container, const char *name)
 
 	if (container_env(container, name))
 		return NULL;
-	entry = cJSON_CreateObject();
-	json_set_str(entry, "name", name);
+	entry = json_named_new(name);
 	json_append(json_array_at(container, "env"), entry);
 	return container_env(container, name); /* NULL if there was no memory */
 }
@@ -156,8 +167,7 @@ void container_mount_default(cJSON *container, const char *volume, const char *p
 
 	if (json_find(mounts, "mountPath", path))
 		return;
-	mount = cJSON_CreateObject();
-	json_set_str(mount, "name", volume);
+	mount = json_named_new(volume);
 	json_set_str(mount, "mountPath", path);
 	if (read_only)
 		json_set(mount, "readOnly", cJSON_CreateTrue());

@@ -25,6 +25,9 @@ cJSON *ray_container(const cJSON *pod_spec);
  */
 cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations);
 
+/* Returns the first container or init container for which fn returns true; NULL: there is none. */
+const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *container));
+
 /* Returns the name of the same container of a pod from the cache, which lacks commands; by default that of the first. */
 const char *pod_ray_container_name(const cJSON *pod);
 

@@ -38,8 +38,7 @@ static void add_secret_env(const cJSON *cluster, cJSON *container)
 
 	if (container_env(container, "RAY_AUTH_TOKEN"))
 		return;
-	entry = cJSON_CreateObject();
-	json_set_str(entry, "name", "RAY_AUTH_TOKEN");
+	entry = json_named_new("RAY_AUTH_TOKEN");
 	ref = json_object_at(json_object_at(entry, "valueFrom"), "secretKeyRef");
 	json_set_str(ref, "name", secret ? secret : cut_name(json_str(cluster, "metadata.name"), cut));
 	json_set_str(ref, "key", SECRET_KEY);

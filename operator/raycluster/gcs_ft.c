@@ -56,8 +56,7 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 	json_set_str(params, param, reference);
 	if (container_env(ray, env))
 		return;
-	entry = cJSON_CreateObject();
-	json_set_str(entry, "name", env);
+	entry = json_named_new(env);
 	cJSON_ArrayForEach(field, credential)
 		json_set(entry, field->string, cJSON_Duplicate(field, true));
 	json_append(json_array_at(ray, "env"), entry);

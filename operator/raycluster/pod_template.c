@@ -164,8 +164,7 @@ static void add_metrics_port(cJSON *container, const cJSON *params)
 
 	if (json_find(ports, "name", "metrics"))
 		return;
-	port = cJSON_CreateObject();
-	json_set_str(port, "name", "metrics");
+	port = json_named_new("metrics");
 	json_set_int(port, "containerPort", metrics_port(params));
 	json_append(ports, port);
 }
@@ -179,8 +178,7 @@ static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int6
 	if (start_param(params, "plasma-directory") ||
 	    json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm"))
 		return;
-	volume = cJSON_CreateObject();
-	json_set_str(volume, "name", "shared-mem");
+	volume = json_named_new("shared-mem");
 	empty_dir = json_object_at(volume, "emptyDir");
 	json_set_str(empty_dir, "medium", "Memory");
 	if (size)

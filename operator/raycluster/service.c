@@ -29,8 +29,7 @@ static void add_port(cJSON *ports, const char *name, int64_t number)
 
 	if (json_find(ports, "name", name))
 		return;
-	port = cJSON_CreateObject();
-	json_set_str(port, "name", name);
+	port = json_named_new(name);
 	json_set_int(port, "port", number);
 	json_set_int(port, "targetPort", number);
 	json_set_str(port, "protocol", "TCP");
@@ -194,8 +193,7 @@ static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
 
 		if (!name || (strcmp(name, "serve") != 0 && strncmp(name, "serve-", 6) != 0))
 			continue;
-		copy = cJSON_CreateObject();
-		json_set_str(copy, "name", name);
+		copy = json_named_new(name);
 		json_set_int(copy, "port", json_int(port, "port", 0));
 		json_append(ports, copy);
 	}
