@@ -14,6 +14,9 @@ SIDECAR_IMAGE = os.environ.get("SIDECAR_IMAGE", f"localhost/afterglow-sidecar:{V
 # Seconds until SIGKILL. On a busy machine the preStop hook takes a part of them, and SIGTERM comes late after it; the node with
 # cgroup v2 has one slow processor.
 GRACE = 30 if NODE else 12
+REQUESTS = {"cpu": "10m", "memory": "15Mi"}
+# How many rows run at a time. That node would start the sidecars of more of them minutes after Ray's containers.
+TOGETHER = 8 if NODE else 100
 MOMENT = 0.4 * GRACE  # who works longer works until SIGKILL
 
 ENDS, STOPPED, RESTARTS = "ends by itself", "is asked to stop", "ends and is restarted"
@@ -100,7 +103,7 @@ ROWS = {
     "child-crashes-in-memory": python("crash", happens=ENDS, container={**RESTRICTED, **TMP}, pod=IN_MEMORY),
     "child-crashes-in-a-volume": python("crash", happens=ENDS, container=TMP, pod=ON_DISK),
     "child-crashes-with-little-disk": python("crash", happens=ENDS, container={"resources": {
-        "requests": {"cpu": "10m"}, "limits": {"memory": "120Mi", "ephemeral-storage": "200Mi"}}}),
+        "requests": REQUESTS, "limits": {"memory": "120Mi", "ephemeral-storage": "200Mi"}}}),
     "child-is-too-large": python("hog", happens=ENDS),
     "shell-less": Row(ENDS, ["/usr/bin/afterglow-sidecar", "--version"], container={"image": SIDECAR_IMAGE}),
 }
@@ -144,7 +147,7 @@ def meant_of(row, what):
 
 def pod(name, row, labels):
     """Returns the row's pod, as somebody who uses Ray without KubeRay's generated command might write it."""
-    base = {"image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "120Mi"}}}
+    base = {"image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "resources": {"requests": REQUESTS, "limits": {"memory": "120Mi"}}}
     spec = dict(row.pod)
     ray = {"name": "ray-worker", **base, **({"command": row.command, "args": row.args} if row.command else {}), **row.container,
            "env": [{"name": key, "value": value.replace("$", "$$")} for key, value in row.env.items()],

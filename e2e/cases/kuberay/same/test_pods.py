@@ -21,18 +21,18 @@ RAY = "ray-worker"
 CODE = ROOT / "e2e/cases/kuberay/same/probe.py"
 # The ratio is one that the sidecar's own requests would break.
 LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "ratio"},
-          "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}}
+          "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "8"}}]}}
 # Whether these are there depends on when one looks.
 PASSING = {"BackOff", "FailedMount"}
 INIT = "#!/bin/sh\nexec python3 /same/code/probe.py init exit\n"
 
 
 class Side:
-    """A namespace in which these rows run."""
+    """A namespace in which rows run, some at a time."""
 
-    def __init__(self, name, labels, rows=()):
+    def __init__(self, name, labels):
         self.name, self.labels = name, labels
-        self.rows = {row: ROWS[row] for row in rows}
+        self.rows, self.all_rows = [], []
         self.k = Kubectl(name)
 
     def make(self):
@@ -41,8 +41,10 @@ class Side:
         self.k.apply(LIMITS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "code"}, "data": {
             "probe.py": CODE.read_text(), "init": INIT, "env.sh": "echo 'this shell read a file that the environment names'\n"}})
 
-    def start(self):
-        pods = [table.pod(name, row, {"same": row.happens.split()[0]}) for name, row in self.rows.items()]
+    def start(self, rows):
+        self.rows = rows
+        self.all_rows += rows
+        pods = [table.pod(name, ROWS[name], {"same": ROWS[name].happens.split()[0]}) for name in rows]
         self.k("create", "-f", "-", stdin=yaml.safe_dump_all(pods))
 
     def pods(self):
@@ -68,7 +70,7 @@ class Side:
         return True
 
     def stopped(self):
-        return {name for name, row in self.rows.items() if row.happens == STOPPED}
+        return {name for name in self.rows if ROWS[name].happens == STOPPED}
 
     def stop(self):
         """Has the kubelet stop them, as for a deletion, but for that their logs and status stay."""
@@ -85,7 +87,7 @@ class Side:
     def last_words(self):
         """Returns the words when each container that starts again and again has just said some; its log begins anew each time."""
         said, other = self.words()
-        assert all(said[name] for name, row in self.rows.items() if row.happens == RESTARTS)
+        assert all(said[name] for name in self.all_rows if ROWS[name].happens == RESTARTS)
         return said, other
 
     def observe(self):
@@ -164,19 +166,20 @@ def wait_for_launcher(side):
 def both_sides(request):
     """Returns what was observed of each row that -k selects, with Afterglow and without it."""
     name = "same-" + uuid.uuid4().hex[:5]
-    rows = {i.callspec.params["row"] for i in request.session.items if i.module is request.module and hasattr(i, "callspec")} or ROWS
-    sides = [Side(name, {}, rows), Side(name + "-without", {"afterglow.dev/inject": "disabled"}, rows)]
+    rows = sorted({i.callspec.params["row"] for i in request.session.items if i.module is request.module and hasattr(i, "callspec")} or ROWS)
+    sides = [Side(name, {}), Side(name + "-without", {"afterglow.dev/inject": "disabled"})]
     for side in sides:
         side.make()
     wait_for_launcher(sides[0])
-    for side in sides:
-        side.start()
-    for side in sides:
-        wait_for("all pods to work", side.are_ready, timeout=120, interval=2)
-    for side in sides:
-        side.stop()
-    for side in sides:
-        wait_for("all pods to end", side.are_over, timeout=120, interval=2)
+    for i in range(0, len(rows), table.TOGETHER):
+        for side in sides:
+            side.start(rows[i:i + table.TOGETHER])
+        for side in sides:
+            wait_for("all pods to work", side.are_ready, timeout=200, interval=2)
+        for side in sides:
+            side.stop()
+        for side in sides:
+            wait_for("all pods to end", side.are_over, timeout=200, interval=2)
     yield [side.observe() for side in sides]
     for side in sides if not os.environ.get("AFTERGLOW_KEEP") else []:
         Kubectl()("delete", "namespace", side.name, "--wait=false")
