@@ -3,6 +3,7 @@
 import table_after_oom
 import table_cgroups
 import table_children
+import table_eighth
 import table_exits
 import table_fifth
 import table_fourth
@@ -22,7 +23,7 @@ import table_sixth
 import table_third
 
 TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_pod, table_kills, table_exits, table_signals, table_limits, table_programs, table_second, table_third,
-          table_fourth, table_fifth, table_sixth, table_seventh, table_high, table_node, table_children, table_jobs)
+          table_fourth, table_fifth, table_sixth, table_seventh, table_high, table_node, table_children, table_jobs, table_eighth)
 ALL = [death for table in TABLES for death in table.DEATHS]
 # "fifth" for table_fifth.
 BY_TABLE = {table.__name__.removeprefix("table_"): table.DEATHS for table in TABLES}

@@ -194,6 +194,7 @@ static void reap(struct launcher *l)
 		speaker_reaped(&l->speaker, pid);
 		if (pid != l->command)
 			continue;
+		watched_parent_ended(&l->watched, pid, l->socket_fd);
 		l->ended = true;
 		l->wait_status = status;
 		l->ended_ns = now_ns();

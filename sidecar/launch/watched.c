@@ -34,12 +34,14 @@ _Static_assert(sizeof(struct pidfd_info_v0) == 64, "it is part of the ioctl's nu
 
 #define FDS_SPARE 16 /* descriptors below the limit that are not used for watching */
 #define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
+#define STAT_PARENT 4
 #define STAT_START 22
 #define STAT_EXIT_CODE 52
 
 /* The fields of /proc/PID/stat that we need. */
 struct stat_line {
 	char state;
+	pid_t parent;
 	unsigned long long start;
 	int exit_code;
 	/* exit_code is valid; to readers without the permission the kernel shows 0. */
@@ -62,7 +64,9 @@ static bool parse_stat(const char *text, struct stat_line *ret)
 		if (!at || *at != ' ')
 			return false;
 		at++;
-		if (field == STAT_START)
+		if (field == STAT_PARENT)
+			ret->parent = (pid_t)strtol(at, NULL, 10);
+		else if (field == STAT_START)
 			ret->start = strtoull(at, NULL, 10);
 		else if (field == STAT_EXIT_CODE)
 			ret->exit_code = (int)strtol(at, NULL, 10);
@@ -108,7 +112,7 @@ static bool leaves_room(int fd)
 	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + FDS_SPARE;
 }
 
-static int open_watched(pid_t pid, unsigned long long start)
+static int open_watched(pid_t pid, unsigned long long start, pid_t *ret_parent)
 {
 	struct stat_line line;
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -123,8 +127,10 @@ static int open_watched(pid_t pid, unsigned long long start)
 	 * The descriptor is of the process that has the PID now. The start time, read afterwards,
 	 * shows whether that is the wanted process.
 	 */
-	if (read_stat(pid, &line) && line.start == start)
+	if (read_stat(pid, &line) && line.start == start) {
+		*ret_parent = line.parent;
 		return fd;
+	}
 	close(fd);
 	return -ESRCH;
 }
@@ -134,6 +140,7 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 	struct watched_process *p;
 	unsigned long long start;
 	char *end;
+	pid_t parent = 0;
 	long pid;
 	int fd;
 
@@ -154,12 +161,12 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 	p = p ? p : find(w, 0);
 	if (!p)
 		return -EBUSY;
-	fd = open_watched((pid_t)pid, start);
+	fd = open_watched((pid_t)pid, start, &parent);
 	if (fd < 0)
 		return fd;
 	if (p->pid)
 		forget(p);
-	*p = (struct watched_process){ (pid_t)pid, fd, start, WATCHED_STATUS_UNKNOWN, 0 };
+	*p = (struct watched_process){ (pid_t)pid, fd, start, parent, WATCHED_STATUS_UNKNOWN, 0 };
 	return 0;
 }
 
@@ -231,6 +238,22 @@ void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCH
 			note_end(&w->list[i]);
 			tell(&w->list[i], socket_fd);
 		}
+}
+
+void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd)
+{
+	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++) {
+		struct watched_process *p = &w->list[i];
+		struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
+		struct stat_line line;
+
+		/* A child that parent had not reaped is the launcher's by now: a zombie, or reaped. */
+		if (!p->pid || p->pidfd < 0 || p->parent != parent || p->status != WATCHED_STATUS_UNKNOWN ||
+		    poll(&ended, 1, 0) <= 0 || (read_stat(p->pid, &line) && line.start == p->start))
+			continue;
+		note_end(p);
+		tell(p, socket_fd);
+	}
 }
 
 void watched_again(struct watched *w, int socket_fd)

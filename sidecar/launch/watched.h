@@ -23,6 +23,7 @@ struct watched_process {
 	pid_t pid; /* 0: a free place */
 	int pidfd;
 	unsigned long long start; /* its start in clock ticks since boot; with the PID it identifies the process */
+	pid_t parent; /* when the watch began; if that ends before it, the launcher is its parent */
 	int status; /* as waitpid gave it to us; WATCHED_STATUS_UNKNOWN until then */
 	int64_t ended_ns; /* the time of an end that could not be reported, because there was no sidecar; 0: it lives, as far as is known */
 };
@@ -46,6 +47,12 @@ nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WAT
 
 /* To be called when the launcher has reaped pid, which ended with status. */
 void watched_reaped(struct watched *w, pid_t pid, int status);
+
+/*
+ * To be called when the launcher has reaped parent, before that end gets its time: reports the children that parent had reaped, as they
+ * ended before it. Both ends may have come at once.
+ */
+void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd);
 
 /*
  * To be called after poll(2): reports each process that has ended to the sidecar, and stops

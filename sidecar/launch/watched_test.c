@@ -162,6 +162,32 @@ static void a_process_that_its_parent_has_reaped_is_reported_too(void **state)
 	close_all(sockets, pipe_fd);
 }
 
+/* The launcher may see both ends at once: only what a process has reaped ended before it for sure. */
+static void what_a_parent_has_reaped_is_reported_before_the_parent(void **state)
+{
+	struct watched w = { 0 };
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	int sockets[2], pipe_fd, fd;
+	pid_t pid = start_child(&pipe_fd);
+	siginfo_t info;
+
+	(void)state;
+	open_sockets(sockets);
+	assert_int_equal(order(&w, pid, start_of(pid)), 0);
+	watched_parent_ended(&w, getpid(), sockets[0]); /* it lives */
+	kill(pid, SIGKILL);
+	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
+	watched_parent_ended(&w, getpid(), sockets[0]); /* a zombie */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	watched_parent_ended(&w, getpid() + 1, sockets[0]);
+	assert_int_equal(connection_receive(sockets[1], text, &fd), -1);
+	watched_parent_ended(&w, getpid(), sockets[0]);
+	assert_true(connection_receive(sockets[1], text, &fd) > 0);
+	expect_ended(text, pid, strstr(text, " - ") ? "-" : "9");
+	assert_int_equal(w.list[0].pid, 0);
+	close_all(sockets, pipe_fd);
+}
+
 static void the_end_of_a_container_tells_of_all_before_it(void **state)
 {
 	struct watched w = { 0 };
@@ -350,6 +376,7 @@ int main(void)
 		cmocka_unit_test(a_zombie_tells_how_it_ended),
 		cmocka_unit_test(the_status_that_we_reaped_is_reported),
 		cmocka_unit_test(a_process_that_its_parent_has_reaped_is_reported_too),
+		cmocka_unit_test(what_a_parent_has_reaped_is_reported_before_the_parent),
 		cmocka_unit_test(the_end_of_a_container_tells_of_all_before_it),
 		cmocka_unit_test(another_process_of_that_pid_is_not_watched),
 		cmocka_unit_test(hostile_orders_are_refused),
