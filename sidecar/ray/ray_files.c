@@ -114,6 +114,21 @@ void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *
 	closedir(dir);
 }
 
+int64_t ray_files_size(int dir_fd)
+{
+	DIR *dir = ray_files_open_directory(dir_fd);
+	const struct dirent *d;
+	struct stat st;
+	int64_t bytes = 0;
+
+	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (d = readdir(dir)); i++)
+		if (fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			bytes += (int64_t)st.st_blocks * 512;
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
 static bool ray_files_is_between(const char *name, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(name), begin = strlen(prefix), end = strlen(suffix);

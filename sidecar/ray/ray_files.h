@@ -35,6 +35,9 @@ bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
  */
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg);
 
+/* The bytes that the regular files right in the directory take up on their disk, of as many as that bound permits. */
+int64_t ray_files_size(int dir_fd);
+
 #define RAY_FILE_NAME_MAX 255
 
 /*

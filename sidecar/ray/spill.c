@@ -10,6 +10,7 @@
 #define WATCHED_MIN_NS (30 * NS_PER_SEC) /* a shorter burst is no trend */
 #define GROWTH_MIN (INT64_C(64) << 20) /* bytes over the window */
 #define BYTES_MAX (INT64_C(1) << 55)
+#define LOGS_WORTH_SAYING (INT64_C(64) << 20) /* bytes */
 
 bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 {
@@ -62,9 +63,9 @@ static void find_bound(const struct spill_disk *disk, struct spill_forecast *f)
 		f->bound = SPILL_FILESYSTEM;
 		f->room = MAX(disk->available - (int64_t)(SPILL_KUBELET_SHARE * (double)disk->total), (int64_t)0);
 	}
-	if (disk->limit > 0 && (f->bound == SPILL_NO_BOUND || MAX(disk->limit - f->bytes, (int64_t)0) < f->room)) {
+	if (disk->limit > 0 && (f->bound == SPILL_NO_BOUND || MAX(disk->limit - f->bytes - disk->logs, (int64_t)0) < f->room)) {
 		f->bound = SPILL_LIMIT;
-		f->room = MAX(disk->limit - f->bytes, (int64_t)0);
+		f->room = MAX(disk->limit - f->bytes - disk->logs, (int64_t)0);
 	}
 }
 
@@ -73,7 +74,7 @@ void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct
 	struct spill_forecast f = SPILL_FORECAST_NONE;
 
 	if (s->n > 0) {
-		f.bytes = s->points[s->n - 1].bytes;
+		f.bytes = MAX(s->points[s->n - 1].bytes - disk->logs, (int64_t)0);
 		f.rate = rate_of(s);
 		find_bound(disk, &f);
 		if (f.rate > 0 && f.bound != SPILL_NO_BOUND)
@@ -107,6 +108,8 @@ const char *spill_describe(const struct spill_forecast *f, const struct spill_di
 	char bytes[SIZE_TEXT_MAX];
 	size_t n = (size_t)snprintf(text, size, "%s of objects are spilled to %s", size_format((uint64_t)MAX(f->bytes, (int64_t)0), bytes), where);
 
+	if (n < size && disk->logs >= LOGS_WORTH_SAYING)
+		n += (size_t)snprintf(text + n, size - n, " and Ray's logs take up %s", SIZE_TEXT(disk->logs));
 	if (n < size && disk->total > 0)
 		n += (size_t)snprintf(text + n, size - n, ", %s of %s available there",
 				      SIZE_TEXT(disk->available), SIZE_TEXT(disk->total));

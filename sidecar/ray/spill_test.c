@@ -83,6 +83,23 @@ static void the_limit_counts_when_it_is_met_first(void **unused)
 			    "limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
 }
 
+/* What a worker prints goes to a file that nobody cuts, beside the objects. */
+static void logs_fill_the_disk_as_well(void **unused)
+{
+	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB, .limit = 10 * GIB, .logs = 6000 * MIB };
+	char text[240];
+	(void)unused;
+
+	grows(0, 7, 1024, 100);
+	spill_forecast(&s, &disk, &f);
+	assert_int_equal(f.bytes, GIB);
+	assert_int_equal(f.room, 10 * GIB - 7024 * MIB);
+	assert_in_range(f.left_ns / NS_PER_SEC, 31, 33);
+	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
+			    "1.0 GiB of objects are spilled to /tmp/ray/s and Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
+			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+}
+
 static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
 {
 	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB }, unknown = { .total = 0 };
@@ -170,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup(raylets_figure_is_found, setup),
 		cmocka_unit_test_setup(the_filesystem_is_full_when_the_kubelet_evicts, setup),
 		cmocka_unit_test_setup(the_limit_counts_when_it_is_met_first, setup),
+		cmocka_unit_test_setup(logs_fill_the_disk_as_well, setup),
 		cmocka_unit_test_setup(nothing_is_foreseen_of_what_does_not_grow, setup),
 		cmocka_unit_test_setup(a_disk_that_is_full_already_is_reported_as_full, setup),
 		cmocka_unit_test_setup(growth_is_counted_anew_after_a_job_has_freed_its_objects, setup),

@@ -147,6 +147,7 @@ static cJSON *spill_fields(const struct spill_watch *w, const char *text)
 	json_set_str(fields, "sentence", text);
 	json_set_str(fields, "directory", w->where);
 	json_set_int(fields, "spilledBytes", f->bytes);
+	json_set_int(fields, "logBytes", w->disk.logs);
 	json_set_int(fields, "growthBytesPerSecond", f->rate);
 	json_set_int(fields, "roomBytes", f->room);
 	json_set_int(fields, "secondsLeft", f->left_ns / NS_PER_SEC);

@@ -2,13 +2,16 @@
 /* Watches how much a Ray node spills to its disk. */
 #include "sidecar/record/spill_watch.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/sample/limits.h"
+#include "sidecar/sample/rootfd.h"
 
 #define STATE_FILE "debug_state.txt"
 #define STATE_MAX (256 * 1024)
@@ -48,6 +51,17 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 	return true;
 }
 
+/* What Ray's logs take up of the disk to which it spills; 0 if they are on another one. */
+static int64_t logs_beside(const struct spill_watch *w, const struct spill_place *at)
+{
+	_cleanup_close_ int point = w->point[0] ? rootfd_open(at->root_fd, w->point, O_PATH, NULL) : -1;
+	struct stat spilled, logs;
+
+	return point >= 0 && fstat(point, &spilled) == 0 && fstat(at->logs_fd, &logs) == 0 && spilled.st_dev == logs.st_dev ?
+		       ray_files_size(at->logs_fd) :
+		       0;
+}
+
 /* The results of a look. */
 struct looked {
 	struct spill_watch watch;
@@ -74,8 +88,8 @@ static void look_at_disk(const void *arg, void *out)
 		begin(w, l->at, l->node);
 	if (!w->where[0] || !read_state(w, l->at->logs_fd, &bytes))
 		return;
-	spill_add(&w->spill, l->now_ns, bytes);
-	w->disk = (struct spill_disk){ .limit = l->at->limit };
+	w->disk = (struct spill_disk){ .limit = l->at->limit, .logs = logs_beside(w, l->at) };
+	spill_add(&w->spill, l->now_ns, bytes + w->disk.logs);
 	if (w->point[0] && limits_stat_disk(l->at->root_fd, w->point, &disk)) {
 		w->disk.total = disk.total;
 		w->disk.available = disk.available;
@@ -101,5 +115,5 @@ bool spill_watch_is_evidence(const struct spill_watch *w)
 {
 	const struct spill_forecast *f = &w->forecast;
 
-	return f->bytes >= EVIDENCE_BYTES || (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
+	return MAX(f->bytes, w->disk.logs) >= EVIDENCE_BYTES || (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches how much a Ray node spills to its disk: reads raylet's own figure every 10 s, and asks
- * the filesystem for its free space if it is local. Never touches the spilled files: their
- * directory may be large, or on a server that does not answer.
+ * the filesystem for its free space if it is local, and adds what Ray's logs take up of it, which nothing bounds either. Never touches
+ * the spilled files: their directory may be large, or on a server that does not answer.
  */
 #pragma once
 

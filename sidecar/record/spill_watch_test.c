@@ -2,6 +2,7 @@
 /* Tests of watching how much a Ray node spills, on a directory tree like its container's. */
 #include "sidecar/record/spill_watch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,6 +143,29 @@ static void without_a_directory_or_raylet_nothing_is_watched(void **state)
 	assert_false(spill_watch_is_evidence(&w));
 }
 
+static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
+{
+	char text[300];
+	struct stat st;
+	int fd;
+	(void)state;
+
+	fd = openat(place.logs_fd, "worker-a-1-2.out", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_return_code(fallocate(fd, 0, 0, 100 * MIB), errno);
+	assert_return_code(fstat(fd, &st), errno);
+	close(fd);
+	says(0);
+	assert_int_equal(w.forecast.bytes, 0);
+	assert_in_range(w.disk.logs, (int64_t)st.st_blocks * 512, (int64_t)st.st_blocks * 512 + 64 * 1024);
+	assert_non_null(strstr(spill_describe(&w.forecast, &w.disk, w.where, text, sizeof(text)), "Ray's logs take up 100."));
+	/* Another disk. */
+	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /proc rw - nfs4 server:/x rw\n");
+	snprintf(node.spill_dir, sizeof(node.spill_dir), "/proc/spill");
+	node.raylet = 99;
+	says(0);
+	assert_int_equal(w.disk.logs, 0);
+}
+
 static void a_state_that_raylet_did_not_write_anew_is_no_reading(void **state)
 {
 	(void)state;
@@ -185,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(little_that_does_not_grow_is_no_evidence, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_network_filesystem_is_never_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_directory_or_raylet_nothing_is_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(logs_on_the_disk_of_the_objects_are_counted_with_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_state_that_raylet_did_not_write_anew_is_no_reading, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_disk_that_does_not_answer_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_raylet_begins_anew, setup, teardown),
