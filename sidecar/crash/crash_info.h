@@ -31,6 +31,7 @@ struct crash_info {
 	/* Not the kernel wrote it, but a debugger (gcore): its process may live on, although it names a signal. */
 	bool by_debugger;
 	bool by_node; /* the node agent found the container by the process */
+	bool shared; /* other pods may leave cores in its directory, too */
 	int64_t dump_ns; /* how long the kernel wrote the core, by the file's times; 0: not known. The process ended only then */
 	bool cut; /* the core was cut: a limit or a full disk */
 	int64_t left_out; /* bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or no core is wanted */

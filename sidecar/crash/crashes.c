@@ -268,6 +268,7 @@ static void crashes_identify(struct crash *crash, const struct core_look *look, 
 	crash->info.cut = look->cut;
 	crash->info.by_debugger = look->by_debugger;
 	crash->info.by_node = hint->by_node;
+	crash->info.shared = hint->shared;
 	crash->info.dump_ns = look->dump_ns;
 	/*
 	 * In mode Summary only the beginning of the core is kept, so the parts that are missing

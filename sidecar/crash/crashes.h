@@ -74,6 +74,7 @@ struct core_hint {
 	const char *comm;
 	int64_t left_out; /* bytes of a core from the node agent for which there was no room */
 	bool by_node; /* the node agent found the container by the process */
+	bool shared; /* other pods may leave cores in its directory, too */
 };
 
 /*

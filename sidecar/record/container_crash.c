@@ -8,6 +8,7 @@
  * that a worker died. So each core waits some seconds for these messages.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,12 +16,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/sample/rootfd.h"
 #include "sidecar/socket/discard.h"
 
 /* How long a crash waits for Ray's line, which a busy machine delays, or for the container's end */
@@ -96,8 +99,26 @@ static bool ended_by_core(const struct container *c, const struct crash_info *in
 }
 
 /*
+ * Returns whether the core lies on a volume that other pods may have as well. Their processes have the same PIDs as ours.
+ */
+static bool may_be_of_another_pod(const struct container *c, int core_fd)
+{
+	static const char label[] = "mnt_id:";
+	_cleanup_strbuf_ struct strbuf info = STRBUF_INIT(4096), mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
+	char path[48];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", core_fd);
+	file_read(AT_FDCWD, path, &info, NULL);
+	at = strstr(strbuf_str(&info), label);
+	snprintf(path, sizeof(path), "proc/%d/mountinfo", (int)c->hello.launcher);
+	return at && rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) >= 0 &&
+	       limits_mount_may_be_shared(strbuf_str(&mounts), strtol(at + strlen(label), NULL, 10));
+}
+
+/*
  * Returns whose process left the core. In a PID namespace that is not the container's own, other jobs may leave theirs in the same
- * directory. A process of ours has a parent of ours, because orphans go to the launcher. A PID that is not above the launcher's may
+ * directory, and other pods on a volume of several. A process of ours has a parent of ours, because orphans go to the launcher. A PID that is not above the launcher's may
  * be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts processes beside the launcher.
  */
 static enum process_owner core_owner(const struct container *c, const struct crash *crash)
@@ -110,7 +131,7 @@ static enum process_owner core_owner(const struct container *c, const struct cra
 
 	if (note->owner != PROCESS_UNKNOWN)
 		return note->owner;
-	if (c->hello.launcher <= 1 || (of_machine && info->ppid == c->hello.command) ||
+	if ((c->hello.launcher <= 1 && !info->shared) || (of_machine && info->ppid == c->hello.command) ||
 	    ended_by_core(c, info, to_boottime_ns(crash_unix_ns(crash))))
 		note->owner = PROCESS_OURS;
 	else if (table && !pid_lives(c, crash))
@@ -517,7 +538,8 @@ void container_watch_crashes(struct container *c)
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
 	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
-	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm, 0, false };
+	const struct core_hint hint = { .pid = m->core_pid, .tid = m->core_tid, .signal = m->core_signal, .comm = m->core_comm,
+					.shared = may_be_of_another_pod(c, core_fd) };
 	struct err err = { 0 };
 
 	if (!c->crashes || container_is_over(c))

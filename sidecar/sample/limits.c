@@ -120,6 +120,20 @@ bool limits_local_point(const char *mountinfo, const char *path, char *ret_point
 	return local;
 }
 
+bool limits_mount_may_be_shared(const char *mountinfo, long id)
+{
+	for (const char *line = mountinfo; *line;) {
+		const char *end = strchrnul(line, '\n');
+		struct mount m;
+
+		if (strtol(line, NULL, 10) == id)
+			return mount_parse(line, &m) && strcmp(m.point, "/") != 0 && strcmp(m.type, "tmpfs") != 0 &&
+			       !strstr(m.root, "/kubernetes.io~empty-dir/");
+		line = *end ? end + 1 : end;
+	}
+	return false;
+}
+
 bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 {
 	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);

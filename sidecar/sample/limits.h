@@ -60,6 +60,12 @@ bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk);
 int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text);
 #define LIMITS_MOUNTS_MAX (256 * 1024)
 
+/*
+ * Whether other pods may have what is mounted as the mount of that ID, too: it is neither the container's root nor in memory nor an
+ * emptyDir. False also if mountinfo has no such mount. Pure.
+ */
+bool limits_mount_may_be_shared(const char *mountinfo, long id);
+
 /* Parts of it, for the tests. */
 int64_t limits_parse_refused(const char *events);
 int64_t limits_parse_periods(const char *cpu_stat);
