@@ -341,6 +341,22 @@ before=$(reports_in_spool)
 (cd "$work/volume" && exec "$launch" --cores --cores-in-memory --socket "$work/sock" --name main -- sleep 3) 2>/dev/null
 check "a core that was dealt with is not told of again" test "$(bundles "$work/spool" | grep -c -e -Segfault)" = 1
 stop_sidecar TERM
+# Another pod leaves a core on a volume that both have mounted. The launcher is process 1, as in a pod.
+if [ "$(stat -f -c %T "$work")" != tmpfs ]; then
+	rm -rf "$work/spool" "$work/volume"/core*
+	mkdir "$work/spool" "$work/mounted"
+	start_sidecar
+	unshare -fpm --mount-proc sh -c "mount --bind $work/volume $work/mounted; cd $work/mounted; exec $launch --cores --socket $work/sock --name main -- \
+		timeout 60 sh -c 'touch $work/begun; until find $work/spool -name MANIFEST.json | grep -q .; do sleep 0.2; done'" 2>/dev/null &
+	launcher=$!
+	wait_until test -e "$work/begun"
+	sleep 2 # until its directory is watched
+	(cd "$work/volume" && ulimit -S -c unlimited && "$crash") 2>/dev/null
+	wait "$launcher"
+	check "a core on a shared volume: whose it is is doubted" grep -q "perhaps it was not a process of this container" "$(bundle_of -Segfault)/report.json"
+	check "a core on a shared volume stays where it is" test -n "$(find "$work/volume" -name 'core*')"
+	stop_sidecar TERM
+fi
 # A core is written while no sidecar runs.
 rm -f "$work/volume"/core*
 (cd "$work/volume" && exec "$launch" --cores --cores-in-memory --socket "$work/sock" --name main -- "$crash") 2>/dev/null
