@@ -32,7 +32,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"Lists RayFailures, the newest last.\n"
 		"\n" FILTER_HELP
 		"      --by-signature     print one line for each signature, with the number of its failures\n"
-		"  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
+		"  -o, --output FORMAT    json, yaml, name or wide, as kubectl has them; json with --store\n"
 		"  -w, --watch            then print new failures as they come\n" STORE_HELP COMMON_HELP },
 	[COMMAND_SHOW] = { "show", 1, 1, "NAME", "show one failure with its evidence: of a pod, RayJob/NAME, a cluster",
 		"usage: kubectl afterglow show NAME [OPTION...]\n"
@@ -40,7 +40,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"beginning of its name (demo-head), its IP, Ray's ID of the node or worker, RayJob/NAME, RayService/NAME\n"
 		"or a RayCluster. Then the newest failure of it is printed; of a job, service or cluster what ended first.\n"
 		"\n"
-		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" STORE_HELP COMMON_HELP },
+		"  -o, --output FORMAT    json or yaml: the RayFailure itself; json with --store: report.json\n" STORE_HELP COMMON_HELP },
 	[COMMAND_REPORT] = { "report", 1, 1, "NAME", "open the page of a failure, with its charts and logs, in a browser",
 		"usage: kubectl afterglow report NAME [OPTION...]\n"
 		"Fetches the page of a failure (report.html of its bundle: verdict, charts, processes, logs) and opens it\n"

@@ -110,11 +110,11 @@ static int evidence_bundle_path(const cJSON *failure, const char *name, char pat
 	return 0;
 }
 
-int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err)
+int evidence_file(const cJSON *failure, const char *name, struct strbuf *out, struct err *err)
 {
 	char path[PATH_MAX];
 
-	if (evidence_bundle_path(failure, "report.txt", path, err) < 0 || file_read(AT_FDCWD, path, out, err) < 0)
+	if (evidence_bundle_path(failure, name, path, err) < 0 || file_read(AT_FDCWD, path, out, err) < 0)
 		return -err->code;
 	if (out->len)
 		mend_printable(out->data, out->len, "\n\t");

@@ -13,5 +13,5 @@
 int evidence_bundle(const struct options *o, struct strbuf *out, struct err *err);
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err);
 
-/* Appends report.txt of the bundle of a failure that local_failures read. */
-int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err);
+/* Appends a text of the bundle of a failure that local_failures read. */
+int evidence_file(const cJSON *failure, const char *name, struct strbuf *out, struct err *err);

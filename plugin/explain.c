@@ -215,7 +215,7 @@ static void add_json(const struct explanation *e, struct strbuf *out)
 	json_set_str(json, "meaning", e->what);
 	json_set_str(json, "who", e->who);
 	json_set_str(json, "next", e->next);
-	json_print(json, out);
+	document_print(json, "Explanation", out);
 }
 
 static void add_text(const struct explanation *e, struct strbuf *out)

@@ -74,6 +74,17 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
 	return items.n;
 }
 
+cJSON *failure_list_json(const cJSON *list, const struct failure_filter *filter)
+{
+	cJSON *json = cJSON_CreateObject(), *array = json_array_at(json, "items");
+	struct items items = failure_items_of(list, filter);
+
+	for (size_t i = 0; i < items.n; i++)
+		json_append(array, cJSON_Duplicate(items.all[i].failure, true));
+	free(items.all);
+	return json;
+}
+
 /* --- By signature ------------------------------------------------------------------------------------------ */
 
 struct group {
@@ -175,45 +186,6 @@ static bool is_of(const cJSON *failure, const cJSON *first)
 	       strcmp(failure_str(failure, "metadata.namespace"), failure_str(first, "metadata.namespace")) == 0;
 }
 
-static void add_member(const struct item *item, const struct item *first, struct strbuf *out)
-{
-	int64_t after = item->ended_ns - first->ended_ns;
-	char text[DURATION_TEXT_MAX];
-
-	strbuf_adds(out, item == first ? "  first  " : "  then   ");
-	if (item != first && item->ended_ns && first->ended_ns)
-		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+',
-			    duration_format(after < 0 ? -after : after, text));
-	else
-		strbuf_addf(out, "%11s", "");
-	add_printable(out, failure_str(item->failure, "spec.class"));
-	strbuf_adds(out, "  ");
-	add_printable(out, failure_str(item->failure, "spec.pod"));
-	strbuf_adds(out, "  ");
-	add_printable(out, failure_str(item->failure, "metadata.name"));
-	strbuf_addc(out, '\n');
-}
-
-static void add_incident(const struct items *items, const struct item *first, int64_t now_ns,
-			 struct strbuf *out)
-{
-	char age[DURATION_TEXT_MAX];
-
-	strbuf_adds(out, "Incident ");
-	add_printable(out, incident_of(first->failure));
-	strbuf_adds(out, ", namespace ");
-	add_printable(out, failure_str(first->failure, "metadata.namespace"));
-	strbuf_adds(out, ", cluster ");
-	add_printable(out, failure_str(first->failure, "spec.cluster"));
-	strbuf_addf(out, ", %s ago\n  ", failure_list_age_of(first->ended_ns, now_ns, age));
-	add_printable(out, failure_str(first->failure, "spec.verdict"));
-	strbuf_addc(out, '\n');
-	add_member(first, first, out);
-	for (size_t i = 0; i < items->n; i++)
-		if (&items->all[i] != first && is_of(items->all[i].failure, first->failure))
-			add_member(&items->all[i], first, out);
-}
-
 /* Returns whether this failure is the first cause of the incident: no other failure caused it. */
 static bool is_first(const cJSON *failure, const char *id)
 {
@@ -221,22 +193,6 @@ static bool is_first(const cJSON *failure, const char *id)
 		return false;
 	return id ? strcmp(incident_of(failure), id) == 0 :
 		    json_int(failure, "status.consequences", 0) > 0;
-}
-
-size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter,
-			      const char *id, int64_t now_ns, struct strbuf *out)
-{
-	struct items items = failure_items_of(list, filter);
-	size_t n = 0;
-
-	for (size_t i = 0; i < items.n; i++) {
-		if (!is_first(items.all[i].failure, id))
-			continue;
-		strbuf_adds(out, n++ ? "\n" : "");
-		add_incident(&items, &items.all[i], now_ns, out);
-	}
-	free(items.all);
-	return n;
 }
 
 cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id)
@@ -261,6 +217,56 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 	}
 	free(items.all);
 	return json;
+}
+
+static void add_member(const cJSON *failure, const cJSON *first, struct strbuf *out)
+{
+	int64_t ended = failure_ended_ns(failure), after = ended - failure_ended_ns(first);
+	char text[DURATION_TEXT_MAX];
+
+	strbuf_adds(out, failure == first ? "  first  " : "  then   ");
+	if (failure != first && ended && ended != after)
+		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+',
+			    duration_format(after < 0 ? -after : after, text));
+	else
+		strbuf_addf(out, "%11s", "");
+	add_printable(out, failure_str(failure, "spec.class"));
+	strbuf_adds(out, "  ");
+	add_printable(out, failure_str(failure, "spec.pod"));
+	strbuf_adds(out, "  ");
+	add_printable(out, failure_str(failure, "metadata.name"));
+	strbuf_addc(out, '\n');
+}
+
+static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *out)
+{
+	const cJSON *first = json_get(incident, "first"), *other;
+	char age[DURATION_TEXT_MAX];
+
+	strbuf_adds(out, "Incident ");
+	add_printable(out, incident_of(first));
+	strbuf_adds(out, ", namespace ");
+	add_printable(out, failure_str(first, "metadata.namespace"));
+	strbuf_adds(out, ", cluster ");
+	add_printable(out, failure_str(first, "spec.cluster"));
+	strbuf_addf(out, ", %s ago\n  ", failure_list_age_of(failure_ended_ns(first), now_ns, age));
+	add_printable(out, failure_str(first, "spec.verdict"));
+	strbuf_addc(out, '\n');
+	add_member(first, first, out);
+	cJSON_ArrayForEach(other, json_get(incident, "followed"))
+		add_member(other, first, out);
+}
+
+size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns, struct strbuf *out)
+{
+	_cleanup_json_ cJSON *json = failure_list_incidents_json(list, filter, id);
+	const cJSON *all = json_get(json, "incidents"), *incident;
+
+	cJSON_ArrayForEach(incident, all) {
+		strbuf_adds(out, incident == all->child ? "" : "\n");
+		add_incident(incident, now_ns, out);
+	}
+	return (size_t)cJSON_GetArraySize(all);
 }
 
 /* Returns the newest failure with that text at path, or with one that goes on with '-' if `begins`; NULL: there is none. */

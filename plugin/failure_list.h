@@ -32,6 +32,9 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 /* Returns the incidents as {incidents: [{incident, first: RayFailure, followed: [RayFailure]}]}, which the caller owns. */
 cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id);
 
+/* Returns {items: [failure]}, the newest last. The caller owns it. */
+cJSON *failure_list_json(const cJSON *list, const struct failure_filter *filter);
+
 /*
  * Returns the failure of that name, otherwise the newest one of the pod, the owner ("RayJob/train"), the RayCluster, the pod's IP,
  * or Ray's ID of the node or worker that has it, or of a pod whose name begins with it and '-'; otherwise NULL. Of an owner or

@@ -2,6 +2,7 @@
 /* Tests of lists: their order, their filters, groups and incidents. */
 #include "plugin/failure_list.h"
 
+#include "plugin/table.h"
 #include "plugin/testing.h"
 
 static cJSON *list;
@@ -67,6 +68,20 @@ static void a_list_is_narrowed_by_all_that_is_asked(void **state)
 		assert_int_equal(failure_list(list, &rows[i].filter, false, NOON_NS, &out), rows[i].n);
 		assert_true(rows[i].n || out.len == 0);
 	}
+}
+
+static void a_program_reads_the_same_list_in_the_same_order(void **state)
+{
+	_cleanup_json_ cJSON *json = failure_list_json(list, &(struct failure_filter){ .class = "Segfault" });
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	const cJSON *first = json_get(json, "items")->child;
+	(void)state;
+
+	assert_string_equal(json_str(first, "metadata.name"), "third");
+	assert_string_equal(json_str(first->next, "metadata.name"), "fourth");
+	assert_null(first->next->next);
+	document_print(json, "Failures", &out);
+	has(&out, "\"apiVersion\":\t\"afterglow.dev/v1alpha1\",\n\t\"kind\":\t\"Failures\"");
 }
 
 static void equal_signatures_are_one_line(void **state)
@@ -169,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_newest_stands_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_is_narrowed_by_all_that_is_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_program_reads_the_same_list_in_the_same_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_signatures_are_one_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_incident_begins_with_what_ended_first, setup, teardown),
 		cmocka_unit_test(a_failure_is_found_by_whatever_a_person_holds),

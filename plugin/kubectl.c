@@ -9,17 +9,12 @@
 
 #include "lib/macros.h"
 
-static const char *program_of(const struct kubectl *kubectl)
-{
-	return kubectl->program ? kubectl->program : "kubectl";
-}
-
 int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
 		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err)
 {
 	size_t n = 0;
 
-	ret_argv[n++] = program_of(kubectl);
+	ret_argv[n++] = kubectl->program ? kubectl->program : "kubectl";
 	if (kubectl->kubeconfig) {
 		ret_argv[n++] = "--kubeconfig";
 		ret_argv[n++] = kubectl->kubeconfig;

@@ -41,14 +41,15 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	if (!sidecars_ask_memory(&kubectl, pods, o->argument, answer_take, answers))
 		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
 			    o->argument ? o->argument : "", where_looked(o));
+	r = cJSON_GetArraySize(answers) ? 0 : 1;
 	if (o->output) {
-		json_print(answers, out);
-		return 0;
-	}
-	if (!cJSON_GetArraySize(answers))
-		return 1;
-	top_text(answers, o->all_namespaces, o->argument != NULL, out);
-	return 0;
+		_cleanup_json_ cJSON *json = cJSON_CreateObject();
+
+		json_set(json, "pods", TAKE_PTR(answers));
+		document_print(json, "PodMemory", out);
+	} else if (r == 0)
+		top_text(answers, o->all_namespaces, o->argument != NULL, out);
+	return r;
 }
 
 /* --- snapshot -------------------------------------------------------------------------------- */
@@ -139,7 +140,7 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 	struct kubectl kubectl = kubectl_of(o);
 	_cleanup_json_ cJSON *pod = NULL;
 	_cleanup_close_ int dir_fd = -1;
-	int r = read_pod(o, o->argument, &pod, err);
+	int r = read_pod(o, o->argument, false, &pod, err);
 
 	if (r == 0 && !pod_sidecar_port(pod_sidecar(pod)))
 		r = err_set(err, EPROTO, "pod %.253s has no sidecar that can be asked",
@@ -164,7 +165,7 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 int live_policy(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pod = NULL, *cluster = NULL, *policies = NULL, *cluster_policies = NULL;
-	int r = read_pod(o, o->second, &pod, err);
+	int r = read_pod(o, o->second, false, &pod, err);
 
 	if (r < 0)
 		return r;
@@ -178,7 +179,7 @@ int live_policy(const struct options *o, struct strbuf *out, struct err *err)
 	_cleanup_json_ cJSON *json = o->output ? policy_explain_json(&facts) : NULL;
 
 	if (json)
-		json_print(json, out);
+		document_print(json, "Settings", out);
 	else
 		policy_explain(&facts, out);
 	return 0;

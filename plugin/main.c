@@ -89,12 +89,17 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 	r = read_failures(o, &failures, err);
 	if (r < 0)
 		return r;
+	if (o->output) {
+		_cleanup_json_ cJSON *json = failure_list_json(failures, &filter);
+
+		document_print(json, "Failures", out);
+		return 0;
+	}
 	n = o->by_signature ?
 		    failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
 		    failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
-		stderr_note("No failures were found%s.\n",
-			where_looked(o));
+		stderr_note("No failures were found%s.\n", where_looked(o));
 	return 0;
 }
 
@@ -123,7 +128,7 @@ static int plugin_show(const struct options *o, struct strbuf *out, struct err *
 	if (r < 0)
 		return r;
 	if (o->store)
-		return evidence_text(failure, out, err);
+		return evidence_file(failure, o->output ? "report.json" : "report.txt", out, err);
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
@@ -191,7 +196,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 		_cleanup_json_ cJSON *json =
 			failure_list_incidents_json(failures, &filter, o->argument);
 
-		json_print(json, out);
+		document_print(json, "Incidents", out);
 		return 0;
 	}
 	if (failure_list_incidents(failures, &filter, o->argument, now_realtime_ns(), out))
@@ -238,7 +243,7 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 		cJSON_Delete((cJSON *)*reads[i].ret_list);
 	if (json) {
 		strbuf_reset(out);
-		json_print(json, out);
+		document_print(json, "Findings", out);
 	}
 	return result.broken ? 1 : 0;
 }

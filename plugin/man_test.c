@@ -58,7 +58,7 @@ static void a_page_reads_as_man_pages_do(void **state)
 	has(&show, ".TH kubectl\\-afterglow\\-show 1 \"\" \"afterglow " AFTERGLOW_VERSION "\"");
 	has(&show, ".SH NAME\nkubectl\\-afterglow\\-show \\- show one failure with its evidence");
 	has(&show, ".SH SYNOPSIS\n.B kubectl afterglow show NAME [OPTION...]\n.SH DESCRIPTION\nPrints one failure");
-	has(&show, ".SH OPTIONS\n.TP\n.B \\-o, \\-\\-output FORMAT\njson or yaml: print the RayFailure itself\n");
+	has(&show, ".SH OPTIONS\n.TP\n.B \\-o, \\-\\-output FORMAT\njson or yaml: the RayFailure itself; json with \\-\\-store: report.json\n");
 	has(&show, ".BR kubectl\\-afterglow (1)");
 	man_page(COMMAND_NONE, &whole);
 	has(&whole, ".SH COMMANDS\n.TP\n.B list \n");

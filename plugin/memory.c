@@ -213,7 +213,7 @@ int memory_command(const struct options *o, struct strbuf *out, struct err *err)
 	if (o->output) {
 		if (before)
 			json_set(now, "before", cJSON_Duplicate(before, true));
-		json_print(now, out);
+		document_print(now, "MemoryNeeds", out);
 	} else
 		memory_advice_text(now, before, out);
 	return 0;

@@ -35,6 +35,8 @@ static void options_may_stand_before_and_after_the_command(void **state)
 	assert_true(o.all_namespaces && o.since_ns == 7200 * NS_PER_SEC);
 	assert_int_equal(parse((const char *const[]){ "explain", "-9", NULL }, &o, NULL), 0);
 	assert_string_equal(o.argument, "-9");
+	assert_int_equal(parse((const char *const[]){ "report", "--store", "dir", "-o", "page.html", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *const[]){ "show", "--store", "dir", "-o", "json", NULL }, &o, NULL), 0);
 }
 
 static void what_is_wrong_is_named_with_what_would_be_right(void **state)
@@ -72,6 +74,9 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
 		{ { "policy", "--store", "dir" }, "policy does not take --store" },
 		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
+		{ { "list", "--store=dir", "-o", "wide" }, "--output of list can only be json" },
+		{ { "list", "--store=dir", "--by-signature", "--output=json" }, "not with --by-signature" },
+		{ { "show", "--store=dir", "-o", "yaml" }, "--output of show can only be json" },
 		{ { "list", "--store", "dir", "--context=c" }, "do not go with --store" },
 		{ { "show", "--store", "dir", "--kubeconfig=f" }, "do not go with --store" },
 		{ { "report", "--store", "dir", "--image=i" }, "do not go with --store" },

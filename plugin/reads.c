@@ -112,7 +112,7 @@ int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, st
 	return read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, ret_list, err);
 }
 
-int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err)
+int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_pod, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX];
@@ -122,7 +122,7 @@ int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct 
 	args[n++] = "--";
 	args[n++] = name;
 	args[n] = NULL;
-	return kubectl_json(&kubectl, args, false, ret_pod, err);
+	return kubectl_json(&kubectl, args, quiet, ret_pod, err);
 }
 
 cJSON *read_quietly(const struct options *o, const char *const *args)

@@ -31,7 +31,8 @@ int read_ray_pods(const struct options *o, const char *cluster, const char *sele
 int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
 /* The name of the RayCluster that a person names; NULL: it is another object, which has clusters. */
 const char *cluster_named(const char *what);
-int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err);
+/* quiet: kubectl's messages are dropped. */
+int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_pod, struct err *err);
 /*
  * Returns what kubectl prints for args, which the caller owns; NULL if the object does not exist or
  * the user has no right to read it. kubectl's messages are dropped.

@@ -41,21 +41,14 @@ struct asks {
 static int stack_pods_find(const struct options *o, cJSON **ret_pods, struct err *err)
 {
 	const char *what = o->argument, *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
-	const char *args[READS_ARGS_MAX];
-	size_t n = get_args(o, "pod", NULL, args);
 	cJSON *pod = NULL;
 
-	args[n++] = "--output=json";
-	args[n++] = name;
-	args[n] = NULL;
-	if (!strchr(name, '/'))
-		pod = read_quietly(o, args);
-	if (pod) {
+	if (!strchr(name, '/') && read_pod(o, name, name == what, &pod, err) == 0) {
 		*ret_pods = cJSON_CreateObject();
 		json_append(json_array_at(*ret_pods, "items"), pod);
 		return 0;
 	}
-	return name == what ? read_pods_of(o, what, ret_pods, err) : read_pod(o, name, ret_pods, err);
+	return name == what ? read_pods_of(o, what, ret_pods, err) : -EIO;
 }
 
 /* Returns why nobody in the pod can be asked; NULL: somebody can. */
@@ -151,7 +144,7 @@ static int answers_write(const struct options *o, struct asks *asks, struct strb
 	if (o->output) {
 		_cleanup_json_ cJSON *json = stack_groups_json(groups);
 
-		json_print(json, out);
+		document_print(json, "Stacks", out);
 	} else
 		stack_groups_write(groups, out);
 	stack_groups_free(groups);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/printable.h"
 
@@ -109,6 +110,13 @@ void add_printable(struct strbuf *out, const char *text)
 	copy_printable(copy, len * 4 + 1, text ? text : "", len);
 	strbuf_adds(out, copy);
 	free(copy);
+}
+
+void document_print(cJSON *json, const char *kind, struct strbuf *out)
+{
+	json_set_str(json, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(json, "kind", kind);
+	json_print(json, out);
 }
 
 void json_print(const cJSON *json, struct strbuf *out)

@@ -35,5 +35,8 @@ void table_print(const struct table *table, struct strbuf *out);
 /* Appends text with control characters and broken UTF-8 replaced. */
 void add_printable(struct strbuf *out, const char *text);
 
+/* Appends what a command prints as JSON, with the version of its schema (docs/kubectl.md). */
+void document_print(cJSON *json, const char *kind, struct strbuf *out);
+
 /* Appends the JSON with line breaks, and a final one. */
 void json_print(const cJSON *json, struct strbuf *out);

@@ -167,13 +167,14 @@ def test_top_shows_what_the_sidecars_see_now(afterglow, live):
     told = afterglow("top", "--cluster", "demo")
     assert "ray-worker" in told and "largest processes" not in told
     assert "The largest processes of container ray-worker" in afterglow("top", "worker")
-    (answer,) = json.loads(afterglow("top", "-o", "json"))
+    (answer,) = json.loads(afterglow("top", "-o", "json"))["pods"]
     assert answer["pod"] == "worker" and answer["memory"]["podUID"] == live.pod["metadata"]["uid"]
     (container,) = answer["memory"]["containers"]
     assert ("task", "ray::train") in [(c["kind"], c["name"]) for c in container["components"]]
     # The other pod is asked as well, and what became of that is said.
     assert "asking the sidecar of pod silent" in afterglow("top", "silent", code=1)
     assert "No running Ray pod" in afterglow("top", "--cluster", "other", code=1)
+    assert '"pods"' in afterglow("top", "--cluster", "other", "-o", "json", code=1)
 
 
 def test_a_snapshot_is_taken_of_a_pod_that_runs(afterglow, api, live, tmp_path):
