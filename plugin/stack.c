@@ -43,7 +43,7 @@ static int stack_pods_find(const struct options *o, cJSON **ret_pods, struct err
 	const char *what = o->argument, *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
 	cJSON *pod = NULL;
 
-	if (!strchr(name, '/') && read_pod(o, name, name == what, &pod, err) == 0) {
+	if ((name != what || !strchr(name, '/')) && read_pod(o, name, name == what, &pod, err) == 0) {
 		*ret_pods = cJSON_CreateObject();
 		json_append(json_array_at(*ret_pods, "items"), pod);
 		return 0;
