@@ -230,25 +230,25 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 	return buf;
 }
 
-struct size_text size_text_of(int64_t bytes)
+struct text_of_size text_of_size(int64_t bytes)
 {
-	struct size_text s;
+	struct text_of_size s;
 
 	size_format((uint64_t)MAX(bytes, 0), s.text);
 	return s;
 }
 
-struct duration_text duration_text_of(int64_t ns)
+struct text_of_duration text_of_duration(int64_t ns)
 {
-	struct duration_text d;
+	struct text_of_duration d;
 
 	duration_format(ns, d.text);
 	return d;
 }
 
-struct time_text time_text_of(int64_t unix_ns)
+struct text_of_time text_of_time(int64_t unix_ns)
 {
-	struct time_text t;
+	struct text_of_time t;
 
 	time_format(unix_ns, t.text);
 	return t;

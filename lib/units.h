@@ -40,21 +40,21 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX]);
  * The same three by value: SIZE_TEXT(bytes) is a text that lives until the end of the statement, so it can only be
  * an argument. Less than 0 bytes are shown as "0 B".
  */
-struct size_text {
+struct text_of_size {
 	char text[SIZE_TEXT_MAX];
 };
-struct duration_text {
+struct text_of_duration {
 	char text[DURATION_TEXT_MAX];
 };
-struct time_text {
+struct text_of_time {
 	char text[TIME_TEXT_MAX];
 };
-struct size_text size_text_of(int64_t bytes);
-struct duration_text duration_text_of(int64_t ns);
-struct time_text time_text_of(int64_t unix_ns);
-#define SIZE_TEXT(bytes) (size_text_of(bytes).text)
-#define DURATION_TEXT(ns) (duration_text_of(ns).text)
-#define TIME_TEXT(unix_ns) (time_text_of(unix_ns).text)
+struct text_of_size text_of_size(int64_t bytes);
+struct text_of_duration text_of_duration(int64_t ns);
+struct text_of_time text_of_time(int64_t unix_ns);
+#define SIZE_TEXT(bytes) (text_of_size(bytes).text)
+#define DURATION_TEXT(ns) (text_of_duration(ns).text)
+#define TIME_TEXT(unix_ns) (text_of_time(unix_ns).text)
 
 /* Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction. */
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
