@@ -38,10 +38,9 @@ static int whole_parse(const struct option_row *row, const char *text, int64_t *
 		       struct err *err)
 {
 	char *end;
-	long long number;
 
 	errno = 0;
-	number = strtoll(text, &end, 10);
+	long long number = strtoll(text, &end, 10);
 	if (errno || end == text || *end || number < row->min || number > row->max)
 		return err_set(err, EINVAL, "%s takes a whole number from %lld to %lld, not %.100s",
 			       row->name, (long long)row->min, (long long)row->max, text);

@@ -21,7 +21,6 @@ static void err_mend(struct err *err)
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
-	int len;
 
 	if (code <= 0)
 		code = EINVAL;
@@ -29,7 +28,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 		return -code;
 	err->code = code;
 	va_start(ap, fmt);
-	len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	int len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	if (code != EINVAL && code != EPROTO && len >= 0 && (size_t)len < sizeof(err->text))
 		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", strerror(code));
@@ -41,13 +40,12 @@ int err_wrap(struct err *err, const char *fmt, ...)
 {
 	char inner[ERR_TEXT_MAX];
 	va_list ap;
-	int len;
 
 	if (!err)
 		return -EIO;
 	memcpy(inner, err->text, sizeof(inner));
 	va_start(ap, fmt);
-	len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	int len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	if (len >= 0 && (size_t)len < sizeof(err->text))
 		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", inner);

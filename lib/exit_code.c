@@ -6,11 +6,9 @@
 
 int exit_code_signal(int64_t code)
 {
-	int signo;
-
 	if (code <= EXIT_CODE_OF_SIGNAL(0) || code > EXIT_CODE_OF_SIGNAL(LINUX_SIGSYS))
 		return 0;
-	signo = (int)code - EXIT_CODE_OF_SIGNAL(0);
+	int signo = (int)code - EXIT_CODE_OF_SIGNAL(0);
 	return failure_class_of_signal(signo) == FAILURE_UNKNOWN ? 0 : signo;
 }
 

@@ -36,11 +36,10 @@ int fd_read_all(int fd, struct strbuf *out, struct err *err)
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
-	int r;
 
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
-	r = fd_read_all(fd, out, err);
+	int r = fd_read_all(fd, out, err);
 	if (r < 0)
 		err_wrap(err, "%s", path);
 	return r;
@@ -68,11 +67,10 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 static int fileio_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
-	int r;
 
 	if (fd < 0)
 		return err_set(err, errno, "create %s", path);
-	r = fd_write_all(fd, data, len, err);
+	int r = fd_write_all(fd, data, len, err);
 	if (r < 0) {
 		err_wrap(err, "%s", path);
 		return r;
@@ -117,6 +115,7 @@ static bool fileio_is_dots(const char *name)
 static bool remove_below(int dirfd, const char *name, int depth)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	bool all = true;
 
@@ -155,13 +154,12 @@ int dir_open_below(int dirfd, const char *path, size_t len)
 {
 	char part[PATH_MAX];
 	char *at = NULL;
-	int fd;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
 	memcpy(part, path, len);
 	part[len] = '\0';
-	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	for (const char *name = strtok_r(part, "/", &at); name && fd >= 0; name = strtok_r(NULL, "/", &at))

@@ -63,3 +63,10 @@ void html_adds(struct strbuf *out, const char *text)
 {
 	html_add(out, text, strlen(text));
 }
+
+void html_add_in(struct strbuf *out, const char *before, const char *text, const char *after)
+{
+	strbuf_adds(out, before);
+	html_adds(out, text);
+	strbuf_adds(out, after);
+}

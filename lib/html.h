@@ -14,3 +14,5 @@
  */
 void html_add(struct strbuf *out, const char *text, size_t len);
 void html_adds(struct strbuf *out, const char *text);
+/* Does the same between two pieces of HTML: html_add_in(out, "<b>", text, "</b>"). */
+void html_add_in(struct strbuf *out, const char *before, const char *text, const char *after);

@@ -91,13 +91,12 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 	static const char global[] = ",global_oom,task_memcg=", limit[] = ",oom_memcg=";
 	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
 	struct kernel_span s = { text, len };
-	const char *everybody, *one;
 
 	if (!kernel_span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
 		return false;
 	/* Before them stands the name of a cpuset, which has no slash. */
-	everybody = kernel_span_find(s, ",global_oom,task_memcg=/");
-	one = kernel_span_find(s, ",oom_memcg=/");
+	const char *everybody = kernel_span_find(s, ",global_oom,task_memcg=/");
+	const char *one = kernel_span_find(s, ",oom_memcg=/");
 	oom.global = everybody && (!one || everybody < one);
 	if (oom.global)
 		oom.victim = kernel_text_span_after(s, everybody, global);
@@ -138,12 +137,11 @@ bool kernel_oom_group_parse(const char *text, size_t len, struct kernel_span *re
 static int32_t pid_before(struct kernel_span s, struct kernel_span *ret_name)
 {
 	const char *p = s.at + s.len;
-	struct kernel_span digits;
 	int64_t pid = 0;
 
 	while (p > s.at && p[-1] >= '0' && p[-1] <= '9')
 		p--;
-	digits = (struct kernel_span){ p, s.len - (size_t)(p - s.at) };
+	struct kernel_span digits = (struct kernel_span){ p, s.len - (size_t)(p - s.at) };
 	if (p == s.at || p[-1] != '[' || !kernel_name_fits(s.at, (size_t)(p - 1 - s.at)) ||
 	    !kernel_span_number(&digits, INT32_MAX, &pid))
 		return 0;

@@ -80,12 +80,11 @@ void log_line(enum log_level level, const char *fmt, ...)
 	static const char *const names[] = { "error", "warning", "info", "debug" };
 	char text[LOG_LINE_MAX], when[TIME_TEXT_MAX];
 	va_list ap;
-	int n;
 
 	if (level > log_level)
 		return;
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
+	int n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return;

@@ -47,11 +47,10 @@ static size_t write_ready(int fd, const char *text, size_t len)
 	while (done < len) {
 		struct pollfd p = { .fd = fd, .events = POLLOUT };
 		size_t part = MIN(len - done, (size_t)PIPE_BUF);
-		ssize_t n;
 
 		if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
 			break;
-		n = send(fd, text + done, part, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(fd, text + done, part, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && errno == ENOTSOCK)
 			n = write(fd, text + done, part);
 		if (n < 0 && errno == EINTR)

@@ -192,13 +192,12 @@ static bool stacks_are_equal(const struct stacked_thread *a, const struct stacke
 static int compare_threads(const void *one, const void *other)
 {
 	const struct stacked_thread *a = one, *b = other;
-	int r;
 
 	if (is_main(a) != is_main(b))
 		return is_main(b) - is_main(a);
 	if (a->len != b->len)
 		return a->len < b->len ? -1 : 1;
-	r = a->len ? memcmp(a->stack, b->stack, a->len) : 0;
+	int r = a->len ? memcmp(a->stack, b->stack, a->len) : 0;
 	return r ? r : a->number < b->number ? -1 : 1;
 }
 

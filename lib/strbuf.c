@@ -28,7 +28,6 @@ void strbuf_release(struct strbuf *sb)
 static bool strbuf_reserve(struct strbuf *sb, size_t extra)
 {
 	size_t cap = sb->cap ? sb->cap : STRBUF_FIRST_CAPACITY;
-	char *data;
 
 	if (sb->failed || extra > sb->max - sb->len) {
 		sb->failed = true;
@@ -38,7 +37,7 @@ static bool strbuf_reserve(struct strbuf *sb, size_t extra)
 		return true;
 	while (cap < sb->len + extra + 1)
 		cap *= 2;
-	data = realloc(sb->data, cap);
+	char *data = realloc(sb->data, cap);
 	if (!data) {
 		oom_note();
 		sb->failed = true;
@@ -71,11 +70,10 @@ void strbuf_addc(struct strbuf *sb, char c)
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...)
 {
 	va_list ap, again;
-	int len;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	len = vsnprintf(NULL, 0, fmt, ap);
+	int len = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (len < 0)
 		sb->failed = true;
@@ -128,12 +126,10 @@ const char *strbuf_str(const struct strbuf *sb)
 
 char *strbuf_detach(struct strbuf *sb)
 {
-	char *data;
-
 	if (!strbuf_reserve(sb, 0))
 		return NULL;
 	sb->data[sb->len] = '\0';
-	data = TAKE_PTR(sb->data);
+	char *data = TAKE_PTR(sb->data);
 	*sb = STRBUF_INIT(sb->max);
 	return data;
 }

@@ -41,7 +41,6 @@ static bool read_suffix(const char *suffix, int *ret_tens, int *ret_twos)
 {
 	const char *digits = suffix + 1 + (*suffix && strchr("+-", suffix[1]) && suffix[1]);
 	char *end;
-	long exponent;
 
 	for (size_t i = 0; i < ARRAY_SIZE(quantity_suffixes); i++)
 		if (strcmp(suffix, quantity_suffixes[i].suffix) == 0) {
@@ -51,7 +50,7 @@ static bool read_suffix(const char *suffix, int *ret_tens, int *ret_twos)
 		}
 	if ((*suffix != 'e' && *suffix != 'E') || !isdigit((unsigned char)*digits))
 		return false;
-	exponent = strtol(suffix + 1, &end, 10);
+	long exponent = strtol(suffix + 1, &end, 10);
 	if (*end || exponent < -EXPONENT_MAX || exponent > EXPONENT_MAX)
 		return false;
 	*ret_tens = (int)exponent;
@@ -215,7 +214,6 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 	int64_t part = unix_ns % NS_PER_SEC;
 	time_t s = (time_t)(unix_ns / NS_PER_SEC);
 	struct tm tm;
-	size_t len;
 
 	if (part < 0) { /* before 1970 the fraction still counts forward */
 		part += NS_PER_SEC;
@@ -225,7 +223,7 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 		snprintf(buf, TIME_TEXT_MAX, "?");
 		return buf;
 	}
-	len = strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	size_t len = strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf + len, TIME_TEXT_MAX - len, ".%03dZ", (int)(part / NS_PER_MS));
 	return buf;
 }

@@ -65,13 +65,12 @@ bool report_mac_holds(const char *key, const char *kind, const char *text, size_
 {
 	const size_t tail = sizeof(MEMBER) - 1 + REPORT_MAC_LEN + sizeof(END) - 1;
 	char mac[SHA256_TEXT_MAX], different = 0;
-	const char *at;
 
 	while (len && strchr(" \t\r\n", text[len - 1]))
 		len--;
 	if (len < tail)
 		return false;
-	at = text + len - tail;
+	const char *at = text + len - tail;
 	if (memcmp(at, MEMBER, sizeof(MEMBER) - 1) != 0 ||
 	    memcmp(text + len - (sizeof(END) - 1), END, sizeof(END) - 1) != 0)
 		return false;

@@ -204,14 +204,12 @@ static void on_ended(evutil_socket_t, short, void *arg)
 int child_beside(const char *program, char ret_path[static PATH_MAX], struct err *err)
 {
 	ssize_t n = readlink("/proc/self/exe", ret_path, PATH_MAX - 1);
-	size_t room;
-	char *slash;
 
 	if (n < 0)
 		return err_set(err, errno, "readlink /proc/self/exe");
 	ret_path[n] = '\0';
-	slash = strrchr(ret_path, '/');
-	room = PATH_MAX - (size_t)(slash + 1 - ret_path);
+	char *slash = strrchr(ret_path, '/');
+	size_t room = PATH_MAX - (size_t)(slash + 1 - ret_path);
 	if ((size_t)snprintf(slash + 1, room, "%s", program) >= room)
 		return err_set(err, ENAMETOOLONG, "%s", program);
 	return 0;

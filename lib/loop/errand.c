@@ -254,10 +254,8 @@ static ssize_t next_message(int fd, void *data, int *ret_fd)
 
 static int64_t run_pump(int64_t now_ns)
 {
-	int64_t due;
-
 	pumping = true;
-	due = pump(now_ns, pump_arg);
+	int64_t due = pump(now_ns, pump_arg);
 	pumping = false;
 	return due;
 }

@@ -44,13 +44,12 @@ static bool is_epoll(int fd)
  */
 static int open_base(struct event_base **ret_base, struct err *err)
 {
-	struct event_config *config;
 	int fd = open("/", O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_set(err, errno, "open /");
 	close(fd);
-	config = event_config_new();
+	struct event_config *config = event_config_new();
 	if (!config)
 		return err_set(err, ENOMEM, "event loop");
 	event_config_set_max_dispatch_interval(config, &turn_max, -1, 1);

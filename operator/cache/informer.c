@@ -375,8 +375,6 @@ static void informer_on_unreadable(void *arg, const char *key, const char *reaso
 
 static int set_objects(struct informer *informer, const struct informer_options *options, struct err *err)
 {
-	int r;
-
 	informer->objects = (struct list_watch){ .resource = options->resource, .metadata_only = options->metadata_only };
 	informer->intake = (struct intake){
 		.resource = options->resource,
@@ -386,7 +384,7 @@ static int set_objects(struct informer *informer, const struct informer_options 
 		.on_unreadable = informer_on_unreadable,
 		.arg = informer,
 	};
-	r = informer_copy(options->namespace, &informer->objects.namespace, err);
+	int r = informer_copy(options->namespace, &informer->objects.namespace, err);
 	return r < 0 ? r :
 		       informer_copy(options->label_selector, &informer->objects.label_selector,
 				     err);

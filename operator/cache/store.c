@@ -270,12 +270,11 @@ static int store_charge(struct store *s, const char *key, const struct store_ent
 static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, bool shortened, struct store_entry *before)
 {
 	struct store_entry *entry = store_entry_new(object, own);
-	int r;
 
 	if (!entry)
 		return -ENOMEM;
 	entry->shortened = shortened;
-	r = store_charge(s, key, before, entry, salvage_reason(object));
+	int r = store_charge(s, key, before, entry, salvage_reason(object));
 	if (r == 0 &&
 	    (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0)) {
 		index_remove(s, entry);

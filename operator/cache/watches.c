@@ -73,11 +73,10 @@ bool namespace_key(const cJSON *object, char *buf, size_t size)
 bool group_key(const cJSON *object, char *buf, size_t size)
 {
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
-	size_t len;
 
 	if (!cluster_key(object, buf, size))
 		return false;
-	len = strlen(buf);
+	size_t len = strlen(buf);
 	return cJSON_IsString(label) && snprintf(buf + len, size - len, "/%s", label->valuestring) < (int)(size - len);
 }
 

@@ -119,12 +119,11 @@ static void failure_count_keep(struct failure_count *count, const cJSON *failure
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(METRIC_LABELS_MAX);
-	struct failure_count *count;
 
 	failure_counts_add_place(&labels, failure);
 	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"), PART_MAX);
 	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"), PART_MAX);
-	count = strbuf_failed(&labels) ? NULL : failure_counts_count_of(counts, strbuf_str(&labels), now_ns);
+	struct failure_count *count = strbuf_failed(&labels) ? NULL : failure_counts_count_of(counts, strbuf_str(&labels), now_ns);
 	if (!count)
 		return;
 	count->n++;

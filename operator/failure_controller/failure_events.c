@@ -178,12 +178,11 @@ bool failure_events_tell(struct failure_events *events, const cJSON *failure, co
 {
 	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
 	const char *name = json_str(failure, "spec.cluster");
-	bool emitted;
 	char key[512];
 
 	if (!class || !name || !namespace || !json_str(failure, "spec.verdict"))
 		return false;
 	snprintf(key, sizeof(key), "%s/%s", namespace, name);
-	emitted = tell_cluster(events, failure, telling, class, key);
+	bool emitted = tell_cluster(events, failure, telling, class, key);
 	return tell_owner(events, failure, telling, class, namespace) || emitted;
 }

@@ -154,19 +154,17 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 {
 	const struct owner *annotated = failure->owner;
 	struct owner owner;
-	const struct job *job;
 	char key[KEY_MAX];
-	bool is_known;
 
 	if (!failure_owners_key_of(failure->namespace, ray_failure_text(failure->cluster), key))
 		return;
-	is_known = failure_owners_find(owners, key, now_ns, &owner);
+	bool is_known = failure_owners_find(owners, key, now_ns, &owner);
 	/* The pod's own annotation has precedence, because a new cluster may have the same name. */
 	if (annotated && (!is_known || !failure_owners_is_same(annotated, &owner)))
 		owner = *annotated;
 	else if (!is_known)
 		return;
-	job = strmap_get(&owners->jobs, key);
+	const struct job *job = strmap_get(&owners->jobs, key);
 	if (job && owner.kind == OWNER_RAY_JOB)
 		add_job(job, &owner, failure);
 	ray_failure_set_owner(failure, &owner);

@@ -103,12 +103,11 @@ static cJSON *failure_writer_object_of(const struct failure_writer *writer,
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *object = ray_failure_to_json(failure);
-	cJSON *better;
 
 	failure_seal(object);
 	if (oom_count() != lost)
 		return NULL;
-	better = writer->o.reconsider(writer->o.arg, object);
+	cJSON *better = writer->o.reconsider(writer->o.arg, object);
 	return better ? better : TAKE_PTR(object);
 }
 

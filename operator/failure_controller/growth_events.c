@@ -24,11 +24,10 @@ static void warning_emit_about(struct event_recorder *recorder, const char *kind
 {
 	const char *namespace = json_str(w->cluster, "metadata.namespace");
 	_cleanup_json_ cJSON *object = object_new("ray.io/v1", kind, namespace, name);
-	cJSON *event;
 
 	json_set_str(json_get(object, "metadata"), "uid", uid);
-	event = w->growth ? growth_event(object, w->pod, w->growth, now_realtime_ns()) :
-			    infeasible_event(object, w->cluster, w->request, now_realtime_ns());
+	cJSON *event = w->growth ? growth_event(object, w->pod, w->growth, now_realtime_ns()) :
+				   infeasible_event(object, w->cluster, w->request, now_realtime_ns());
 	if (!event)
 		return;
 	log_info("%s %s/%s: event %s: %s", kind, namespace, name, json_str(event, "reason"),
@@ -52,11 +51,10 @@ void infeasible_events_emit(struct event_recorder *recorder, struct event_filter
 {
 	_cleanup_json_ cJSON *event = NULL;
 	char cluster_at[512], key[600];
-	const cJSON *cluster;
 
 	if (!request[0] || !cluster_key(pod, cluster_at, sizeof(cluster_at)))
 		return;
-	cluster = store_get(informer_store(clusters), cluster_at);
+	const cJSON *cluster = store_get(informer_store(clusters), cluster_at);
 	snprintf(key, sizeof(key), "RequestInfeasible %s", cluster_at);
 	/* A request that has nothing to do with us does not use up the Event of one that has. */
 	event = cluster ? infeasible_event(cluster, cluster, request, now_realtime_ns()) : NULL;

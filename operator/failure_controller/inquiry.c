@@ -240,13 +240,12 @@ static bool inquiry_ask(struct inquiry *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	struct client_request request = { .method = "GET", .answer_max = ANSWER_MAX, .drop = inquiry_free, .fields = inquiry_fields_of(q->source) };
-	struct answer *known;
 
 	fate_path(q->failure, q->source, &path);
 	if (strbuf_failed(&path))
 		return false;
 	request.path = strbuf_str(&path);
-	known = is_shared(q->source) ? find_cached(q->inquiries, request.path) : NULL;
+	struct answer *known = is_shared(q->source) ? find_cached(q->inquiries, request.path) : NULL;
 	if (known)
 		q->answers[__builtin_ctz(q->source)] = answer_ref(known);
 	request.deadline_ns = q->until_ns - now_boottime_ns();

@@ -258,7 +258,6 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	_cleanup_free_ char *key = object_key(pod);
 	char url[POD_REPORT_URL_MAX];
 	uint64_t occasion = pod_report_occasion(pod);
-	struct polled *p;
 
 	if (!key || !json_str(pod, "metadata.uid"))
 		return;
@@ -268,7 +267,7 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	}
 	bool askable = pod_report_url(pod, url);
 	bool bare = !askable && !pod_sidecar_port(pod) && unseen_ends_possible(pod);
-	p = sidecar_poller_find(poller, key, pod);
+	struct polled *p = sidecar_poller_find(poller, key, pod);
 	if (!p && (askable || bare))
 		p = polled_new(poller, key, pod);
 	if (!p)
@@ -345,11 +344,10 @@ static int sidecar_poller_take_answer(struct polled *p, const struct http_respon
 {
 	const cJSON *pod = sidecar_poller_pod_of(p);
 	struct answer_result result;
-	int r;
 
 	if (!pod)
 		return err_set(err, ESTALE, "the pod is gone");
-	r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body, response->len, &result, err);
+	int r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body, response->len, &result, err);
 	if (r < 0)
 		return r;
 	if (result.failed)
@@ -379,11 +377,10 @@ static void sidecar_poller_on_answer(void *arg, const struct http_response *resp
 	struct polled *p = arg;
 	struct sidecar_poller *poller = p->poller;
 	struct err err = { 0 };
-	const char *result;
 
 	p->call = NULL;
 	leave_place(p);
-	result = sidecar_poller_judge(p, response, &err);
+	const char *result = sidecar_poller_judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	/* A sidecar that is asked each second for a death may be just starting: that counts once. */
 	p->fails = err.code ? p->fails + (p->soon_ns == 0) : 0;
@@ -403,6 +400,7 @@ static void sidecar_poller_ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
+
 	/*
 	 * An earlier answer may be about a death that the pod shows only now, so all of it is asked
 	 * for.

@@ -115,9 +115,7 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
 	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = death_label(d->pod, "ray.io/cluster");
 	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
-	const char *name;
 	char path[512];
-	size_t len;
 
 	if (strstr(bundle, ".."))
 		return false;
@@ -126,10 +124,10 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 			return false;
 	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "",
 		 uid ? uid : "", d->container);
-	name = strrchr(bundle, '/');
+	const char *name = strrchr(bundle, '/');
 	if (!name || !name[1])
 		return false;
-	len = (size_t)(name + 1 - bundle);
+	size_t len = (size_t)(name + 1 - bundle);
 	if (len == strlen(path) - 1) /* without a store */
 		return memcmp(bundle, path + 1, len) == 0;
 	return len > strlen(path) && memcmp(bundle + len - strlen(path), path, strlen(path)) == 0 &&

@@ -42,13 +42,11 @@ void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_
 
 void ended_by_set(const struct ended_by *by, cJSON *spec)
 {
-	cJSON *object;
-
 	if (by->kind == ENDED_BY_NOBODY) {
 		cJSON_DeleteItemFromObjectCaseSensitive(spec, "endedBy");
 		return;
 	}
-	object = cJSON_CreateObject();
+	cJSON *object = cJSON_CreateObject();
 	json_set_str(object, "kind", ended_by_kind_name(by->kind));
 	if (*by->name)
 		json_set_str(object, "name", by->name);

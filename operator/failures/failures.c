@@ -200,11 +200,9 @@ static bool is_open_question(int class)
  */
 static bool view_outranks(const struct death *d)
 {
-	int class;
-
 	if (!death_is_reported(d))
 		return true;
-	class = failure_class_from_name(json_str(d->report, "class"));
+	int class = failure_class_from_name(json_str(d->report, "class"));
 	if (failure_class_is_oom(class))
 		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
 	if (is_rays_own(class))
@@ -396,11 +394,10 @@ static bool may_come_from_node(const struct death *d, const struct ray_failure *
 static const char *memory_limit_of(const cJSON *pod, const char *container)
 {
 	const cJSON *spec = json_find(json_get(pod, "spec.containers"), "name", container);
-	const char *limit;
 
 	if (!spec)
 		spec = json_find(json_get(pod, "spec.initContainers"), "name", container);
-	limit = json_str(spec, "resources.limits.memory");
+	const char *limit = json_str(spec, "resources.limits.memory");
 	return limit ? limit : "";
 }
 

@@ -48,12 +48,10 @@ static void look_at_node(struct look *l)
 
 static void look_at(struct ray_failure *f, const struct fate_facts *facts, struct look *l)
 {
-	int64_t began_ns;
-
 	*l = (struct look){ .failure = f, .facts = facts, .ended_ns = facts->now_ns };
 	if (f->ended_at)
 		time_parse(f->ended_at, &l->ended_ns, NULL);
-	began_ns = f->ended_by.at_ns ? f->ended_by.at_ns : l->ended_ns;
+	int64_t began_ns = f->ended_by.at_ns ? f->ended_by.at_ns : l->ended_ns;
 	l->pod = (struct claim_pod){
 		.namespace = f->namespace,
 		.name = ray_failure_text(f->pod),

@@ -79,7 +79,6 @@ cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *
 {
 	char note[900];
 	const char *name = json_str(pod, "metadata.name");
-	cJSON *event;
 
 	snprintf(note, sizeof(note),
 		 "Memory of %s in container %s of pod %.253s grew by %s per hour for %s, to %s. At that rate the container meets its memory "
@@ -87,7 +86,7 @@ cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *
 		 g->process[0] ? g->process : "the processes", g->container, name ? name : "?", SIZE_TEXT(g->rate),
 		 DURATION_TEXT(g->grew_ns), SIZE_TEXT(g->bytes), SIZE_TEXT(g->limit),
 		 DURATION_TEXT(g->left_ns));
-	event = event_of_object(object, "Warning", "MemoryGrowing", "Watch", note, now_ns);
+	cJSON *event = event_of_object(object, "Warning", "MemoryGrowing", "Watch", note, now_ns);
 	if (event)
 		set_name(event, object, pod, g, now_ns);
 	return event;

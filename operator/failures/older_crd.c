@@ -18,12 +18,10 @@
  */
 static bool member_of(const char *field, char ret_name[static NAME_MAX_LEN])
 {
-	size_t len;
-
 	if (!field || strncmp(field, "spec.", 5) != 0)
 		return false;
 	field += 5;
-	len = strcspn(field, ".[");
+	size_t len = strcspn(field, ".[");
 	if (len == 0 || len >= NAME_MAX_LEN)
 		return false;
 	snprintf(ret_name, NAME_MAX_LEN, "%.*s", (int)len, field);

@@ -82,11 +82,10 @@ static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, st
 	const char *id = json_str(entry, "id"), *container = json_str(entry, "container");
 	_cleanup_json_ cJSON *report = NULL;
 	struct err err = { 0 };
-	int r;
 
 	if (!container || !pod_end_is_word(id, POD_END_ID_MAX))
 		return -EPROTO;
-	r = termination_take(json_get(entry, "summary"), &report, &err);
+	int r = termination_take(json_get(entry, "summary"), &report, &err);
 	return r < 0 ? r : failure_of_process(pod, container, id, report, now_ns, ret_failure, &err);
 }
 
@@ -96,7 +95,6 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 
 	cJSON_ArrayForEach(entry, entries) {
 		struct ray_failure *failure = NULL;
-		int r;
 
 		take_hold(entry, pod, now_ns, report);
 		/* A container's own end is in the pod's status, unless that has forgotten it. */
@@ -104,7 +102,7 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 			pod_ends_add(&report->ends, pod, entry, now_ns);
 			continue;
 		}
-		r = report->failures.n < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) : -EPROTO;
+		int r = report->failures.n < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) : -EPROTO;
 		if (r == -ENOMEM)
 			return r;
 		if (r == 0)
@@ -152,7 +150,6 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 {
 	_cleanup_json_ cJSON *json = NULL;
 	struct pod_report report = { 0 };
-	int r;
 
 	if (len > POD_REPORT_MAX)
 		return err_set(err, EPROTO, "an answer of %zu bytes", len);
@@ -162,7 +159,7 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 			err, EPROTO,
 			"an answer that the pod's sidecar did not sign: another program of the pod has its port, or "
 			"the sidecar is older than the operator");
-	r = json_parse(text, len, &json, err);
+	int r = json_parse(text, len, &json, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : err_set(err, EPROTO, "an answer that is no JSON");
 	r = take_answer(pod, json, now_ns, &report, err);

@@ -76,17 +76,16 @@ static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
 	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
 	const char *container = ray_failure_text(f->container), *ours = ray_failure_text(f->pod_uid);
-	const char *what;
 	char wanted[128];
 
 	if (!message || !path || !uid || !reason || !container || !ours || strcmp(reason, "Killing") != 0 ||
 	    strcmp(uid, ours) != 0)
 		return NULL;
 	snprintf(wanted, sizeof(wanted), "{%s}", container);
-	what = strstr(message, "failed liveness probe")	   ? "liveness probe" :
-	       strstr(message, "failed startup probe")	   ? "startup probe" :
-	       strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
-							     NULL;
+	const char *what = strstr(message, "failed liveness probe")    ? "liveness probe" :
+			   strstr(message, "failed startup probe")     ? "startup probe" :
+			   strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
+									 NULL;
 	return what && strstr(path, wanted) && is_of_its_life(event, f, strcmp(what, POST_START) == 0) ? what : NULL;
 }
 

@@ -109,15 +109,14 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 			   .now_ns = now_ns,
 			   .report = (cJSON *)report,
 			   .is_signed = report_key_of(pod) }; /* pod_report_parse has compared it */
-	struct ray_failure *failure;
-	int r;
 
 	if (!death_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
+
 	death_doubt_unsigned(&d);
-	failure = ray_failure_new();
-	r = failure ? fill(&d, id, failure, err) : 0;
+	struct ray_failure *failure = ray_failure_new();
+	int r = failure ? fill(&d, id, failure, err) : 0;
 	if (r == 0 && oom_count() != lost)
 		r = err_set(err, ENOMEM, "failure");
 	if (r == 0)

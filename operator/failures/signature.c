@@ -28,16 +28,15 @@ static bool is_all_plain(const char *text)
 
 bool signature_is_good(const char *text, const char *class)
 {
-	const char *process, *detail;
 	size_t len = class ? strlen(class) : 0;
 
 	if (!text || !len || strlen(text) > SIGNATURE_MAX || !is_all_plain(text) || strncmp(text, VERSION, strlen(VERSION)) != 0)
 		return false;
-	process = text + strlen(VERSION);
+	const char *process = text + strlen(VERSION);
 	if (strncmp(process, class, len) != 0 || process[len] != ':')
 		return false;
 	process += len + 1;
-	detail = strchr(process, ':');
+	const char *detail = strchr(process, ':');
 	return detail && detail != process;
 }
 
@@ -81,6 +80,7 @@ static void add_detail(const struct signature_parts *parts, char buf[static PART
 void signature_make(const struct signature_parts *parts, char buf[static SIGNATURE_MAX + 1])
 {
 	const char *class = text_or(parts->class, "Unknown");
+
 	/* The operator knows how it ended, but not why: two such ends may have different causes. */
 	const char *mark = TEXT_IS_ONE_OF(class, "ApplicationError", "Killed", "Terminated", "Unknown") ? "?" : "";
 	char process[PART_MAX], detail[PART_MAX];

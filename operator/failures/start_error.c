@@ -27,11 +27,10 @@ void start_error_add(const cJSON *pod, const char *message, char *sentence, size
 {
 	static const char runtime[] = "unable to start container process: ";
 	size_t len = strlen(sentence);
-	const char *cause;
 
 	if (!message || !*message || len + 16 > size)
 		return;
-	cause = strstr(message, runtime);
+	const char *cause = strstr(message, runtime);
 	memcpy(sentence + len, ": ", 3);
 	text_tame(cause ? cause + strlen(runtime) : message, sentence + len + 2, MIN(size - len - 2, (size_t)200));
 	add_shell_hint(pod, message, sentence, size);

@@ -167,11 +167,10 @@ static void take_first(const cJSON *from, cJSON *to)
 static void take_memory(const cJSON *from, cJSON *to)
 {
 	const cJSON *memory = cJSON_GetObjectItemCaseSensitive(from, "memory");
-	cJSON *taken;
 
 	if (!cJSON_IsObject(memory))
 		return;
-	taken = json_object_at(to, "memory");
+	cJSON *taken = json_object_at(to, "memory");
 	for (size_t i = 0; i < ARRAY_SIZE(memory_fields); i++)
 		take_number(memory, taken, memory_fields[i], 0);
 }
@@ -184,17 +183,14 @@ static void take_array(const cJSON *from, cJSON *to, const char *name, const cha
 		       void (*take)(const cJSON *from, cJSON *to))
 {
 	const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name), *item;
-	cJSON *taken;
 
 	if (!cJSON_IsArray(array))
 		return;
-	taken = json_array_at(to, name);
+	cJSON *taken = json_array_at(to, name);
 	cJSON_ArrayForEach(item, array) {
-		cJSON *entry;
-
 		if (!cJSON_IsObject(item) || cJSON_GetArraySize(taken) >= max)
 			continue;
-		entry = cJSON_CreateObject();
+		cJSON *entry = cJSON_CreateObject();
 		take(item, entry);
 		if (json_get(entry, telling))
 			json_append(taken, entry);
@@ -290,15 +286,13 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 {
 	_cleanup_json_ cJSON *json = NULL;
 	size_t line_len = 0;
-	const char *line;
-	int r;
 
 	if (len > TERMINATION_MESSAGE_MAX)
 		return err_set(err, EPROTO, "a termination message of %zu bytes", len);
-	line = termination_line(text, len, &line_len);
+	const char *line = termination_line(text, len, &line_len);
 	if (!line)
 		return err_set(err, ENOENT, "no line of the sidecar in the termination message");
-	r = json_parse(line, line_len, &json, err);
+	int r = json_parse(line, line_len, &json, err);
 	if (r == 0)
 		r = termination_take(json, ret_report, err);
 	return r < 0 ? err_wrap(err, "termination message") : 0;

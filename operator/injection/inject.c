@@ -383,11 +383,9 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
  */
 static cJSON *wanted_resources(const struct policy *policy)
 {
-	cJSON *resources;
-
 	if (policy->sidecar_resources)
 		return cJSON_Duplicate(policy->sidecar_resources, true);
-	resources = cJSON_CreateObject();
+	cJSON *resources = cJSON_CreateObject();
 	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
 	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
 	json_set_str(json_object_at(resources, "limits"), "memory", MEMORY_LIMIT);
@@ -401,11 +399,9 @@ static cJSON *wanted_resources(const struct policy *policy)
  */
 static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
-	cJSON *resources;
-
 	if (qos_is_of_pod(pod_spec) || qos_is_best_effort(pod_spec))
 		return;
-	resources = wanted_resources(in->policy);
+	cJSON *resources = wanted_resources(in->policy);
 	if (qos_is_guaranteed(pod_spec))
 		qos_equalize(resources, GUARANTEED_CPU, MEMORY_LIMIT);
 	else

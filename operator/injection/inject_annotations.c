@@ -52,10 +52,9 @@ int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_anno
 	const char *text = inject_annotations_annotation(cluster_annotations, template_annotations,
 				      "afterglow.dev/hold-on-failure");
 	char *end;
-	long seconds;
 
 	if (!text || *text < '0' || *text > '9')
 		return policy->recording.hold_on_failure;
-	seconds = strtol(text, &end, 10);
+	long seconds = strtol(text, &end, 10);
 	return *end || seconds > POLICY_HOLD_MAX_S ? policy->recording.hold_on_failure : seconds;
 }

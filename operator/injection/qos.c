@@ -119,11 +119,10 @@ static void keep_ratio(cJSON *resources, const char *name, int64_t ratio, const 
 	      *requests = json_object_at(resources, "requests");
 	bool is_cpu = strcmp(name, "cpu") == 0;
 	char text[QUANTITY_TEXT_MAX];
-	int64_t limit, least;
 
 	fill_limit(limits, requests, name, fallback);
-	limit = qos_quantity(limits, name);
-	least = (int64_t)ceil((double)limit * 1000 / (double)ratio);
+	int64_t limit = qos_quantity(limits, name);
+	int64_t least = (int64_t)ceil((double)limit * 1000 / (double)ratio);
 	if (limit <= 0 || qos_quantity(requests, name) >= least)
 		return;
 	json_set_str(requests, name,

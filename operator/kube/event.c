@@ -50,12 +50,11 @@ static cJSON *event_new(const cJSON *object, const char *reason, const char *not
 	const char *object_name = json_str(object, "metadata.name"), *uid = json_str(object, "metadata.uid");
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(65536);
 	char name[300], hash[11];
-	cJSON *event;
 
 	strbuf_addf(&seed, "%s/%s/%s", uid ? uid : "", reason, note);
 	sha256_hex(strbuf_str(&seed), seed.len, 10, hash);
 	snprintf(name, sizeof(name), "%.200s.%s", object_name ? object_name : "object", hash);
-	event = object_new("events.k8s.io/v1", "Event", json_str(object, "metadata.namespace"), name);
+	cJSON *event = object_new("events.k8s.io/v1", "Event", json_str(object, "metadata.namespace"), name);
 	set_event_time(event, now_ns);
 	json_set_str(event, "reportingController", "afterglow.dev/operator");
 	json_set_str(event, "reportingInstance", "afterglow-operator");

@@ -37,11 +37,9 @@ bool event_filter_lately(const struct event_filter *filter, const char *key, int
 
 bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns)
 {
-	int64_t *until;
-
 	if (now_ns >= filter->sweep_ns)
 		event_filter_sweep(filter, now_ns);
-	until = strmap_get(&filter->until, key);
+	int64_t *until = strmap_get(&filter->until, key);
 	if (until && now_ns < *until)
 		return false;
 	if (!until) {

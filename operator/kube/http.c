@@ -110,12 +110,11 @@ static int64_t max_age_of(CURL *easy)
 {
 	static const char name[] = "max-age=";
 	struct curl_header *header;
-	const char *at;
 	char *end;
 
 	if (curl_easy_header(easy, "Cache-Control", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
 		return 0;
-	at = strstr(header->value, name);
+	const char *at = strstr(header->value, name);
 	if (!at || (at > header->value && at[-1] != ' ' && at[-1] != ','))
 		return 0;
 	at += strlen(name);

@@ -158,11 +158,9 @@ static cJSON *read_value(struct skim *s, const struct place *place, int nesting)
 
 cJSON *project_next(struct skim *s, const char *const *fields)
 {
-	struct place root;
-
 	if (!fields || skim_peek(s) != '{')
 		return skim_take(s);
-	root = root_of(fields);
+	struct place root = root_of(fields);
 	return read_value(s, &root, 0);
 }
 

@@ -45,11 +45,10 @@ static bool is_narrow(const char *text, size_t len)
 
 static cJSON *read_fields(const char *text, size_t len, const char *const *fields)
 {
-	cJSON *object;
 	struct skim s;
 
 	skim_init(&s, text, len);
-	object = project_next(&s, fields);
+	cJSON *object = project_next(&s, fields);
 	if (!skim_ended(&s))
 		cJSON_Delete(TAKE_PTR(object));
 	return object;

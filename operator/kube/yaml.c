@@ -197,12 +197,11 @@ static int document_to_json(yaml_document_t *doc, cJSON **ret_json, struct err *
 static int check_end(yaml_parser_t *parser, struct err *err)
 {
 	yaml_document_t doc;
-	const yaml_node_t *root;
 	int r = 0;
 
 	if (!yaml_parser_load(parser, &doc))
 		return syntax_error(parser, err);
-	root = yaml_document_get_root_node(&doc);
+	const yaml_node_t *root = yaml_document_get_root_node(&doc);
 	if (root)
 		r = err_set(err, EINVAL, "line %d: a second document", yaml_line_of(root));
 	yaml_document_delete(&doc);

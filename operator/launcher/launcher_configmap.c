@@ -149,11 +149,9 @@ static bool is_current(const struct launchers *launchers, const char *key)
 
 static bool must_go(struct launcher_configmap *place, const struct launchers *launchers, const char *key, int64_t now_ns)
 {
-	struct key_use *use;
-
 	if (launcher_configmap_is_over(place, now_ns))
 		return true;
-	use = is_current(launchers, key) ? NULL : use_of(place, key);
+	struct key_use *use = is_current(launchers, key) ? NULL : use_of(place, key);
 	if (!use || use->refs > 0)
 		return false;
 	if (!use->unused_ns)

@@ -35,7 +35,6 @@ const char *note_topic_good_reason(enum note_topic t)
 void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const char *fmt, ...)
 {
 	char text[1024];
-	cJSON *note;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -44,7 +43,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 	utf8_mend(text); /* the text may be a tenant's, and may have been cut */
 	if (json_find(notes, "text", text) || cJSON_GetArraySize(notes) >= NOTES_MAX)
 		return;
-	note = cJSON_CreateObject();
+	cJSON *note = cJSON_CreateObject();
 	json_set_int(note, "topic", topic);
 	json_set_str(note, "reason", reason);
 	json_set_str(note, "text", text);

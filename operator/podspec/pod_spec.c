@@ -128,11 +128,9 @@ cJSON *container_env(const cJSON *container, const char *name)
 
 static cJSON *env_new(cJSON *container, const char *name)
 {
-	cJSON *entry;
-
 	if (container_env(container, name))
 		return NULL;
-	entry = json_named_new(name);
+	cJSON *entry = json_named_new(name);
 	json_append(json_array_at(container, "env"), entry);
 	return container_env(container, name); /* NULL if there was no memory */
 }

@@ -34,12 +34,11 @@ static void add_secret_env(const cJSON *cluster, cJSON *container)
 {
 	const char *secret = users_secret(cluster);
 	char cut[CUT_NAME_MAX];
-	cJSON *entry, *ref;
 
 	if (container_env(container, "RAY_AUTH_TOKEN"))
 		return;
-	entry = json_named_new("RAY_AUTH_TOKEN");
-	ref = json_object_at(json_object_at(entry, "valueFrom"), "secretKeyRef");
+	cJSON *entry = json_named_new("RAY_AUTH_TOKEN");
+	cJSON *ref = json_object_at(json_object_at(entry, "valueFrom"), "secretKeyRef");
 	json_set_str(ref, "name", secret ? secret : cut_name(json_str(cluster, "metadata.name"), cut));
 	json_set_str(ref, "key", SECRET_KEY);
 	json_append(json_array_at(container, "env"), entry);
@@ -80,13 +79,12 @@ void auth_apply(const cJSON *cluster, cJSON *pod_spec)
 cJSON *auth_secret(const cJSON *cluster, const char *token)
 {
 	const char *name = json_str(cluster, "metadata.name");
-	cJSON *secret, *metadata;
 	char cut[CUT_NAME_MAX];
 
 	if (!auth_enabled(cluster) || auth_by_kubernetes(cluster) || users_secret(cluster))
 		return NULL;
-	secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"), cut_name(name, cut));
-	metadata = json_get(secret, "metadata");
+	cJSON *secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"), cut_name(name, cut));
+	cJSON *metadata = json_get(secret, "metadata");
 	json_set_str(json_object_at(metadata, "labels"), "ray.io/cluster", name);
 	json_set(metadata, "ownerReferences", owner_references(cluster));
 	json_set_str(json_object_at(secret, "stringData"), SECRET_KEY, token);

@@ -48,7 +48,6 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 {
 	char reference[64];
 	const cJSON *field;
-	cJSON *entry;
 
 	if (!cJSON_IsObject(credential))
 		return;
@@ -56,8 +55,8 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 	json_set_str(params, param, reference);
 	if (container_env(ray, env))
 		return;
-	entry = json_named_new(env);
-	cJSON_ArrayForEach(field, credential)
+	cJSON *entry = json_named_new(env);
+	json_each(field, credential)
 		json_set(entry, field->string, cJSON_Duplicate(field, true));
 	json_append(json_array_at(ray, "env"), entry);
 }
@@ -142,14 +141,13 @@ cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 	const cJSON *controller = controller_of(claim), *owner;
 	const char *uid = json_str(controller, "uid"), *own = json_str(cluster, "metadata.uid");
 	bool ours = uid && own && strcmp(uid, own) == 0, retained = is_retained(json_get(cluster, OPTIONS ".storage"));
-	cJSON *body, *metadata, *owners;
 
 	if (retained ? !ours : controller != NULL)
 		return NULL;
-	body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
-	metadata = json_get(body, "metadata");
+	cJSON *body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
+	cJSON *metadata = json_get(body, "metadata");
 	json_set_str(metadata, "resourceVersion", json_str(claim, "metadata.resourceVersion"));
-	owners = retained ? cJSON_CreateArray() : owner_references(cluster);
+	cJSON *owners = retained ? cJSON_CreateArray() : owner_references(cluster);
 	cJSON_ArrayForEach(owner, json_get(claim, "metadata.ownerReferences"))
 		if (owner != controller)
 			json_append(owners, cJSON_Duplicate(owner, true));
@@ -163,17 +161,16 @@ cJSON *gcs_ft_claim(const cJSON *cluster)
 		    *size = json_get(storage, "size");
 	const char *own = json_str(storage, "claimName"), *class = json_str(storage, "storageClassName");
 	char name[CLAIM_NAME_MAX];
-	cJSON *claim, *spec;
 
 	if (!gcs_ft_enabled(cluster) || !gcs_ft_is_rocksdb(cluster) || (own && *own))
 		return NULL;
-	claim = object_new("v1", "PersistentVolumeClaim", json_str(cluster, "metadata.namespace"),
-			   claim_name(cluster, name));
+	cJSON *claim = object_new("v1", "PersistentVolumeClaim", json_str(cluster, "metadata.namespace"),
+				  claim_name(cluster, name));
 	json_set_str(json_object_at(json_get(claim, "metadata"), "labels"), "ray.io/cluster",
 		     json_str(cluster, "metadata.name"));
 	if (!is_retained(storage))
 		json_set(json_get(claim, "metadata"), "ownerReferences", owner_references(cluster));
-	spec = json_object_at(claim, "spec");
+	cJSON *spec = json_object_at(claim, "spec");
 	if (cJSON_IsArray(modes) && modes->child)
 		json_set(spec, "accessModes", cJSON_Duplicate(modes, true));
 	else

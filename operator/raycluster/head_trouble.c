@@ -59,7 +59,6 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 {
 	const cJSON *conditions = json_get(head, "status.conditions"), *ready = json_find(conditions, "type", "Ready");
 	const cJSON *scheduled = json_find(conditions, "type", "PodScheduled");
-	const char *reason;
 
 	if (json_is(scheduled, "status", "False")) {
 		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
@@ -68,7 +67,7 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 		return;
 	}
 	head_trouble_add_words(out, json_str(ready, "message"));
-	reason = unready_container(head, out);
+	const char *reason = unready_container(head, out);
 	*ret_reason = camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
 	if (!out->len)
 		strbuf_adds(out, "the head pod is not ready");

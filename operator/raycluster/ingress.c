@@ -64,20 +64,19 @@ cJSON *ingress_build(const cJSON *cluster)
 {
 	const cJSON *options = json_get(cluster, HEAD ".ingressOptions"), *tls = json_get(options, "tls");
 	const char *class = object_annotation(cluster, CLASS);
-	cJSON *ingress, *spec, *rule;
 	char name[NAME_MAX_BYTES], cut[CUT_NAME_MAX];
 
 	if (!json_bool(cluster, HEAD ".enableIngress", false))
 		return NULL;
 	options = cJSON_IsObject(options) ? options : NULL;
 	snprintf(name, sizeof(name), "%s-head-ingress", json_str(cluster, "metadata.name"));
-	ingress = object_new("networking.k8s.io/v1", "Ingress", json_str(cluster, "metadata.namespace"),
-			     cut_name(name, cut));
+	cJSON *ingress = object_new("networking.k8s.io/v1", "Ingress", json_str(cluster, "metadata.namespace"),
+				    cut_name(name, cut));
 	add_metadata(cluster, json_get(ingress, "metadata"));
-	spec = json_object_at(ingress, "spec");
+	cJSON *spec = json_object_at(ingress, "spec");
 	if (class)
 		json_set_str(spec, "ingressClassName", class);
-	rule = cJSON_CreateObject();
+	cJSON *rule = cJSON_CreateObject();
 	if (json_str(options, "host"))
 		json_set_str(rule, "host", json_str(options, "host"));
 	add_path(cluster, options, rule);

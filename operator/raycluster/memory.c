@@ -86,12 +86,11 @@ static int64_t param_bytes(const cJSON *params, const char *name)
 {
 	const char *text = start_param(params, name);
 	char *end;
-	long long value;
 
 	if (!text)
 		return 0;
 	errno = 0;
-	value = strtoll(text, &end, 10);
+	long long value = strtoll(text, &end, 10);
 	return *text && !*end && !errno && value > 0 ? MIN(value, BYTES_MAX) : 0;
 }
 
@@ -241,7 +240,6 @@ static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit,
 		.shm_size = own_shm_size(pod_spec, container),
 		.no_shm = start_param(params, "plasma-directory") != NULL,
 	};
-	struct memory_budget budget;
 
 	note_object_store(container, &wish, req->group, notes);
 	if (!limit) {
@@ -250,7 +248,7 @@ static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit,
 	}
 	if (req->keeps_memory)
 		return leave_as_kuberay(pod_spec, params);
-	budget = memory_divide(&wish, req->policy);
+	struct memory_budget budget = memory_divide(&wish, req->policy);
 	set_param_bytes(params, "memory", budget.ray_memory);
 	if (!wish.no_shm)
 		set_param_bytes(params, "object-store-memory", budget.object_store);

@@ -34,14 +34,13 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const
 	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
 	char text[512], prefix[PREFIX_MAX + 1];
 	unsigned char digest[SHA256_BYTES];
-	size_t len;
 
 	/* The name is cut so that the rest fits into 63 characters. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
 	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid ? uid : "", seed ? seed : "",
 		 ray_node_name(node), group, n);
 	sha256_bytes(text, strlen(text), digest);
-	len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
+	size_t len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);
 	for (size_t i = 0; i < SUFFIX_LEN; i++)

@@ -88,16 +88,15 @@ void news_add(cJSON *news, const struct plan_op *op, int status)
 {
 	const struct row *row = news_is_done(op, status) ? row_of(op) : NULL;
 	const char *namespace = json_str(op->body, "metadata.namespace"), *name = json_str(op->body, "metadata.name");
-	cJSON *item, *names;
 	char text[512];
 
 	if (!row || !namespace || !name)
 		return;
-	item = news_find(news, row, news_label(op->body, "ray.io/group"));
+	cJSON *item = news_find(news, row, news_label(op->body, "ray.io/group"));
 	if (!item)
 		item = item_new(news, row, news_label(op->body, "ray.io/group"));
 	json_set_int(item, "count", json_int(item, "count", 0) + 1);
-	names = json_array_at(item, "names");
+	cJSON *names = json_array_at(item, "names");
 	snprintf(text, sizeof(text), "%s/%s", namespace, name);
 	if (cJSON_GetArraySize(names) < NAMED_MAX)
 		json_append(names, cJSON_CreateString(text));

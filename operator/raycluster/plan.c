@@ -252,11 +252,10 @@ static bool keeps_its_loss(const struct planner *p)
 static int plan_pods(struct planner *p, struct err *err)
 {
 	const cJSON *group;
-	int r;
 
 	delete_dead(p);
 	delete_orphans(p);
-	r = plan_head(p, err);
+	int r = plan_head(p, err);
 	if (r < 0)
 		return r;
 	if (keeps_its_loss(p))

@@ -122,11 +122,9 @@ static bool delete_pods(struct planner *p)
 
 void plan_farewell(struct planner *p)
 {
-	bool head;
-
 	if (!redis_cleanup_is_held(p->in->cluster))
 		return;
-	head = delete_pods(p);
+	bool head = delete_pods(p);
 	if (!redis_cleanup_wanted(p->in->cluster, p->in->policy))
 		plan_farewell_let_go(p);
 	else if (p->in->cleanup_refused)

@@ -179,7 +179,6 @@ int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 	int64_t hosts = json_int(group, "numOfHosts", 1),
 		desired = suspended || !hosts ? 0 : desired_replicas(group);
 	_cleanup_json_ cJSON *template = NULL;
-	struct count c;
 	int r = planner_build(p, RAY_WORKER, group, &template, err);
 
 	if (r < 0)
@@ -188,7 +187,7 @@ int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 	if (!suspended)
 		add_bounds(p, group, desired, hosts);
 	delete_named(p, group, name);
-	c = count_workers(p, name);
+	struct count c = count_workers(p, name);
 	p->view.running_workers += c.running;
 	p->view.ready_workers += c.ready;
 	p->workers_ready = p->workers_ready && c.ready >= desired * hosts;

@@ -40,12 +40,11 @@ void planner_add(struct planner *p, enum plan_op_kind kind, cJSON *body)
 void planner_insert(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
 	size_t n = p->plan.n_ops;
-	struct plan_op op;
 
 	planner_add(p, kind, body);
 	if (p->plan.n_ops == n)
 		return;
-	op = p->plan.ops[n];
+	struct plan_op op = p->plan.ops[n];
 	memmove(&p->plan.ops[p->pods_at + 1], &p->plan.ops[p->pods_at], (n - p->pods_at) * sizeof(op));
 	p->plan.ops[p->pods_at] = op;
 }
@@ -75,6 +74,7 @@ void planner_release(struct planner *p)
 static cJSON *deletion_of(const cJSON *pod)
 {
 	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+
 	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
 	json_set_str(json_object_at(json_get(body, "metadata"), "labels"), "ray.io/node-type",
 		     ray_node_name(pod_is_head(pod) ? RAY_HEAD : RAY_WORKER));
@@ -95,11 +95,9 @@ void planner_delete_pod(struct planner *p, size_t i)
 
 void planner_forget_pod(struct planner *p, size_t i)
 {
-	cJSON *body;
-
 	if (p->frozen)
 		return;
-	body = deletion_of(p->pods[i]);
+	cJSON *body = deletion_of(p->pods[i]);
 	json_set_int(body, "gracePeriodSeconds", 0);
 	planner_add(p, PLAN_DELETE, body);
 }
@@ -293,6 +291,7 @@ void planner_create_head(struct planner *p, const cJSON *template)
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n)
 {
 	const struct pod_list *workers = pod_index_workers(&p->index, group);
+
 	/* There are more indexes than replicas, so one is free. */
 	size_t size = workers->n + CREATES_MOST, index = 0;
 	_cleanup_free_ bool *used = NULL;

@@ -34,11 +34,10 @@ static void pod_index_list_free(void *value)
 static struct pod_list *pod_index_list_of(struct pod_index *index, const cJSON *pod)
 {
 	const char *group = pod_group(pod);
-	struct pod_list *list;
 
 	if (pod_is_head(pod))
 		return &index->heads;
-	list = strmap_get(&index->groups, group);
+	struct pod_list *list = strmap_get(&index->groups, group);
 	if (list)
 		return list;
 	list = calloc(1, sizeof(*list));

@@ -27,7 +27,6 @@ static void put_back(const cJSON *pod, cJSON **labels, const char *name, const c
 cJSON *pod_labels_patch(const cJSON *pod, const char *cluster)
 {
 	_cleanup_json_ cJSON *labels = NULL;
-	cJSON *patch, *metadata;
 
 	put_back(pod, &labels, "ray.io/is-ray-node", "yes");
 	put_back(pod, &labels, "ray.io/cluster", cluster);
@@ -37,9 +36,9 @@ cJSON *pod_labels_patch(const cJSON *pod, const char *cluster)
 		put_back(pod, &labels, "ray.io/group", HEAD_GROUP_NAME);
 	if (!labels)
 		return NULL;
-	patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
-			   json_str(pod, "metadata.name"));
-	metadata = json_get(patch, "metadata");
+	cJSON *patch = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
+				  json_str(pod, "metadata.name"));
+	cJSON *metadata = json_get(patch, "metadata");
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	json_set(metadata, "labels", TAKE_PTR(labels));
 	return patch;

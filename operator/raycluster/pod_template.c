@@ -109,7 +109,6 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 static int pod_template_set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
-	cJSON *args;
 
 	if (keeps_command(req))
 		return 0;
@@ -121,7 +120,7 @@ static int pod_template_set_command(const struct pod_request *req, cJSON *contai
 	if (strbuf_failed(&sb))
 		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
 	container_set_shell(container, req->policy->login_shell);
-	args = cJSON_CreateArray();
+	cJSON *args = cJSON_CreateArray();
 	json_append(args, cJSON_CreateString(strbuf_str(&sb)));
 	json_set(container, "args", args);
 	return 0;
@@ -172,14 +171,12 @@ static void add_metrics_port(cJSON *container, const cJSON *params)
 static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int64_t size)
 {
 	const cJSON *request = json_get(container, "resources.requests.memory");
-	cJSON *volume, *empty_dir;
 	char text[QUANTITY_TEXT_MAX];
 
 	if (start_param(params, "plasma-directory") ||
 	    json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm"))
 		return;
-	volume = json_named_new("shared-mem");
-	empty_dir = json_object_at(volume, "emptyDir");
+	cJSON *volume = json_named_new("shared-mem"), *empty_dir = json_object_at(volume, "emptyDir");
 	json_set_str(empty_dir, "medium", "Memory");
 	if (size)
 		json_set_str(empty_dir, "sizeLimit", quantity_format_bytes(size, text));
@@ -244,8 +241,6 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	_cleanup_free_ char *fqdn = head_fqdn(req->cluster, req->policy), *start = NULL;
 	cJSON *pod_spec = json_get(pod, "spec"), *container = ray_container(pod_spec);
 	_cleanup_json_ cJSON *params = NULL;
-	struct memory_request memory;
-	int64_t shm;
 	int r = start_params_from_group(req->group, &params, err);
 
 	if (r < 0)
@@ -253,8 +248,8 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	if (!fqdn)
 		return err_set(err, ENOMEM, "pod");
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
-	memory = memory_request_of(req, container);
-	shm = memory_apply_by_mode(pod_spec, params, &memory, notes);
+	struct memory_request memory = memory_request_of(req, container);
+	int64_t shm = memory_apply_by_mode(pod_spec, params, &memory, notes);
 	autoscaler_apply(req->cluster, req->node, req->policy, pod_spec, params);
 	gcs_ft_apply(req->cluster, req->node, pod, params);
 	auth_apply(req->cluster, pod_spec);
@@ -279,7 +274,6 @@ int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, stru
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *pod = cJSON_CreateObject();
-	int r;
 
 	json_set_str(pod, "apiVersion", "v1");
 	json_set_str(pod, "kind", "Pod");
@@ -287,7 +281,7 @@ int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, stru
 	json_set(pod, "spec", cJSON_Duplicate(json_get(req->group, "template.spec"), true));
 	if (!ray_container(json_get(pod, "spec")))
 		return err_set(err, ENOMEM, "pod");
-	r = build_spec(req, pod, notes, err);
+	int r = build_spec(req, pod, notes, err);
 	if (r < 0)
 		return r;
 	if (oom_count() != lost)

@@ -25,12 +25,11 @@ static long param_port(const cJSON *params, const char *name, long fallback)
 static bool has_healthz(const char *ray_version)
 {
 	char *end;
-	long major, minor;
 
 	if (!ray_version)
 		return false;
-	major = strtol(ray_version, &end, 10);
-	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	long major = strtol(ray_version, &end, 10);
+	long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 	return major > 2 || (major == 2 && minor >= 53);
 }
 
@@ -60,11 +59,10 @@ static void add_probe(cJSON *container, const char *name, const cJSON *params, e
 		      const char *ray_version, int initial_delay, int failures)
 {
 	int timeout = node == RAY_HEAD ? 5 : 2;
-	cJSON *probe;
 
 	if (cJSON_IsObject(json_get(container, name)))
 		return;
-	probe = cJSON_CreateObject();
+	cJSON *probe = cJSON_CreateObject();
 	if (has_healthz(ray_version)) {
 		cJSON *get = json_object_at(probe, "httpGet");
 

@@ -155,16 +155,15 @@ static void set_labels(const cJSON *cluster, cJSON *metadata)
 static cJSON *job_of(const cJSON *cluster, cJSON *pod)
 {
 	char name[REDIS_CLEANUP_NAME_MAX];
-	cJSON *job, *spec, *template;
 
 	redis_cleanup_name(cluster, name);
-	job = object_new("batch/v1", "Job", json_str(cluster, "metadata.namespace"), name);
+	cJSON *job = object_new("batch/v1", "Job", json_str(cluster, "metadata.namespace"), name);
 	json_set(json_get(job, "metadata"), "labels", cJSON_Duplicate(json_get(pod, "metadata.labels"), true));
-	spec = json_object_at(job, "spec");
+	cJSON *spec = json_object_at(job, "spec");
 	json_set_int(spec, "backoffLimit", BACKOFF_LIMIT);
 	json_set_int(spec, "activeDeadlineSeconds", DEADLINE_S);
 	json_set_int(spec, "ttlSecondsAfterFinished", KEEP_S);
-	template = json_object_at(spec, "template");
+	cJSON *template = json_object_at(spec, "template");
 	json_set(template, "metadata", cJSON_DetachItemFromObjectCaseSensitive(pod, "metadata"));
 	json_set(template, "spec", cJSON_DetachItemFromObjectCaseSensitive(pod, "spec"));
 	return job;
@@ -178,10 +177,9 @@ int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON *
 	struct pod_request req = {
 		.cluster = cluster, .node = RAY_HEAD, .group = json_get(cluster, "spec.headGroupSpec"), .policy = &bare
 	};
-	int r;
 
 	bare.sidecar_image = NULL;
-	r = pod_build(&req, &pod, notes, err);
+	int r = pod_build(&req, &pod, notes, err);
 	if (r < 0)
 		return r;
 	redis_cleanup_strip(pod);

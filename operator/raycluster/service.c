@@ -25,11 +25,9 @@ static const struct {
 
 static void add_port(cJSON *ports, const char *name, int64_t number)
 {
-	cJSON *port;
-
 	if (json_find(ports, "name", name))
 		return;
-	port = json_named_new(name);
+	cJSON *port = json_named_new(name);
 	json_set_int(port, "port", number);
 	json_set_int(port, "targetPort", number);
 	json_set_str(port, "protocol", "TCP");
@@ -137,22 +135,21 @@ cJSON *service_build(const cJSON *cluster)
 	const cJSON *own = json_get(cluster, "spec.headGroupSpec.headService"),
 		    *own_spec = json_get(own, "spec");
 	_cleanup_free_ char *name = head_service_name(cluster);
-	cJSON *service, *metadata, *annotations, *spec;
 
 	if (!name)
 		return NULL;
-	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
-	metadata = json_get(service, "metadata");
+	cJSON *service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
+	cJSON *metadata = json_get(service, "metadata");
 	merge_strings(json_object_at(metadata, "labels"), json_get(own, "metadata.labels"));
 	service_add_labels(json_get(metadata, "labels"), cluster);
-	annotations = json_object_at(metadata, "annotations");
+	cJSON *annotations = json_object_at(metadata, "annotations");
 	merge_strings(annotations, json_get(own, "metadata.annotations"));
 	merge_strings(annotations, json_get(cluster, "spec.headServiceAnnotations"));
 	if (annotations && !annotations->child)
 		cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
 	json_set(metadata, "ownerReferences", owner_references(cluster));
 	json_set(service, "spec", cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
-	spec = json_get(service, "spec");
+	cJSON *spec = json_get(service, "spec");
 	json_set(spec, "selector", cJSON_CreateObject());
 	service_add_labels(json_get(spec, "selector"), cluster);
 	add_ports(json_array_at(spec, "ports"), cluster);
@@ -164,18 +161,17 @@ cJSON *headless_service_build(const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
 	_cleanup_free_ char *own_name = headless_service_name(cluster);
-	cJSON *service, *labels, *spec, *selector;
 
-	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
-	labels = json_object_at(json_get(service, "metadata"), "labels");
+	cJSON *service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	cJSON *labels = json_object_at(json_get(service, "metadata"), "labels");
 	json_set_str(labels, "ray.io/headless-worker-svc", name);
 	json_set_str(labels, "ray.io/cluster", name);
 	json_set(json_get(service, "metadata"), "ownerReferences", owner_references(cluster));
-	spec = json_object_at(service, "spec");
+	cJSON *spec = json_object_at(service, "spec");
 	json_set_str(spec, "type", "ClusterIP");
 	json_set_str(spec, "clusterIP", "None");
 	json_set(spec, "publishNotReadyAddresses", cJSON_CreateTrue());
-	selector = json_object_at(spec, "selector");
+	cJSON *selector = json_object_at(spec, "selector");
 	json_set_str(selector, "ray.io/cluster", name);
 	json_set_str(selector, "ray.io/node-type", "worker");
 	return service;
@@ -189,11 +185,10 @@ static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
 	add_ports(all, cluster);
 	cJSON_ArrayForEach(port, all) {
 		const char *name = json_str(port, "name");
-		cJSON *copy;
 
 		if (!name || (strcmp(name, "serve") != 0 && strncmp(name, "serve-", 6) != 0))
 			continue;
-		copy = json_named_new(name);
+		cJSON *copy = json_named_new(name);
 		json_set_int(copy, "port", json_int(port, "port", 0));
 		json_append(ports, copy);
 	}
@@ -205,7 +200,6 @@ cJSON *serve_service_build(const cJSON *cluster)
 	const char *wanted = object_annotation(cluster, "ray.io/enable-serve-service");
 	_cleanup_json_ cJSON *ports = cJSON_CreateArray();
 	char own_name[300];
-	cJSON *service, *labels, *spec;
 
 	if (!wanted || strcmp(wanted, "true") != 0)
 		return NULL;
@@ -213,14 +207,14 @@ cJSON *serve_service_build(const cJSON *cluster)
 	if (!ports || !ports->child)
 		return NULL;
 	snprintf(own_name, sizeof(own_name), "%s-serve-svc", name);
-	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
-	labels = json_object_at(json_get(service, "metadata"), "labels");
+	cJSON *service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	cJSON *labels = json_object_at(json_get(service, "metadata"), "labels");
 	json_set_str(labels, "ray.io/originated-from-cr-name", name);
 	json_set_str(labels, "ray.io/originated-from-crd", "RayCluster");
 	snprintf(own_name, sizeof(own_name), "%s-serve", name);
 	json_set_str(labels, "ray.io/serve", own_name);
 	json_set(json_get(service, "metadata"), "ownerReferences", owner_references(cluster));
-	spec = json_object_at(service, "spec");
+	cJSON *spec = json_object_at(service, "spec");
 	json_set_str(spec, "type", type && *type ? type : "ClusterIP");
 	json_set_str(json_object_at(spec, "selector"), "ray.io/cluster", name);
 	json_set(spec, "ports", TAKE_PTR(ports));

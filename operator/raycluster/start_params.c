@@ -172,12 +172,11 @@ int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *
 {
 	_cleanup_json_ cJSON *params = cJSON_CreateObject();
 	const cJSON *item;
-	int r;
 
 	cJSON_ArrayForEach(item, json_get(group, "rayStartParams"))
 		if (cJSON_IsString(item))
 			json_set_str(params, item->string, item->valuestring);
-	r = merge_resources(params, json_get(group, "resources"), err);
+	int r = merge_resources(params, json_get(group, "resources"), err);
 	if (r == 0)
 		r = merge_labels(params, json_get(group, "labels"), err);
 	if (r < 0)

@@ -30,11 +30,10 @@ int ray_file_path(int dir_fd, const char *name, struct stat *ret_st)
 int ray_file_open(int dir_fd, const char *name, struct stat *ret_st)
 {
 	_cleanup_close_ int path_fd = ray_file_path(dir_fd, name, ret_st);
-	int fd;
 
 	if (path_fd < 0 || !S_ISREG(ret_st->st_mode))
 		return -1;
-	fd = rootfd_open_no_links(dir_fd, name, O_RDONLY);
+	int fd = rootfd_open_no_links(dir_fd, name, O_RDONLY);
 	/* The file may have been replaced meanwhile. */
 	if (fd >= 0 && (fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))) {
 		close(fd);
@@ -47,14 +46,12 @@ bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
 {
 	struct stat st;
 	_cleanup_close_ int fd = ray_file_open(dir_fd, name, &st);
-	off_t at, end;
-	bool skip;
 
 	if (fd < 0 || st.st_size <= 0)
 		return false;
-	end = st.st_size; /* text that is appended meanwhile is not read */
-	at = end > (off_t)max ? end - (off_t)max : 0;
-	skip = at > 0; /* the first line is skipped if its beginning was not read */
+	off_t end = st.st_size; /* text that is appended meanwhile is not read */
+	off_t at = end > (off_t)max ? end - (off_t)max : 0;
+	bool skip = at > 0; /* the first line is skipped if its beginning was not read */
 	while (at < end && !strbuf_failed(out)) {
 		char buf[4096];
 		ssize_t n = pread(fd, buf, (size_t)MIN(end - at, (off_t)sizeof(buf)), at);
@@ -91,6 +88,7 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 static DIR *ray_files_open_directory(int dir_fd)
 {
 	int fd = rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY);
+
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (!dir)

@@ -36,10 +36,8 @@ static struct span until(struct span text, const char *const *ends)
 /* Copies as much as fits, printable (lib/printable.h), with blanks in the place of ASCII's control characters. */
 static void copy_clean(struct span text, char *out, size_t size)
 {
-	size_t n;
-
 	copy_printable(out, size, text.at ? text.at : "", text.at ? text.len : 0);
-	n = strlen(out);
+	size_t n = strlen(out);
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
 			out[i] = ' ';
@@ -96,7 +94,6 @@ static int hex4(const char *s)
 static size_t unescape_one(struct span s, char *out)
 {
 	static const char codes[] = "n\nt\tr\rb\bf\f";
-	const char *code;
 
 	if (!s.len)
 		return 0;
@@ -106,7 +103,7 @@ static size_t unescape_one(struct span s, char *out)
 		*out = value >= ' ' && value < 0x7f ? (char)value : value == '\n' || value == '\t' ? (char)value : '?';
 		return MIN(s.len, (size_t)5);
 	}
-	code = strchr(codes, s.at[0]);
+	const char *code = strchr(codes, s.at[0]);
 	*out = code && s.at[0] && (code - codes) % 2 == 0 ? code[1] : s.at[0];
 	return 1;
 }
@@ -180,8 +177,6 @@ static void take_table(struct span text, struct ray_event *e)
 		rest.len--;
 	}
 	while (rest.len && table_row(&rest, &row)) {
-		size_t len;
-
 		/* Tabs separate the columns, so they are kept. */
 		copy_clean(row, clean, sizeof(clean));
 		for (size_t i = 0, tabs = 0; clean[i] && i < row.len && tabs < 2; i++)
@@ -189,7 +184,7 @@ static void take_table(struct span text, struct ray_event *e)
 				clean[i] = '\t';
 				tabs++;
 			}
-		len = strlen(clean);
+		size_t len = strlen(clean);
 		if (n + len + 2 > sizeof(e->table))
 			break;
 		memcpy(e->table + n, clean, len);
@@ -238,7 +233,6 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 {
 	struct span victim = span_find(text, "Selected to kill:");
 	struct span old = span_after(text, "where the task (");
-	struct span memory;
 
 	e->kind = RAY_MEMORY_KILL;
 	e->workers = MAX(number_before(text, " worker(s)", WORKERS_MAX), 1u);
@@ -261,7 +255,7 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 	}
 	e->pid = (pid_t)number(span_after(victim, "pid="), PID_MAX_LIMIT);
 	COPY(UNTIL(span_after(victim, "memory used="), ",", ")"), e->held);
-	memory = span_after(text, "was running was ");
+	struct span memory = span_after(text, "was running was ");
 	if (!memory.at) {
 		memory = span_after(span_after(text, "Memory on the node ("), ") was ");
 	}
@@ -323,11 +317,10 @@ void ray_line_shorten(const char *line, size_t len, char *out, size_t size)
 			  end[] = " to fix it. ";
 	char whole[RAY_RECORD_MAX];
 	size_t n = MIN(len, sizeof(whole));
-	char *from, *to;
 
 	memcpy(whole, line, n);
-	from = memmem(whole, n, begin, strlen(begin));
-	to = from ? memmem(from, n - (size_t)(from - whole), end, strlen(end)) : NULL;
+	char *from = memmem(whole, n, begin, strlen(begin));
+	char *to = from ? memmem(from, n - (size_t)(from - whole), end, strlen(end)) : NULL;
 	if (to) {
 		to += strlen(end);
 		memmove(from + 1, to, n - (size_t)(to - whole));
@@ -392,7 +385,6 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 {
 	char message[RAY_RECORD_MAX];
 	struct span text = { record, MIN(len, (size_t)RAY_RECORD_MAX) };
-	const char *mark;
 
 	*ret_event = (struct ray_event){ .kind = RAY_NOTHING };
 	/* The cheap checks come first, because most records are of no interest. */
@@ -410,7 +402,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
-	mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ? fds_mark(text) : NULL;
+	const char *mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ? fds_mark(text) : NULL;
 	if (mark) /* the cause, for a worker that crashed */
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))

@@ -50,10 +50,8 @@ static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 	int code;
 
 	for (int n = 0; at && n < EXITED_MAX && (at = memchr(at, '\n', (size_t)(end - at))); n++) {
-		const char *newline;
-
 		at++;
-		newline = memchr(at, '\n', (size_t)(end - at));
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		if (!parse_exited(at, (size_t)((newline ? newline : end) - at), &kind, &code))
 			continue;
 		if (e->kind == RAY_PROCESS_EXITED && kind != RAY_PROCESS_GCS_SERVER)
@@ -107,12 +105,11 @@ static enum ray_process_kind ray_process_lines_gave_up(const char *record, size_
 	const char *level = ray_process_lines_find(record, MIN(len, (size_t)40), " C "),
 		   *name = ray_process_lines_find(record, MIN(len, (size_t)80), "] (");
 	const char *end = name ? memchr(name, ')', len - (size_t)(name - record)) : NULL;
-	enum ray_process_kind kind;
 
 	if (!level || !end || record[0] != '[' || level > name)
 		return RAY_PROCESS_NONE;
 	name += strlen("] (");
-	kind = ray_process_of_type(name, (size_t)(end - name));
+	enum ray_process_kind kind = ray_process_of_type(name, (size_t)(end - name));
 	return kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER ? kind :
 									      RAY_PROCESS_NONE;
 }

@@ -139,14 +139,12 @@ bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *
 
 const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size)
 {
-	size_t n;
-
 	snprintf(text, size,
 		 "%u Workers (tasks / actors) killed due to memory pressure (OOM), %u Workers crashed due to other reasons%s%s "
 		 "in the last %d s",
 		 s->memory_kills + s->kernel_kills, s->crashes, where ? " at " : "", where ? where : "",
 		 (int)(s->span_ns / NS_PER_SEC));
-	n = strlen(text);
+	size_t n = strlen(text);
 	if (s->kernel_kills)
 		snprintf(text + n, size - n, " (%u by Ray's memory monitor, %u by the kernel's OOM killer)", s->memory_kills,
 			 s->kernel_kills);

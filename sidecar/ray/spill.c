@@ -46,12 +46,10 @@ void spill_add(struct spill *s, int64_t at_ns, int64_t bytes)
 
 static int64_t rate_of(const struct spill *s)
 {
-	int64_t span, growth;
-
 	if (s->n < 2)
 		return 0;
-	span = s->points[s->n - 1].at_ns - s->points[0].at_ns;
-	growth = s->points[s->n - 1].bytes - s->points[0].bytes;
+	int64_t span = s->points[s->n - 1].at_ns - s->points[0].at_ns;
+	int64_t growth = s->points[s->n - 1].bytes - s->points[0].bytes;
 	if (span < WATCHED_MIN_NS || growth < GROWTH_MIN)
 		return 0;
 	return (int64_t)((double)growth / ((double)span / (double)NS_PER_SEC));

@@ -492,6 +492,7 @@ static void advise_parallelism(struct report *r, const struct component *c)
 	double need = RESERVE * (double)c->largest, offered = offered_to_tasks(r);
 	int64_t room = (int64_t)(FULL * (double)r->memory.limit) - MAX(r->memory.usage - c->own, 0),
 		fit = room / c->largest;
+
 	/* If Ray's number of CPUs is unknown, each copy had one. */
 	int64_t cpus = r->node.cpus >= 1000 ? r->node.cpus / 1000 : (int64_t)c->count, wanted;
 	bool offers = (double)python_size(need).bytes <= offered;
@@ -528,7 +529,6 @@ static bool is_actor(const struct report *r, const struct component *c)
 static bool many_alike(struct report *r)
 {
 	const struct component *c = many_of(r);
-	int64_t each, others;
 
 	if (!c)
 		return false;
@@ -536,8 +536,8 @@ static bool many_alike(struct report *r)
 		tasks_with_children(r, c);
 		return true;
 	}
-	each = c->own / c->count;
-	others = (c->own - c->largest) / (c->count - 1);
+	int64_t each = c->own / c->count;
+	int64_t others = (c->own - c->largest) / (c->count - 1);
 	if ((double)c->largest >= STANDS_OUT * (double)others)
 		SAY(r, "%" PRIu32 " copies of %s held %s together, the largest %s and the others %s each: a leak of that one, or one oversized "
 		       "task, beside parallelism.",
@@ -701,6 +701,7 @@ static bool spread_out(struct report *r)
 static bool too_quick(struct report *r)
 {
 	const struct memory *m = &r->memory;
+
 	/* At a limit above, a process may die before this one is full. */
 	bool full = (double)m->peak >= FULL * (double)m->limit;
 	bool met = (r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER && (full || m->peak <= 0)) ||

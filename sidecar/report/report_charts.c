@@ -35,12 +35,11 @@ static void find_first(const struct sample *s, void *arg)
 static void select_sample(const struct sample *s, void *arg)
 {
 	struct selection *all = arg;
-	size_t slot;
 
 	/* Samples after the end are left out. */
 	if (s->at_ns < all->from_ns || s->at_ns > all->to_ns || s->memory.usage < 0)
 		return;
-	slot = (size_t)((double)(s->at_ns - all->from_ns) / (double)(all->to_ns - all->from_ns) * (CHART_POINTS_MAX - 1));
+	size_t slot = (size_t)((double)(s->at_ns - all->from_ns) / (double)(all->to_ns - all->from_ns) * (CHART_POINTS_MAX - 1));
 	if (all->n && slot <= all->last_slot) {
 		if (s->memory.usage > all->samples[all->n - 1]->memory.usage)
 			all->samples[all->n - 1] = s;
@@ -94,6 +93,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 			     struct strbuf *out)
 {
 	const struct memory *m = &p->report->memory;
+
 	/*
 	 * The series go from the whole stack down to its lowest layer: each is painted over the one
 	 * before.
@@ -235,14 +235,13 @@ void report_charts(const struct page *p, struct strbuf *out)
 	_cleanup_free_ struct columns *columns = calloc(1, sizeof(*columns));
 	_cleanup_free_ struct selection *all = calloc(1, sizeof(*all)), *last = calloc(1, sizeof(*last));
 	int64_t first = 0;
-	bool zoom;
 
 	if (!columns || !all || !last || !p->history)
 		return;
 	history_each(p->history, find_first, &first);
 	if (!first || first >= p->ended_ns || !select_from(p, first, all))
 		return;
-	zoom = p->ended_ns - first >= ZOOM_FROM_NS && select_from(p, p->ended_ns - ZOOM_NS, last);
+	bool zoom = p->ended_ns - first >= ZOOM_FROM_NS && select_from(p, p->ended_ns - ZOOM_NS, last);
 	strbuf_adds(out, "<div class=\"card\">\n");
 	add_charts(p, "Memory", all, zoom ? last : NULL, add_memory_chart, columns, out);
 	add_memory_legend(&p->report->memory, out);

@@ -18,8 +18,7 @@ static void add_row(struct strbuf *out, const char *name, const char *value)
 	if (!value || !*value)
 		return;
 	strbuf_addf(out, "<dt>%s</dt><dd>", name);
-	html_adds(out, value);
-	strbuf_adds(out, "</dd>\n");
+	html_add_in(out, "", value, "</dd>\n");
 }
 
 static void add_head(const struct report *r, struct strbuf *out)
@@ -34,9 +33,7 @@ static void add_head(const struct report *r, struct strbuf *out)
 			 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">\n"
 			 "<meta name=\"generator\" content=\"Afterglow " AFTERGLOW_VERSION "\">\n<title>");
 	html_adds(out, failure_class_name(r->verdict.class));
-	strbuf_adds(out, " · ");
-	html_adds(out, r->id.pod ? r->id.pod : r->id.container);
-	strbuf_adds(out, "</title>\n<style>\n");
+	html_add_in(out, " · ", r->id.pod ? r->id.pod : r->id.container, "</title>\n<style>\n");
 	strbuf_adds(out, report_css);
 	strbuf_adds(out, "</style>\n</head>\n<body>\n<main>\n");
 }
@@ -77,14 +74,10 @@ static void add_diagnosis(const struct report *r, struct strbuf *out)
 		return;
 	strbuf_adds(out, "<div class=\"lead\">");
 	if (r->diagnosis[0]) {
-		strbuf_adds(out, "<p>");
-		html_adds(out, r->diagnosis);
-		strbuf_adds(out, "</p>");
+		html_add_in(out, "<p>", r->diagnosis, "</p>");
 	}
 	if (r->advice[0]) {
-		strbuf_adds(out, "<p class=\"try\"><b>Try:</b> ");
-		html_adds(out, r->advice);
-		strbuf_adds(out, "</p>");
+		html_add_in(out, "<p class=\"try\"><b>Try:</b> ", r->advice, "</p>");
 	}
 	strbuf_adds(out, "</div>\n");
 }
@@ -235,9 +228,7 @@ static void add_process(const struct process *p, struct strbuf *out)
 	strbuf_addf(out, "<tr><td class=\"n\">%d</td><td class=\"name\">", (int)p->pid);
 	html_adds(out, p->name);
 	if (p->command[0] && strcmp(p->command, p->name) != 0) {
-		strbuf_adds(out, "<small>");
-		html_adds(out, p->command);
-		strbuf_adds(out, "</small>");
+		html_add_in(out, "<small>", p->command, "</small>");
 	}
 	strbuf_addf(out, "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td><td class=\"n\">",
 		    SIZE_TEXT(process_own(p)), SIZE_TEXT(p->shared));
@@ -272,11 +263,8 @@ static void add_missing(const struct verdict *v, struct strbuf *out)
 		return;
 	strbuf_adds(out, "<h2>Missing</h2>\n<ul class=\"facts\">\n");
 	for (unsigned int i = 0; i < v->n_missing; i++) {
-		strbuf_adds(out, "<li>");
-		html_adds(out, v->missing[i].what);
-		strbuf_adds(out, " <span class=\"note\">needs ");
-		html_adds(out, v->missing[i].needs);
-		strbuf_adds(out, "</span></li>\n");
+		html_add_in(out, "<li>", v->missing[i].what, " <span class=\"note\">needs ");
+		html_add_in(out, "", v->missing[i].needs, "</span></li>\n");
 	}
 	strbuf_adds(out, "</ul>\n");
 }
@@ -289,11 +277,8 @@ static void add_evidence(const struct verdict *v, struct strbuf *out)
 	if (v->n_evidence)
 		strbuf_adds(out, "<h2>Evidence</h2>\n<ul class=\"facts\">\n");
 	for (unsigned int i = 0; i < v->n_evidence; i++) {
-		strbuf_adds(out, "<li><span class=\"src mono\">");
-		html_adds(out, v->evidence[i].source);
-		strbuf_adds(out, "</span>");
-		html_adds(out, v->evidence[i].text);
-		strbuf_adds(out, "</li>\n");
+		html_add_in(out, "<li><span class=\"src mono\">", v->evidence[i].source, "</span>");
+		html_add_in(out, "", v->evidence[i].text, "</li>\n");
 	}
 	strbuf_adds(out, v->n_evidence ? "</ul>\n" : "");
 	add_missing(v, out);
@@ -354,8 +339,7 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	const char *from = part_of(t, &len);
 
 	strbuf_addf(&section, "<details class=\"card long\"%s><summary>", t->open ? " open" : "");
-	html_adds(&section, t->title);
-	strbuf_adds(&section, "</summary>\n");
+	html_add_in(&section, "", t->title, "</summary>\n");
 	if (len < t->len)
 		strbuf_addf(&section, "<p class=\"note\">The %s of it; the bundle holds the rest.</p>",
 			    t->from_start ? "beginning" : "end");
@@ -407,8 +391,7 @@ static size_t traceback_length(const char *from, const char *end)
 static void add_words_card(const char *title, const char *file, const char *text, size_t len, struct strbuf *out)
 {
 	strbuf_addf(out, "<div class=\"card long\"><h2>%s", title);
-	html_adds(out, file);
-	strbuf_adds(out, "</h2>\n<pre>");
+	html_add_in(out, "", file, "</h2>\n<pre>");
 	html_add(out, text, len);
 	strbuf_adds(out, "</pre></div>\n");
 }

@@ -37,7 +37,6 @@ static cJSON *json_memory_in_full(const struct report *r)
 {
 	const struct memory *m = &r->memory;
 	cJSON *json = report_json_memory(m, r->sample_age_ns), *accounting = json_object_at(json, "accounting");
-	cJSON *pressure;
 
 	json_set(accounting, "kernelBytes", report_json_number(m->usage));
 	json_set(accounting, "kubeletWorkingSetBytes", report_json_number(memory_kubelet(m)));
@@ -49,7 +48,7 @@ static cJSON *json_memory_in_full(const struct report *r)
 		json_set_str(json, "pressure", NULL);
 		return json;
 	}
-	pressure = json_object_at(json, "pressure");
+	cJSON *pressure = json_object_at(json, "pressure");
 	json_set(pressure, "someAvg10Percent", m->psi_some < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_some / 100));
 	json_set(pressure, "fullAvg10Percent", m->psi_full < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_full / 100));
 	return json;
@@ -57,11 +56,9 @@ static cJSON *json_memory_in_full(const struct report *r)
 
 static cJSON *json_object_store(const struct ray_node *n)
 {
-	cJSON *json;
-
 	if (n->raylet <= 0)
 		return cJSON_CreateNull();
-	json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	json_set(json, "budgetBytes", report_json_number(n->object_store));
 	json_set(json, "shmSizeBytes", report_json_number(n->shm_size));
 	json_set(json, "shmUsedBytes", report_json_number(n->shm_used));
@@ -153,11 +150,10 @@ static cJSON *json_lines(const char *text)
 cJSON *report_json_process(const struct report *r, bool in_few_words)
 {
 	const struct verdict_process *p = &r->verdict.process;
-	cJSON *json;
 
 	if (!p->name[0])
 		return cJSON_CreateNull();
-	json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	json_set_str(json, "name", p->name);
 	json_set(json, "pid", report_json_number(p->pid ? p->pid : -1));
 	json_set_str(json, "signal", signal_name(p->signal));
@@ -211,13 +207,12 @@ cJSON *report_json_crash(const struct crash_info *c, bool in_few_words)
 void report_json_add_ray(const struct report *r, cJSON *json)
 {
 	const struct ray_error *e = &r->error;
-	cJSON *error;
 
 	if (r->node.id[0])
 		json_set_str(json, "rayNodeID", r->node.id);
 	if (!e->name[0])
 		return;
-	error = json_object_at(json, "rayError");
+	cJSON *error = json_object_at(json, "rayError");
 	json_set_str(error, "name", e->name);
 	set_known(error, "nodeID", e->node_id);
 	set_known(error, "workerID", e->worker_id);
@@ -280,11 +275,9 @@ static cJSON *text_or_null(const char *text)
 
 static cJSON *json_repeats(const struct keeping *k)
 {
-	cJSON *json;
-
 	if (!k->repeats)
 		return cJSON_CreateNull();
-	json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	json_set_int(json, "count", (int64_t)k->repeats);
 	json_set(json, "since", report_json_time(k->repeats_since_unix_ns));
 	json_set(json, "reportOnly", cJSON_CreateBool(k->report_only));
@@ -293,11 +286,9 @@ static cJSON *json_repeats(const struct keeping *k)
 
 static cJSON *json_dropped(const struct keeping *k)
 {
-	cJSON *json;
-
 	if (!k->dropped_cores && !k->dropped_files && !k->dropped_bundles)
 		return cJSON_CreateNull();
-	json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	json_set_int(json, "cores", (int64_t)k->dropped_cores);
 	json_set_int(json, "files", (int64_t)k->dropped_files);
 	json_set_int(json, "bundles", (int64_t)k->dropped_bundles);

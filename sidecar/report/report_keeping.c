@@ -40,13 +40,11 @@ static void add_count(char *text, uint64_t n, const char *one, const char *many)
 
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX])
 {
-	size_t len;
-
 	text[0] = '\0';
 	add_count(text, k->dropped_cores, "core", "cores");
 	add_count(text, k->dropped_files, "set of logs", "sets of logs");
 	add_count(text, k->dropped_bundles, "bundle", "bundles");
-	len = strlen(text);
+	size_t len = strlen(text);
 	if (len)
 		snprintf(text + len, REPORT_LINE_MAX - len, " of earlier failures, for want of room in the spool");
 	return text;

@@ -146,7 +146,6 @@ void components_add_one(struct components *c, enum component_kind kind, const ch
 				 .children = is_child,
 				 .own = MAX(own, 0),
 				 .largest = MAX(own, 0) };
-	struct component *place;
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->list[i].kind == kind && strcmp(c->list[i].name, label) == 0) {
@@ -161,7 +160,7 @@ void components_add_one(struct components *c, enum component_kind kind, const ch
 		c->list[c->n++] = one;
 		return;
 	}
-	place = components_smallest(c);
+	struct component *place = components_smallest(c);
 	if (place->own < one.own) {
 		move_to_rest(c, place);
 		*place = one;

@@ -123,7 +123,6 @@ static bool life_valid(const struct life *l)
 struct history *history_open(int dirfd, const char *file, struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
-	const struct life *life;
 
 	if (!h) {
 		err_set(err, ENOMEM, "history");
@@ -133,7 +132,7 @@ struct history *history_open(int dirfd, const char *file, struct err *err)
 		free(h);
 		return NULL;
 	}
-	life = ring_newest(&h->ring, SERIES_LIFE);
+	const struct life *life = ring_newest(&h->ring, SERIES_LIFE);
 	if (!life || !life_valid(life)) {
 		err_set(err, EPROTO, "%s does not say to which container it belongs", file);
 		history_free(h);

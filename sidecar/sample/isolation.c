@@ -24,12 +24,11 @@ static const struct {
 enum isolation_part isolation_part_of(const char *cgroup)
 {
 	const char *node = isolation_node(cgroup);
-	const char *id, *rest;
 
 	if (!node)
 		return ISOLATION_NONE;
-	id = node + strlen("/ray-node_"); /* the older name has the same length */
-	rest = strchrnul(id, '/');
+	const char *id = node + strlen("/ray-node_"); /* the older name has the same length */
+	const char *rest = strchrnul(id, '/');
 	if (rest == id)
 		return ISOLATION_NONE;
 	rest += *rest == '/';

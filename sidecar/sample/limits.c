@@ -78,11 +78,10 @@ void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, vo
 
 	for (const char *line = mountinfo; *line && found < DISKS_MAX;) {
 		const char *end = strchrnul(line, '\n');
-		bool wanted;
 		struct mount m;
 
-		wanted = mount_parse(line, &m) && is_local(m.type) && strncmp(m.options, "rw", 2) == 0 &&
-			 !is_below(m.point, "/proc") && !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
+		bool wanted = mount_parse(line, &m) && is_local(m.type) && strncmp(m.options, "rw", 2) == 0 &&
+			      !is_below(m.point, "/proc") && !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
 		for (size_t i = 0; wanted && i < found; i++)
 			wanted = strcmp(devices[i], m.device) != 0;
 		if (wanted) {

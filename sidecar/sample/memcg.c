@@ -89,12 +89,11 @@ static const struct counter_file *files_of(int version)
 int64_t memcg_parse_value(const char *text)
 {
 	char *end;
-	unsigned long long value;
 
 	if (*text < '0' || *text > '9')
 		return -1;
 	errno = 0;
-	value = strtoull(text, &end, 10);
+	unsigned long long value = strtoull(text, &end, 10);
 	if (errno || (*end && *end != '\n') || value >= (unsigned long long)V1_NO_LIMIT)
 		return -1;
 	return (int64_t)value;

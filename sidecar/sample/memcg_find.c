@@ -83,11 +83,10 @@ static bool ends_above(const char *path)
 static int place_in(const struct mount *m, const char *path, struct memcg_place *place)
 {
 	size_t root_len = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
-	const char *rest;
 
 	place->own = strncmp(path, m->root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]) &&
 		     !is_above(path + root_len);
-	rest = place->own ? path + root_len : "";
+	const char *rest = place->own ? path + root_len : "";
 	place->top = strlen(m->point);
 	/*
 	 * In another cgroup namespace, the root of a mount of the container's own namespace begins
@@ -165,6 +164,7 @@ void memcg_place_to_container(struct memcg_place *place)
 bool memcg_place_to_made(struct memcg_place *place, const char *made)
 {
 	size_t shown = strlen(place->path) - place->top, cgroup_len = strcmp(place->cgroup, "/") == 0 ? 0 : strlen(place->cgroup);
+
 	/* The mount does not show this part, which is the same for both. */
 	size_t hidden = cgroup_len - shown;
 

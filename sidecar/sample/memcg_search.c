@@ -31,6 +31,7 @@ static DIR *open_dir(int root_fd, const char *path)
 {
 	int fd = rootfd_open_no_fuse(root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
 	struct stat st;
+
 	DIR *dir;
 
 	/* A directory with two links has no cgroups below it. */
@@ -71,7 +72,6 @@ bool memcg_search(int root_fd, struct memcg_place *place)
 {
 	const char *end = known_end(place->cgroup), *rest;
 	struct search s = { .root_fd = root_fd };
-	size_t len;
 
 	if (*end != '/')
 		return false;
@@ -81,7 +81,7 @@ bool memcg_search(int root_fd, struct memcg_place *place)
 	if (s.name_len < MEMCG_SEARCH_NAME_MIN)
 		return false;
 	search_in(&s, place->path, 1);
-	len = strlen(s.found);
+	size_t len = strlen(s.found);
 	if (!len || len + strlen(rest) >= sizeof(place->path))
 		return false;
 	memcpy(s.found + len, rest, strlen(rest) + 1);

@@ -45,8 +45,6 @@ static struct memcg_node *find_node(struct memcg_tree *t, const char *path)
 /* Returns NULL if there is no room or the cgroup cannot be read. */
 static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool outside)
 {
-	struct memcg_node *node;
-
 	if (t->n_nodes == MEMCG_NODES_MAX) {
 		t->too_many = true;
 		return NULL;
@@ -55,7 +53,7 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 		t->nodes = calloc(MEMCG_NODES_MAX, sizeof(*t->nodes));
 	if (!t->nodes)
 		return NULL;
-	node = &t->nodes[t->n_nodes];
+	struct memcg_node *node = &t->nodes[t->n_nodes];
 	/* Without the memory controller a cgroup has no counters, and its parent counts for it. */
 	if (!memcg_node_open(node, t->root_fd, t->place.version, path))
 		return NULL;
@@ -155,6 +153,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 {
 	int fd = open_cgroup(w->tree->root_fd, path);
 	struct stat st;
+
 	DIR *dir;
 
 	if (fd < 0)
@@ -292,13 +291,11 @@ static void add_limits_above(struct memcg_tree *t, const struct memcg_place *pla
 
 	memcpy(path, place->path, sizeof(path));
 	for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > place->top;) {
-		struct memcg_node *node;
-
 		*slash = '\0';
 		/* From here on the cgroups are above the container, too. */
 		if (memcg_path_is_below(t->place.path, path))
 			return;
-		node = find_node(t, path) ? NULL : add_node(t, path, true);
+		struct memcg_node *node = find_node(t, path) ? NULL : add_node(t, path, true);
 		if (!node)
 			continue;
 		node->only_limits = true;
@@ -315,13 +312,12 @@ static void add_limits_above(struct memcg_tree *t, const struct memcg_place *pla
 static void go_to(struct memcg_tree *t, pid_t pid)
 {
 	struct memcg_place place;
-	struct memcg_node *node;
 
 	if (memcg_place_of(t->root_fd, pid, &place, NULL) < 0)
 		return;
 	if (!place.own)
 		memcg_place_beside(&t->place, &place);
-	node = find_node(t, place.path);
+	struct memcg_node *node = find_node(t, place.path);
 	if (node) {
 		/* From now on its counts are used, too. */
 		node->only_limits = false;

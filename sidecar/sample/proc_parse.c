@@ -13,7 +13,6 @@
 
 bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared, uint64_t *ret_code)
 {
-	unsigned long long rss, shared, code;
 	char *end;
 
 	/* This is faster than sscanf, and it runs for every process in every sweep. */
@@ -21,11 +20,11 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 	if (end == text || *end != ' ' || end[1] < '0' || end[1] > '9')
 		return false;
 	text = end + 1;
-	rss = strtoull(text, &end, 10);
+	unsigned long long rss = strtoull(text, &end, 10);
 	if (*end != ' ' || end[1] < '0' || end[1] > '9')
 		return false;
-	shared = strtoull(end + 1, &end, 10);
-	code = strtoull(end, NULL, 10);
+	unsigned long long shared = strtoull(end + 1, &end, 10);
+	unsigned long long code = strtoull(end, NULL, 10);
 	if (rss == 0)
 		return false;
 	/* No address space has more than 57 bits; sums and differences of such sizes do not overflow. */
@@ -245,7 +244,6 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 	/* Larger than command, so that the text is cut there and not here. */
 	char shown[2 * PROCESS_COMMAND_MAX];
 	const char *first = data, *script;
-	size_t first_len, script_len;
 
 	/* A title that was set in place of the arguments is padded with NULs. */
 	while (len > 0 && data[len - 1] == '\0')
@@ -256,7 +254,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 	hide_secrets(shown, MIN(len, sizeof(shown)));
 	copy_printable(command, PROCESS_COMMAND_MAX, shown, MIN(len, sizeof(shown)));
 
-	first_len = strnlen(data, len);
+	size_t first_len = strnlen(data, len);
 	if (first_len > 5 && memcmp(data, "ray::", 5) == 0) {
 		copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 		return true;
@@ -270,7 +268,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 	if (first_len == 0)
 		return true; /* for "" or "dir/" the name that is set already says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
-	script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
+	size_t script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
 	if (script_len > 0)
 		script = proc_parse_base_name(script, &script_len);
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {

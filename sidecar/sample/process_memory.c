@@ -24,14 +24,12 @@
 ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size)
 {
 	char path[40];
-	int fd;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	fd = rootfd_open_no_fuse(t->proc_fd, path, O_RDONLY, NULL);
+	int fd = rootfd_open_no_fuse(t->proc_fd, path, O_RDONLY, NULL);
 	if (fd < 0)
 		return fd;
-	n = read(fd, buf, size - 1);
+	ssize_t n = read(fd, buf, size - 1);
 	if (n < 0)
 		n = -errno;
 	close(fd);

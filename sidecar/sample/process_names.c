@@ -42,17 +42,15 @@ static bool name_is_due(const struct entry *e, int64_t now_ns, int64_t stale_ns)
 static void refresh_name(struct process_table *t, struct entry *e, int64_t now_ns)
 {
 	char data[2048], name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX] = "";
-	struct process_title *title;
-	ssize_t len;
 
 	t->new_names |= !e->named_ns;
 	e->named_ns = now_ns;
 	e->named_own = entry_own(e);
-	len = process_read(t, e->pid, "cmdline", data, sizeof(data));
+	ssize_t len = process_read(t, e->pid, "cmdline", data, sizeof(data));
 	memcpy(name, process_title_name(e->title), strlen(process_title_name(e->title)) + 1);
 	if (len <= 0 || !proc_parse_cmdline(data, (size_t)len, name, command) || process_title_is(e->title, name, command))
 		return;
-	title = process_title_new(name, command);
+	struct process_title *title = process_title_new(name, command);
 	if (!title)
 		return;
 	if (title->kind != e->title->kind || strcmp(process_title_label(title), process_title_label(e->title)) != 0)
@@ -127,7 +125,6 @@ static bool is_zombie(const struct entry *e)
 void process_table_zombies(const struct process_table *t, struct zombies *ret_zombies)
 {
 	struct zombies z = { .n = 0 };
-	const struct entry *parent;
 	uint32_t votes = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
@@ -144,7 +141,7 @@ void process_table_zombies(const struct process_table *t, struct zombies *ret_zo
 		z.of_parent = 0;
 	if (!z.of_parent)
 		z.parent = 0;
-	parent = z.parent ? process_lookup(t, z.parent) : NULL;
+	const struct entry *parent = z.parent ? process_lookup(t, z.parent) : NULL;
 	if (parent && parent->title)
 		memcpy(z.name, process_title_name(parent->title),
 		       strlen(process_title_name(parent->title)) + 1);

@@ -28,7 +28,6 @@ static size_t n_tracked; /* in all tables */
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
-	int fd;
 
 	if (!t) {
 		err_set(err, ENOMEM, "process table");
@@ -36,7 +35,7 @@ struct process_table *process_table_new(int root_fd, pid_t launcher, struct err 
 	}
 	t->launcher = launcher;
 	t->page_size = sysconf(_SC_PAGESIZE);
-	fd = rootfd_open_no_fuse(root_fd, "proc", O_RDONLY | O_DIRECTORY, err);
+	int fd = rootfd_open_no_fuse(root_fd, "proc", O_RDONLY | O_DIRECTORY, err);
 	t->proc = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!t->proc) {
 		if (fd >= 0) {
@@ -118,11 +117,9 @@ enum process_owner process_table_owner(const struct process_table *t, pid_t pid)
  */
 static bool processes_is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 {
-	const struct entry *parent;
-
 	if (t->launcher == 1 || pid == t->launcher || ppid == t->launcher)
 		return true;
-	parent = process_lookup(t, ppid);
+	const struct entry *parent = process_lookup(t, ppid);
 	return parent && parent->ours;
 }
 

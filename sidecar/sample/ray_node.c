@@ -22,11 +22,10 @@
 static int64_t parse_quantity(const char *text, double scale)
 {
 	char *end;
-	double value;
 
 	if (*text < '0' || *text > '9')
 		return -1;
-	value = strtod(text, &end);
+	double value = strtod(text, &end);
 	if ((*end && *end != ',') || !(value <= QUANTITY_MAX))
 		return -1;
 	return (int64_t)(value * scale);

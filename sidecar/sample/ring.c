@@ -149,11 +149,10 @@ int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_l
 {
 	struct ring made = prepared(layout);
 	_cleanup_close_ int fd = openat(dirfd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, RING_FILE_MODE);
-	int rc;
 
 	if (fd < 0)
 		return err_set(err, errno, "create %s", file);
-	rc = posix_fallocate(fd, 0, (off_t)made.len);
+	int rc = posix_fallocate(fd, 0, (off_t)made.len);
 	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", made.len, file) : map(&made, fd, err);
 	if (rc < 0) {
 		unlinkat(dirfd, file, 0);
@@ -169,14 +168,13 @@ int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_lay
 	struct ring opened = prepared(layout);
 	_cleanup_close_ int fd = openat(dirfd, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
-	int rc;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "open %s", file);
 	if (!S_ISREG(st.st_mode) || opened.len > RING_FILE_MAX || st.st_size != (off_t)opened.len)
 		return err_set(err, EPROTO, "%s is no whole ring of this version", file);
 	/* Blocks are allocated now, because the mapping could not report a full disk. */
-	rc = posix_fallocate(fd, 0, (off_t)opened.len);
+	int rc = posix_fallocate(fd, 0, (off_t)opened.len);
 	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", opened.len, file) : map(&opened, fd, err);
 	if (rc >= 0)
 		rc = check_header(&opened, file, err);
@@ -230,11 +228,10 @@ const void *ring_at(const struct ring *r, uint32_t series, size_t i)
 {
 	size_t n = ring_count(r, series);
 	uint64_t number = r->written[series] - n + 1 + i;
-	const struct slot *s;
 
 	if (i >= n)
 		return NULL;
-	s = slot_at(r, series, number);
+	const struct slot *s = slot_at(r, series, number);
 	return holds(r, series, s, number) ? s->record : NULL;
 }
 

@@ -81,20 +81,18 @@ static bool is_by_stranger(int link_fd)
 static int root_walk_follow(struct walk *w, int link_fd)
 {
 	char path[PATH_MAX];
-	ssize_t len;
-	int whole;
 
 	if (w->links_left == 0 || is_on_procfs(link_fd))
 		return -ELOOP;
 	if (root_walk_is_own(w->root_fd) && is_by_stranger(link_fd))
 		return -EACCES;
 	w->links_left--;
-	len = readlinkat(link_fd, "", path, sizeof(path) - 1);
+	ssize_t len = readlinkat(link_fd, "", path, sizeof(path) - 1);
 	if (len <= 0)
 		return len < 0 ? -errno : -ENOENT;
 	if (path[0] == '/')
 		go_to_root(w);
-	whole = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
+	int whole = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
 	if (whole < 0 || (size_t)(len + whole) >= sizeof(path))
 		return -ENAMETOOLONG;
 	/* "link" and "link/" differ, so no slash is added if nothing follows. */
@@ -181,7 +179,6 @@ static int root_walk_step(struct walk *w, const char *name, int flags, int *ret_
 	bool last = w->rest[strspn(w->rest, "/")] == '\0';
 	_cleanup_close_ int fd = -1;
 	mode_t mode;
-	int rc;
 
 	if (strcmp(name, "..") == 0) {
 		root_walk_go_up(w);
@@ -192,7 +189,7 @@ static int root_walk_step(struct walk *w, const char *name, int flags, int *ret_
 	fd = open_at(root_walk_here(w), name, O_PATH);
 	if (fd < 0)
 		return fd;
-	rc = root_walk_look_at(w, fd, &mode);
+	int rc = root_walk_look_at(w, fd, &mode);
 	if (rc < 0)
 		return rc;
 	if (S_ISLNK(mode) && !(last && !w->rest[0] && (flags & O_NOFOLLOW)))
@@ -228,14 +225,13 @@ int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_
 {
 	struct walk w = { .root_fd = root_fd, .links_left = links_max, .no_fuse = no_fuse };
 	mode_t mode;
-	int rc;
 
 	if (!*path)
 		return -ENOENT;
 	if (strlen(path) >= sizeof(w.rest))
 		return -ENAMETOOLONG;
 	memcpy(w.rest, path, strlen(path) + 1);
-	rc = no_fuse ? root_walk_look_at(&w, root_fd, &mode) : 0;
+	int rc = no_fuse ? root_walk_look_at(&w, root_fd, &mode) : 0;
 	if (rc == 0)
 		rc = root_path_walk(&w, flags);
 	go_to_root(&w);

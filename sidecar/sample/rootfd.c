@@ -38,10 +38,8 @@ static bool must_walk(int code)
 /* The kernel does not tell who made a link, so in our own root it follows none (root_walk.h). */
 static int open_in_root(int root_fd, const char *path, int flags, unsigned long long resolve)
 {
-	int fd;
-
 	resolve |= RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-	fd = open_by_kernel(root_fd, path, flags, resolve | RESOLVE_NO_SYMLINKS);
+	int fd = open_by_kernel(root_fd, path, flags, resolve | RESOLVE_NO_SYMLINKS);
 	return fd == -ELOOP && !root_walk_is_own(root_fd) ?
 		       open_by_kernel(root_fd, path, flags, resolve) :
 		       fd;

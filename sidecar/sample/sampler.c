@@ -35,11 +35,9 @@ static int64_t in_haste(struct sampler *s, int64_t delay_ns)
 
 static int64_t sampler_choose(const struct sampler *s, int64_t usage, int64_t limit)
 {
-	double delay;
-
 	if (limit < 0)
 		return SAMPLE_MAX_NS;
-	delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
+	double delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
 	/* Forged numbers may make delay too small for an integer. */
 	return delay > (double)SAMPLE_MAX_NS ? SAMPLE_MAX_NS : (int64_t)MAX(delay, 0.0);
 }

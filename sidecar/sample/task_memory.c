@@ -55,12 +55,10 @@ static unsigned int place_vacate(struct task_memory *m)
 
 static unsigned int task_place_of(struct task_memory *m, const char *name)
 {
-	unsigned int place;
-
 	for (unsigned int i = 0; i < m->n; i++)
 		if (strcmp(m->list[i].name, name) == 0)
 			return i;
-	place = m->n < TASK_NAMES_MAX ? m->n++ : place_vacate(m);
+	unsigned int place = m->n < TASK_NAMES_MAX ? m->n++ : place_vacate(m);
 	if (place == TASK_OTHERS)
 		return place;
 	m->list[place] = (struct task_need){ 0 };

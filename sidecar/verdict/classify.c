@@ -22,12 +22,11 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 {
 	struct verdict v = { .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN };
 	const struct kernel_evidence *kernel;
-	enum oom oom;
 
 	status_read(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
-	oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNKNOWN;
+	enum oom oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNKNOWN;
 	oom = oom_from_kernel_log(o, oom, &v, &kernel);
 	oom = sender_oom(o, oom, &v);
 	if (v.exit_code != 0)

@@ -24,11 +24,9 @@ void gap_evidence(const struct gap *g, struct verdict *v)
 
 bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v)
 {
-	double used;
-
 	if (last->limit <= 0 || last->usage < 0)
 		return false;
-	used = (double)last->usage / (double)last->limit;
+	double used = (double)last->usage / (double)last->limit;
 	if (used >= NEARLY_FULL) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
 		return true;

@@ -325,7 +325,6 @@ static void cause_below(const struct observation *o, struct verdict *v, struct o
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
-	enum own_limit met;
 
 	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
 		*ret_cause = c;
@@ -336,7 +335,7 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 		*ret_cause = c;
 		return;
 	}
-	met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
+	enum own_limit met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
 	/*
 	 * v2's "oom" also counts for cgroups below, and v1's peak does not cover a process that was
 	 * moved.

@@ -358,12 +358,10 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
-	struct ray_process_cause c;
-
 	/* A container that is asked to stop stops its children, and exit code 0 is no failure. */
 	if (o->container_lives || o->pod_terminating || o->gap || v->exit_code <= 0 || v->signal)
 		return;
-	c = ray_process_cause_of_end(o);
+	struct ray_process_cause c = ray_process_cause_of_end(o);
 	if (c.story == STORY_NONE) {
 		after_raylet(o, v);
 		return;
@@ -470,11 +468,13 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 void ray_error_verdict(const struct ray_error *error, struct verdict *v)
 {
 	char about[RAY_ERROR_ABOUT_MAX];
+	size_t n = strlen(v->sentence);
 
 	verdict_add_evidence(v, "driver's log", "%s", error->line);
 	ray_error_about(error, about);
-	verdict_continue(v, ". Its last exception is Ray's %s%s%s%s%s.", error->name, about[0] ? ", about " : "",
-			 about, error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
+	snprintf(v->sentence + n, sizeof(v->sentence) - n, " Its last exception is Ray's %s%s%s%s%s.", error->name,
+		 about[0] ? ", about " : "", about,
+		 error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
 	if (about[0])
 		verdict_add_missing(v, "why that had died", "the RayFailure of its pod, which this one's status.causedBy names");
 }

@@ -116,11 +116,9 @@ static const struct node_signal *find(const struct observation *o, pid_t target,
  */
 static const struct node_signal *origin(const struct observation *o, const struct node_signal *s)
 {
-	const struct node_signal *before;
-
 	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME || s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
 		return s;
-	before = find(o, o->launcher_pid, s->signal, s->at_ns);
+	const struct node_signal *before = find(o, o->launcher_pid, s->signal, s->at_ns);
 	if (before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS)
 		return before;
 	return s->signal == o->asked.signal ? NULL : s;
@@ -206,13 +204,12 @@ static void of_container(const struct observation *o, struct verdict *v)
 static void of_process(const struct observation *o, struct verdict *v)
 {
 	int64_t ended_ns = o->process ? o->process->ended_ns : o->ended_ns;
-	const struct node_signal *s;
 	char sender[TEXT_MAX], text[TEXT_MAX + 32];
 
 	for (size_t i = 0; i < o->n_ends; i++)
 		if (o->ends[i].pid == v->process.pid)
 			ended_ns = o->ends[i].ended_ns;
-	s = find(o, v->process.pid, v->process.signal, ended_ns);
+	const struct node_signal *s = find(o, v->process.pid, v->process.signal, ended_ns);
 	if (!s)
 		return;
 	describe(s, o->container, sender);

@@ -33,13 +33,12 @@ static void add_part(struct detail *d, const char *fmt, ...) _printf_(2, 3);
 static void add_part(struct detail *d, const char *fmt, ...)
 {
 	char part[SIGNATURE_MAX];
-	size_t len;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(part, sizeof(part), fmt, ap);
 	va_end(ap);
-	len = strlen(part);
+	size_t len = strlen(part);
 	if (len == 0 || d->n + (d->n > 0) + len > d->max)
 		return;
 	d->n += (size_t)snprintf(d->text + d->n, sizeof(d->text) - d->n, "%s%s", d->n ? "," : "", part);
@@ -130,10 +129,9 @@ void signature_make(const struct signature_cause *c, char ret_signature[static S
 {
 	char who[WHO_MAX], words[WORDS_MAX] = "";
 	struct detail d = { .n = 0 };
-	int head;
 
 	clean_who(c, who);
-	head = snprintf(ret_signature, SIGNATURE_MAX, "v1:%s:%s:", failure_class_name(c->class), who);
+	int head = snprintf(ret_signature, SIGNATURE_MAX, "v1:%s:%s:", failure_class_name(c->class), who);
 	d.max = SIGNATURE_MAX - 1 - (size_t)head - 1; /* one for the question mark */
 	if (c->signal > 0 && signal_name(c->signal))
 		add_part(&d, "%s", signal_name(c->signal));

@@ -212,10 +212,9 @@ const char *signature_clean_name(const char *name, char *out, size_t size)
 {
 	char whole[TEXT_LOOKED_MAX + 1];
 	struct output o = { .at = whole, .size = sizeof(whole) };
-	size_t len;
 
 	clean(name, strnlen(name, TEXT_LOOKED_MAX), &o);
-	len = strlen(whole);
+	size_t len = strlen(whole);
 	/* The checksum of a long name is that of the cleaned name; for a name outside ASCII it is that of the original. */
 	if (!is_ascii(name))
 		snprintf(out, size, "%.*s~%04x", (int)MIN(len, size - HASH_LEN - 1), whole, checksum(name));
