@@ -35,27 +35,14 @@ int64_t limits_parse_refused(const char *events)
 	return strncmp(events, "max ", 4) == 0 && (n = memcg_parse_value(events + 4)) >= 0 ? n : 0;
 }
 
-/* Returns the value of a line "KEY VALUE"; 0 if there is none. */
-static int64_t limits_value_of(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, len) == 0 && line[len] == ' ')
-			return MAX(memcg_parse_value(line + len + 1), (int64_t)0);
-	}
-	return 0;
-}
-
 int64_t limits_parse_periods(const char *cpu_stat)
 {
-	return limits_value_of(cpu_stat, "nr_periods");
+	return MAX(memcg_parse_key(cpu_stat, "nr_periods"), (int64_t)0);
 }
 
 int64_t limits_parse_throttled(const char *cpu_stat)
 {
-	return limits_value_of(cpu_stat, "nr_throttled");
+	return MAX(memcg_parse_key(cpu_stat, "nr_throttled"), (int64_t)0);
 }
 
 /* Accepts only local filesystems: statfs of a network filesystem may never return. */

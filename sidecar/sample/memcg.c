@@ -15,63 +15,43 @@
 #define COUNTER_FILE_MAX 8192 /* memory.stat of v2 has about 1.5 kB on Linux 6.x */
 #define V1_NO_LIMIT ((int64_t)1 << 60)
 
-static void parse_usage(const char *text, struct memory *m)
-{
-	m->usage = memcg_parse_value(text);
-}
+/* A file with one number, which goes to the member of struct memory at this offset, or with more. */
+struct counter_file {
+	const char *name;
+	size_t offset;
+	void (*parse)(const char *text, struct memory *m); /* NULL: it has one number */
+};
+#define NUMBER(file, member) { file, offsetof(struct memory, member), NULL }
 
 static void parse_limit(const char *text, struct memory *m)
 {
 	m->limit = m->own_limit = memcg_parse_value(text);
 }
 
-static void parse_high(const char *text, struct memory *m)
-{
-	m->high = memcg_parse_value(text);
-}
-
-static void parse_peak(const char *text, struct memory *m)
-{
-	m->peak = memcg_parse_value(text);
-}
-
-static void parse_failcnt(const char *text, struct memory *m)
-{
-	m->limit_hits = memcg_parse_value(text);
-}
-
-static void parse_kernel(const char *text, struct memory *m)
-{
-	m->kernel = memcg_parse_value(text);
-}
-
-static void parse_swap(const char *text, struct memory *m)
-{
-	m->swap = memcg_parse_value(text);
-}
-
-struct counter_file {
-	const char *name;
-	void (*parse)(const char *text, struct memory *m);
-};
-
 /*
  * The first file must exist; older kernels lack some of the others. memory.stat of v1 may lower the
  * limit.
  */
 static const struct counter_file v1_files[MEMCG_FILES_MAX] = {
-	{ "memory.usage_in_bytes", parse_usage },	     { "memory.limit_in_bytes", parse_limit },
-	{ "memory.max_usage_in_bytes", parse_peak },	     { "memory.stat", memcg_parse_v1_stat },
-	{ "memory.oom_control", memcg_parse_v1_oom_control }, { "memory.failcnt", parse_failcnt },
-	{ "memory.kmem.usage_in_bytes", parse_kernel },
+	NUMBER("memory.usage_in_bytes", usage),
+	{ "memory.limit_in_bytes", 0, parse_limit },
+	NUMBER("memory.max_usage_in_bytes", peak),
+	{ "memory.stat", 0, memcg_parse_v1_stat },
+	{ "memory.oom_control", 0, memcg_parse_v1_oom_control },
+	NUMBER("memory.failcnt", limit_hits),
+	NUMBER("memory.kmem.usage_in_bytes", kernel),
 };
 
 #define V2_EVENTS 4
 static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
-	{ "memory.current", parse_usage },	{ "memory.max", parse_limit },
-	{ "memory.peak", parse_peak },		{ "memory.stat", memcg_parse_v2_stat },
-	{ "memory.events", memcg_parse_v2_events }, { "memory.swap.current", parse_swap },
-	{ "memory.pressure", memcg_parse_v2_pressure }, { "memory.high", parse_high },
+	NUMBER("memory.current", usage),
+	{ "memory.max", 0, parse_limit },
+	NUMBER("memory.peak", peak),
+	{ "memory.stat", 0, memcg_parse_v2_stat },
+	{ "memory.events", 0, memcg_parse_v2_events },
+	NUMBER("memory.swap.current", swap),
+	{ "memory.pressure", 0, memcg_parse_v2_pressure },
+	NUMBER("memory.high", high),
 };
 
 /*
@@ -119,15 +99,18 @@ static void parse_keys(const char *text, const struct key *keys, size_t n_keys, 
 	}
 }
 
-/* Returns the value of one key, or -1. */
-static int64_t find_key(const char *text, const char *name)
+int64_t memcg_parse_key(const char *text, const char *key)
 {
-	const struct key key = { name, 0 };
-	struct memory m = MEMORY_ABSENT;
+	size_t len = strlen(key);
 
-	_Static_assert(offsetof(struct memory, limit) == 0, "key.offset 0 is limit");
-	parse_keys(text, &key, 1, &m);
-	return m.limit;
+	for (const char *line = text; *line;) {
+		const char *end = strchrnul(line, '\n');
+
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return memcg_parse_value(line + len + 1);
+		line = *end ? end + 1 : end;
+	}
+	return -1;
 }
 
 #define KEY(text, field) { text, offsetof(struct memory, field) }
@@ -164,11 +147,11 @@ void memcg_parse_v1_stat(const char *text, struct memory *m)
 static int64_t v2_kernel(const char *text)
 {
 	static const char *const parts[] = { "slab", "kernel_stack", "pagetables", "percpu" };
-	int64_t kernel = find_key(text, "kernel"), sock = find_key(text, "sock");
+	int64_t kernel = memcg_parse_key(text, "kernel"), sock = memcg_parse_key(text, "sock");
 
 	if (kernel < 0)
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-			int64_t part = find_key(text, parts[i]);
+			int64_t part = memcg_parse_key(text, parts[i]);
 
 			if (part >= 0)
 				kernel = MAX(kernel, 0) + part;
@@ -319,7 +302,10 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 		if (n <= 0)
 			continue;
 		text[n] = '\0';
-		files[i].parse(text, &memory);
+		if (files[i].parse)
+			files[i].parse(text, &memory);
+		else
+			*(int64_t *)((char *)&memory + files[i].offset) = memcg_parse_value(text);
 	}
 	*ret_memory = memory;
 	return 0;

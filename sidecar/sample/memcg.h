@@ -177,3 +177,5 @@ void memcg_parse_v2_events(const char *text, struct memory *m);
 void memcg_parse_v2_pressure(const char *text, struct memory *m);
 /* Parses a single number; -1 for "max", for v1's "no limit" (above 2^60) and for anything else. */
 int64_t memcg_parse_value(const char *text);
+/* Parses the number in the line "KEY NUMBER" in the same way; -1 if there is no such line. */
+int64_t memcg_parse_key(const char *text, const char *key);

@@ -17,27 +17,13 @@ static const char *const v1_files[MEMCG_NODE_FILES] = { "memory.oom_control", "m
 							"memory.max_usage_in_bytes" };
 static const char *const v2_files[MEMCG_NODE_FILES] = { "memory.events", "memory.current", "memory.max", "memory.peak" };
 
-static int64_t find_value(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *line = text; *line;) {
-		const char *end = strchrnul(line, '\n');
-
-		if (strncmp(line, key, len) == 0 && line[len] == ' ')
-			return memcg_parse_value(line + len + 1);
-		line = *end ? end + 1 : end;
-	}
-	return -1;
-}
-
 static void memcg_node_parse(struct memcg_node *node, size_t file, const char *text)
 {
 	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit, &node->peak };
 
 	if (file == MEMCG_NODE_KILLS) {
-		node->kills = find_value(text, "oom_kill");
-		node->ooms = find_value(text, "oom");
+		node->kills = memcg_parse_key(text, "oom_kill");
+		node->ooms = memcg_parse_key(text, "oom");
 	} else
 		*numbers[file] = memcg_parse_value(text);
 }
