@@ -125,8 +125,8 @@ static void event_recorder_on_written(void *, struct client_response *response)
 static void write_event(struct event_recorder *recorder, const struct message *m)
 {
 	struct err err = { 0 };
-	int r = m->again == EVENT_ONCE ? client_event_once(recorder->o.client, m->event, event_recorder_on_written, NULL, &err) :
-					 client_event(recorder->o.client, m->event, event_recorder_on_written, NULL, &err);
+	int r = client_event(recorder->o.client, m->event, m->again == EVENT_ONCE, event_recorder_on_written,
+			     NULL, &err);
 
 	if (r < 0)
 		log_warning_limited("an Event was not written: %s", err_text(&err));

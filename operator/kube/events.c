@@ -88,7 +88,7 @@ static void events_on_created(void *arg, struct client_response *response)
 static struct report *report_new(struct client *client, const cJSON *event, client_done_fn done, void *arg)
 {
 	struct report *report = calloc(1, sizeof(*report));
-	struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	const char *time = json_str(event, "eventTime"), *name = json_str(event, "metadata.name");
 
 	if (!report)
@@ -97,14 +97,13 @@ static struct report *report_new(struct client *client, const cJSON *event, clie
 	resource_path(resource_of(event), json_str(event, "metadata.namespace"), name ? name : "", NULL, &path);
 	report->path = strbuf_detach(&path);
 	report->time = strdup(time ? time : "");
-	strbuf_release(&path);
 	if (report->path && report->time)
 		return report;
 	report_free(report);
 	return NULL;
 }
 
-static int events_tell(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
+int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(event);
@@ -125,14 +124,4 @@ static int events_tell(struct client *client, const cJSON *event, bool once, cli
 	if (r < 0)
 		report_free(report);
 	return r;
-}
-
-int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
-{
-	return events_tell(client, event, false, done, arg, err);
-}
-
-int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
-{
-	return events_tell(client, event, true, done, arg, err);
 }

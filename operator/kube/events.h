@@ -8,10 +8,8 @@
 
 #include "operator/kube/client.h"
 
-/* Calls done once, with the answer to the last request. */
-int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
 /*
- * Does the same, but leaves an existing Event of that name as it is: another replica may have
- * emitted it. Then done gets the 409.
+ * Calls done once, with the answer to the last request. once: an existing Event of that name stays as
+ * it is, because another replica may have emitted it, and done gets the 409.
  */
-int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
+int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err);

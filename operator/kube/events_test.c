@@ -28,6 +28,7 @@ static cJSON *event(void)
 {
 	cJSON *e = cJSON_Parse("{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"namespace\":\"ns\","
 			       "\"name\":\"x.1\"},\"eventTime\":\"2026-11-21T01:00:00.000000Z\",\"reason\":\"R\"}");
+
 	assert_non_null(e);
 	return e;
 }
@@ -43,7 +44,7 @@ static struct strbuf tell(const struct exchange *script, size_t n, int status)
 
 	fake_server_start(&server, script, n);
 	struct client *client = fake_client(&server, NULL);
-	assert_int_equal(client_event(client, e, keep, &o, &err), 0);
+	assert_int_equal(client_event(client, e, false, keep, &o, &err), 0);
 	turn_until(server.base, &o.done);
 	assert_int_equal(o.status, status);
 	assert_int_equal(server.at, n);
@@ -56,6 +57,7 @@ static struct strbuf tell(const struct exchange *script, size_t n, int status)
 static void a_new_event_is_one_request(void **state)
 {
 	static const struct exchange script[] = { { "POST", COLLECTION "?fieldManager=afterglow", 201, "{}" } };
+
 	(void)state;
 
 	_cleanup_strbuf_ struct strbuf bodies = tell(script, ARRAY_SIZE(script), 201);
@@ -89,6 +91,7 @@ static void what_fails_is_passed_on(void **state)
 	static const struct exchange refused[] = { { "POST", COLLECTION, 403, "{}" } };
 	static const struct exchange conflict[] = { { "POST", COLLECTION, 409, "{\"reason\":\"Conflict\"}" } };
 	static const struct exchange gone[] = { { "POST", COLLECTION, 409, EXISTS }, { "GET", "/x.1", 404, "{}" } };
+
 	(void)state;
 
 	strbuf_release(&(struct strbuf[]){ tell(refused, 1, 403) }[0]);
@@ -102,11 +105,12 @@ static void a_client_that_goes_away_takes_its_reports_along(void **state)
 	struct fake_server server;
 	struct outcome o = { 0 };
 	_cleanup_json_ cJSON *e = event();
+
 	(void)state;
 
 	fake_server_start(&server, NULL, 0);
 	struct client *client = fake_client(&server, NULL);
-	assert_int_equal(client_event(client, e, keep, &o, NULL), 0);
+	assert_int_equal(client_event(client, e, false, keep, &o, NULL), 0);
 	client_free(client);
 	assert_false(o.done);
 	fake_server_stop(&server);
@@ -120,5 +124,6 @@ int main(void)
 		cmocka_unit_test(what_fails_is_passed_on),
 		cmocka_unit_test(a_client_that_goes_away_takes_its_reports_along),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
