@@ -30,6 +30,13 @@ cJSON *json_get(const cJSON *obj, const char *path);
 /* Returns the string at path, owned by obj; NULL if it is absent or of another type. */
 const char *json_str(const cJSON *obj, const char *path);
 
+/* Declares item and walks over the items of an array, or the members of an object. Either may be NULL. */
+#define json_each(item, array) for (const cJSON *item = json_first(array); item; item = item->next)
+static inline const cJSON *json_first(const cJSON *array)
+{
+	return array ? array->child : NULL;
+}
+
 /* Returns whether the string at path equals text; false if either is absent or NULL. */
 bool json_is(const cJSON *obj, const char *path, const char *text);
 

@@ -277,10 +277,9 @@ static void group_write(const struct stack_group *g, size_t processes, struct st
 void stack_groups_write(struct stack_groups *g, struct strbuf *out)
 {
 	size_t n = g->n_threads + g->left_out;
-	const cJSON *note;
 
 	group_threads(g);
-	cJSON_ArrayForEach(note, g->notes)
+	json_each(note, g->notes)
 		strbuf_addf(out, "%s\n", note->valuestring);
 	if (n)
 		strbuf_addf(out, "%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n", g->processes,

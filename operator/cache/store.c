@@ -49,7 +49,7 @@ char *object_key(const cJSON *object)
 {
 	const char *name = json_str(object, "metadata.name");
 	const char *namespace = json_str(object, "metadata.namespace");
-	struct strbuf key = STRBUF_INIT(KEY_MAX);
+	_cleanup_strbuf_ struct strbuf key = STRBUF_INIT(KEY_MAX);
 
 	if (!name || !*name)
 		return NULL;
@@ -57,7 +57,6 @@ char *object_key(const cJSON *object)
 		strbuf_addf(&key, "%s/", namespace);
 	strbuf_adds(&key, name);
 	char *text = strbuf_detach(&key);
-	strbuf_release(&key);
 	return text;
 }
 

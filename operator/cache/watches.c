@@ -50,9 +50,8 @@ bool cluster_key(const cJSON *object, char *buf, size_t size)
 bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
 {
 	const char *namespace = json_str(pod, "metadata.namespace"), *name;
-	const cJSON *owner;
 
-	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences")) {
+	json_each(owner, json_get(pod, "metadata.ownerReferences")) {
 		const char *kind = json_str(owner, "kind");
 
 		name = json_str(owner, "name");

@@ -106,9 +106,7 @@ static void copy_mark(cJSON *metadata, const cJSON *wanted, const char *map, con
 /* Sets absent members to null, because a merge patch removes only those. */
 static void remove_absent(cJSON *patch, const cJSON *live, const cJSON *wanted)
 {
-	const cJSON *member;
-
-	cJSON_ArrayForEach(member, live)
+	json_each(member, live)
 		if (!cJSON_GetObjectItemCaseSensitive(wanted, member->string))
 			json_set(patch, member->string, cJSON_CreateNull());
 }
@@ -155,9 +153,7 @@ static bool is_of_a_release(const cJSON *owner, const char *manager)
 
 const char *crd_changed_by(const cJSON *live)
 {
-	const cJSON *owner;
-
-	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields")) {
+	json_each(owner, json_get(live, "metadata.managedFields")) {
 		const char *manager = json_str(owner, "manager");
 
 		if (manager && !is_of_a_release(owner, manager) &&
@@ -177,10 +173,9 @@ int crd_disown(const cJSON *live, cJSON **ret_patch)
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *patch = patch_new(live);
 	cJSON *others = json_array_at(json_object_at(patch, "metadata"), "managedFields");
-	const cJSON *owner;
 	bool found = false;
 
-	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields"))
+	json_each(owner, json_get(live, "metadata.managedFields"))
 		if (crd_plan_is_ours(owner))
 			found = true;
 		else

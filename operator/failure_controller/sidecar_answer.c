@@ -163,9 +163,9 @@ static size_t known_ends(const struct answer_sinks *sinks, const cJSON *pod,
 	if (!json_str(pod, "metadata.name") || !group_key(pod, group, sizeof(group)))
 		return n;
 	while (n < KNOWN_ENDS_MAX && (entry = store_index_next(store, group, entry))) {
-		const cJSON *failure = store_entry_peek(store, entry), *status;
+		const cJSON *failure = store_entry_peek(store, entry);
 
-		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+		json_each(status, json_get(pod, "status.containerStatuses"))
 			if (n < KNOWN_ENDS_MAX && json_str(status, "name"))
 				n += read_known_end(failure, pod, json_str(status, "name"), &ret_known[n]);
 	}

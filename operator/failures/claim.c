@@ -114,9 +114,7 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 				    const cJSON **ret_event, int64_t *ret_at_ns)
 {
 	for (size_t i = 0; i < n; i++) {
-		const cJSON *event;
-
-		cJSON_ArrayForEach(event, json_get(events, "items"))
+		json_each(event, json_get(events, "items"))
 			if (row_fits(&rows[i], event, pod) && is_in_time(event, pod, ret_at_ns)) {
 				*ret_event = event;
 				return &rows[i];
@@ -155,9 +153,7 @@ bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struc
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const cJSON *event;
-
-		cJSON_ArrayForEach(event, json_get(events, "items")) {
+		json_each(event, json_get(events, "items")) {
 			struct claim claim = { 0 };
 
 			if (!is_of_pod(event, pod) || !row_fits(&rows[i], event, pod) || !is_in_time(event, pod, &claim.by.at_ns))
@@ -285,9 +281,7 @@ bool claim_is_autoscaled(const cJSON *cluster)
 
 static bool is_to_be_deleted(const cJSON *group, const char *pod)
 {
-	const cJSON *name;
-
-	cJSON_ArrayForEach(name, json_get(group, "scaleStrategy.workersToDelete"))
+	json_each(name, json_get(group, "scaleStrategy.workersToDelete"))
 		if (cJSON_IsString(name) && strcmp(name->valuestring, pod) == 0)
 			return true;
 	return false;

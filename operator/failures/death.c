@@ -18,11 +18,6 @@
 #define NAME_POD_MAX 160
 #define HASH_LEN 10
 
-const char *death_label(const cJSON *pod, const char *name)
-{
-	return object_label(pod, name);
-}
-
 bool death_is_reported(const struct death *d)
 {
 	return d->report && !d->provisional;
@@ -54,9 +49,9 @@ void death_set_whose(const struct death *d, struct ray_failure *f)
 	struct owner owner;
 
 	ray_failure_set(&f->namespace, json_str(d->pod, "metadata.namespace"));
-	ray_failure_set(&f->cluster, death_label(d->pod, "ray.io/cluster"));
-	ray_failure_set(&f->group, death_label(d->pod, "ray.io/group"));
-	ray_failure_set(&f->node_type, death_label(d->pod, "ray.io/node-type"));
+	ray_failure_set(&f->cluster, object_label(d->pod, "ray.io/cluster"));
+	ray_failure_set(&f->group, object_label(d->pod, "ray.io/group"));
+	ray_failure_set(&f->node_type, object_label(d->pod, "ray.io/node-type"));
 	ray_failure_set(&f->pod, json_str(d->pod, "metadata.name"));
 	ray_failure_set(&f->pod_uid, json_str(d->pod, "metadata.uid"));
 	ray_failure_set(&f->pod_created_at, json_str(d->pod, "metadata.creationTimestamp"));
@@ -113,7 +108,7 @@ static bool is_store(const char *text, size_t len)
  */
 static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
-	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = death_label(d->pod, "ray.io/cluster");
+	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = object_label(d->pod, "ray.io/cluster");
 	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
 	char path[512];
 

@@ -34,9 +34,6 @@ struct death {
 	struct podview view;
 };
 
-/* Returns a label's value, which the pod owns, or NULL. */
-const char *death_label(const cJSON *pod, const char *name);
-
 /* Returns whether the sidecar sent its final report of the death. */
 bool death_is_reported(const struct death *d);
 

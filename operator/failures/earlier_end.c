@@ -145,10 +145,9 @@ static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
 static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
 {
 	static const char *const places[] = { "lastState.terminated.finishedAt", "state.terminated.finishedAt" };
-	const cJSON *status;
 	int64_t ns;
 
-	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+	json_each(status, json_get(pod, "status.containerStatuses"))
 		for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 			if (json_str(status, "name") && end_time_parse(json_str(status, places[i]), &ns))
 				claim(ends, json_str(status, "name"), ns);

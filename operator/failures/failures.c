@@ -28,6 +28,7 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
 static bool has_sidecar(const cJSON *pod)
@@ -532,9 +533,7 @@ static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_
 static void add_deaths(const cJSON *pod, const cJSON *statuses, const struct unmet_ends *unmet,
 		       int64_t now_ns, struct ray_failures *failures)
 {
-	const cJSON *status;
-
-	cJSON_ArrayForEach(status, statuses) {
+	json_each(status, statuses) {
 		const char *name = json_str(status, "name");
 
 		if (!name || strcmp(name, SIDECAR_CONTAINER) == 0)
@@ -550,7 +549,7 @@ int failures_from_pod_and_node(const cJSON *pod, const struct unmet_ends *unmet,
 {
 	size_t lost = oom_count();
 
-	if (death_label(pod, "ray.io/cluster")) {
+	if (object_label(pod, "ray.io/cluster")) {
 		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), unmet, now_ns,
 			   failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), unmet, now_ns, failures);
@@ -590,13 +589,12 @@ static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, stru
 int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
 {
 	size_t lost = oom_count();
-	const cJSON *status;
 	int r = failures_from_pod(pod, now_ns, failures, err);
 
 	if (r < 0)
 		return r;
-	if (death_label(pod, "ray.io/cluster"))
-		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+	if (object_label(pod, "ray.io/cluster"))
+		json_each(status, json_get(pod, "status.containerStatuses"))
 			add_lost(pod, status, now_ns, failures);
 	return oom_count() == lost ? 0 : err_set(err, ENOMEM, "failures");
 }

@@ -49,12 +49,11 @@ static bool take(const cJSON *warning, const cJSON *pod, struct growth *g)
 
 size_t growth_take(const cJSON *warnings, const cJSON *pod, struct growth ret_growths[static GROWTHS_MAX])
 {
-	const cJSON *warning;
 	size_t n = 0;
 
 	if (!cJSON_IsArray(warnings))
 		return 0;
-	cJSON_ArrayForEach(warning, warnings)
+	json_each(warning, warnings)
 		if (n < GROWTHS_MAX && take(warning, pod, &ret_growths[n]) && !is_taken(ret_growths, n, ret_growths[n].container))
 			n++;
 	return n;

@@ -60,12 +60,11 @@ cJSON *infeasible_event(const cJSON *object, const cJSON *cluster, const char *r
 	const char *annotation = object_annotation(cluster, MEMORY_SAFETY_ANNOTATION);
 	_cleanup_json_ cJSON *record = NULL;
 	char text[SETTINGS_MAX] = "", tame[SETTINGS_MAX], note[900];
-	const cJSON *entry;
 
 	if (!annotation || json_parse(annotation, strlen(annotation), &record, NULL) < 0)
 		return NULL;
 	add_settings(json_get(record, "head"), "the head", request, text);
-	cJSON_ArrayForEach(entry, json_get(record, "workers"))
+	json_each(entry, json_get(record, "workers"))
 		add_settings(entry, entry->string, request, text);
 	if (!text[0])
 		return NULL;

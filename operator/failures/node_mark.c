@@ -141,9 +141,8 @@ bool node_mark_find(const cJSON *node, struct node_mark *ret_mark)
 bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost)
 {
 	static const char *const lost[] = { "node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready" };
-	const cJSON *taint;
 
-	cJSON_ArrayForEach(taint, json_get(node, "spec.taints")) {
+	json_each(taint, json_get(node, "spec.taints")) {
 		const char *effect = json_str(taint, "effect"), *key = json_str(taint, "key");
 
 		if (!effect || !key || strcmp(effect, "NoExecute") != 0)

@@ -64,11 +64,10 @@ bool older_crd_reduce(cJSON *failure, const cJSON *status, char ret_what[static 
 {
 	cJSON *spec = json_get(failure, "spec");
 	char name[NAME_MAX_LEN];
-	const cJSON *cause;
 	size_t len = 0;
 
 	ret_what[0] = '\0';
-	cJSON_ArrayForEach(cause, json_get(status, "details.causes")) {
+	json_each(cause, json_get(status, "details.causes")) {
 		if (!member_of(json_str(cause, "field"), name) || !reduce_member(spec, name))
 			continue;
 		len += (size_t)snprintf(ret_what + len, OLDER_CRD_TEXT_MAX - len, "%s%s",

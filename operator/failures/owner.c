@@ -69,9 +69,7 @@ static bool set(struct owner *owner, enum owner_kind kind, const char *name, con
 
 static bool by_reference(const cJSON *cluster, struct owner *owner)
 {
-	const cJSON *reference;
-
-	cJSON_ArrayForEach(reference, json_get(cluster, "metadata.ownerReferences")) {
+	json_each(reference, json_get(cluster, "metadata.ownerReferences")) {
 		const char *kind = json_str(reference, "kind"), *version = json_str(reference, "apiVersion");
 		enum owner_kind known;
 

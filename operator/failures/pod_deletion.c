@@ -97,11 +97,10 @@ static bool ended_at(const cJSON *terminated, int64_t *ret_ns)
 bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated)
 {
 	int64_t own_ns, other_ns, last_ns = 0;
-	const cJSON *status;
 
 	if (!ended_at(terminated, &own_ns))
 		return false;
-	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+	json_each(status, json_get(pod, "status.containerStatuses"))
 		if (ended_at(json_get(status, "state.terminated"), &other_ns))
 			last_ns = MAX(last_ns, other_ns);
 	return last_ns - own_ns > (kill_after(pod) + SLOW_STOP_S) * NS_PER_SEC;

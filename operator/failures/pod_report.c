@@ -52,9 +52,8 @@ bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
 uint64_t pod_report_occasion(const cJSON *pod)
 {
 	uint64_t n = json_str(pod, "metadata.deletionTimestamp") ? 1 : 0;
-	const cJSON *status;
 
-	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+	json_each(status, json_get(pod, "status.containerStatuses"))
 		n += 2 * (uint64_t)MAX(json_int(status, "restartCount", 0), (int64_t)0) +
 		     (json_get(status, "state.terminated") ? (uint64_t)1 << 32 : 0);
 	return n;
@@ -91,9 +90,7 @@ static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, st
 
 static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, struct pod_report *report)
 {
-	const cJSON *entry;
-
-	cJSON_ArrayForEach(entry, entries) {
+	json_each(entry, entries) {
 		struct ray_failure *failure = NULL;
 
 		take_hold(entry, pod, now_ns, report);

@@ -269,33 +269,20 @@ static void by_exit_code(int64_t exit_code, struct podview *v)
 	       false);
 }
 
-static const char *fate(const struct podview *v)
-{
-	switch (v->class) {
-	case FAILURE_KERNEL_OOM_CONTAINER:
-		return "ran out of memory (the kubelet says OOMKilled)";
-	case FAILURE_EVICTED:
-		return "ended because its pod was evicted";
-	case FAILURE_PREEMPTED:
-		return "ended because its pod was preempted";
-	case FAILURE_POD_DELETED:
-		return "ended because its pod was deleted";
-	case FAILURE_NODE_LOST:
-		return "was lost with its node";
-	case FAILURE_NODE_SHUTDOWN:
-		return "ended because its node was shut down";
-	case FAILURE_START_FAILURE:
-		return "could not be started";
-	case FAILURE_COMMAND_NOT_FOUND:
-		return "ended with exit code 127, as a shell does when a command is not found";
-	case FAILURE_COMMAND_NOT_EXECUTABLE:
-		return "ended with exit code 126, as a shell does when a command could not be executed";
-	case FAILURE_UNKNOWN:
-		return "ended for an unknown reason";
-	default:
-		return NULL;
-	}
-}
+/* Says what became of the container; NULL where the exit code says it. */
+static const char *const fates[FAILURE_CLASS_COUNT] = {
+	[FAILURE_KERNEL_OOM_CONTAINER] = "ran out of memory (the kubelet says OOMKilled)",
+	[FAILURE_EVICTED] = "ended because its pod was evicted",
+	[FAILURE_PREEMPTED] = "ended because its pod was preempted",
+	[FAILURE_POD_DELETED] = "ended because its pod was deleted",
+	[FAILURE_NODE_LOST] = "was lost with its node",
+	[FAILURE_NODE_SHUTDOWN] = "ended because its node was shut down",
+	[FAILURE_START_FAILURE] = "could not be started",
+	[FAILURE_COMMAND_NOT_FOUND] = "ended with exit code 127, as a shell does when a command is not found",
+	[FAILURE_COMMAND_NOT_EXECUTABLE] =
+		"ended with exit code 126, as a shell does when a command could not be executed",
+	[FAILURE_UNKNOWN] = "ended for an unknown reason",
+};
 
 /*
  * Adds the reason of an eviction, such as "The node was low on resource: memory.", which people ask
@@ -316,7 +303,7 @@ static void add_eviction(const cJSON *pod, struct podview *v)
 
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
-	const char *name = json_str(pod, "metadata.name"), *how = v->fate ? v->fate : fate(v), *signal = signal_name(v->signal);
+	const char *name = json_str(pod, "metadata.name"), *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
 	char text[64];
 
 	if (!how && signal)

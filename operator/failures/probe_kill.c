@@ -138,9 +138,7 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 
 bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)
 {
-	const cJSON *event;
-
-	cJSON_ArrayForEach(event, json_get(events, "items")) {
+	json_each(event, json_get(events, "items")) {
 		const char *what = what_failed(event, failure);
 
 		if (what) {

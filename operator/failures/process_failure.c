@@ -15,6 +15,7 @@
 #include "operator/failures/failures.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
+#include "operator/kube/object.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
@@ -110,7 +111,7 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 			   .report = (cJSON *)report,
 			   .is_signed = report_key_of(pod) }; /* pod_report_parse has compared it */
 
-	if (!death_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
+	if (!object_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
 

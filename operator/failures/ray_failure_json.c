@@ -28,7 +28,6 @@ static int64_t number(const cJSON *object, const char *name)
 static void take_processes(struct ray_failure *f, const cJSON *processes)
 {
 	size_t n = MIN((size_t)cJSON_GetArraySize(processes), (size_t)RAY_FAILURE_PROCESSES_MAX);
-	const cJSON *item;
 
 	assert(!f->processes);
 	f->processes = n ? calloc(n, sizeof(*f->processes)) : NULL;
@@ -36,7 +35,7 @@ static void take_processes(struct ray_failure *f, const cJSON *processes)
 		oom_note();
 		return;
 	}
-	cJSON_ArrayForEach(item, processes) {
+	json_each(item, processes) {
 		if (f->n_processes == n)
 			return;
 		struct ray_failure_process *process = &f->processes[f->n_processes++];
@@ -87,11 +86,9 @@ void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 
 void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(report, "evidence"))
+	json_each(item, json_get(report, "evidence"))
 		ray_failure_add_evidence(f, json_str(item, "source"), json_str(item, "text"));
-	cJSON_ArrayForEach(item, json_get(report, "missing"))
+	json_each(item, json_get(report, "missing"))
 		ray_failure_add_missing(f, json_str(item, "what"), json_str(item, "needs"));
 }
 

@@ -182,12 +182,12 @@ static void take_memory(const cJSON *from, cJSON *to)
 static void take_array(const cJSON *from, cJSON *to, const char *name, const char *telling, int max,
 		       void (*take)(const cJSON *from, cJSON *to))
 {
-	const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name), *item;
+	const cJSON *array = cJSON_GetObjectItemCaseSensitive(from, name);
 
 	if (!cJSON_IsArray(array))
 		return;
 	cJSON *taken = json_array_at(to, name);
-	cJSON_ArrayForEach(item, array) {
+	json_each(item, array) {
 		if (!cJSON_IsObject(item) || cJSON_GetArraySize(taken) >= max)
 			continue;
 		cJSON *entry = cJSON_CreateObject();

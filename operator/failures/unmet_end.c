@@ -35,10 +35,10 @@ static bool is_id(const char *text)
 void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends)
 {
 	struct unmet_ends ends = { .settled = json_bool(json, "settled", true) };
-	const cJSON *list = json_get(json, "ends"), *entry;
+	const cJSON *list = json_get(json, "ends");
 
 	if (cJSON_IsArray(list))
-		cJSON_ArrayForEach(entry, list) {
+		json_each(entry, list) {
 			const char *id = json_str(entry, "containerID");
 
 			if (ends.n == UNMET_ENDS_MAX || !is_id(id) ||

@@ -10,6 +10,7 @@
 #include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
+#include "operator/kube/object.h"
 
 /* A sidecar that was restarted waits 15 s for launchers before it reports that containers ended. */
 #define SETTLED_NS (60 * NS_PER_SEC)
@@ -41,11 +42,9 @@ static bool is_judged(const cJSON *status)
 
 bool unseen_ends_possible(const cJSON *pod)
 {
-	const cJSON *status;
-
-	if (!death_label(pod, "ray.io/cluster"))
+	if (!object_label(pod, "ray.io/cluster"))
 		return false;
-	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
+	json_each(status, json_get(pod, "status.containerStatuses"))
 		if (is_judged(status))
 			return true;
 	return false;
@@ -174,10 +173,9 @@ bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_
 		      struct ray_failures *failures)
 {
 	bool settled = true;
-	const cJSON *status;
 	struct unseen unseen;
 
-	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses")) {
+	json_each(status, json_get(pod, "status.containerStatuses")) {
 		if (!is_judged(status))
 			continue;
 		count(pod, status, known, n_known, now_ns, &unseen);

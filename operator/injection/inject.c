@@ -137,9 +137,7 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 
 static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
 {
-	const cJSON *command;
-
-	cJSON_ArrayForEach(command, commands) {
+	json_each(command, commands) {
 		add_string(args, option);
 		add_literal(args, command->valuestring);
 	}
@@ -412,9 +410,7 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct in
 /* Adds the secrets to the whole pod: Kubernetes tries each of them for each image. */
 static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
 {
-	const cJSON *name;
-
-	cJSON_ArrayForEach(name, names) {
+	json_each(name, names) {
 		cJSON *secrets = json_array_at(pod_spec, "imagePullSecrets");
 
 		if (!json_find(secrets, "name", name->valuestring))
@@ -469,9 +465,7 @@ static bool begins_with(const char *text, const char *prefix)
 
 static bool any_begins_with(const cJSON *list, const char *member, const char *prefix)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, list)
+	json_each(item, list)
 		if (begins_with(json_str(item, member), prefix))
 			return true;
 	return false;
@@ -504,10 +498,9 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 /* Returns the smallest size of an emptyDir on the disk that the container mounts. 0: none has a limit. */
 static int64_t volume_limit(const cJSON *pod_spec, const cJSON *ray)
 {
-	const cJSON *mount;
 	int64_t least = 0, bytes;
 
-	cJSON_ArrayForEach(mount, json_get(ray, "volumeMounts")) {
+	json_each(mount, json_get(ray, "volumeMounts")) {
 		const cJSON *volume =
 			json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"));
 		const cJSON *empty_dir = json_get(volume, "emptyDir");

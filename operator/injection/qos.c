@@ -100,9 +100,7 @@ static void add_ratio(int64_t *ratio, const cJSON *ratios, const char *name)
 
 void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(limit_range, "spec.limits")) {
+	json_each(item, json_get(limit_range, "spec.limits")) {
 		const char *type = json_str(item, "type");
 
 		/* If the pod's other containers are in a pod's ratio, it is, too. */

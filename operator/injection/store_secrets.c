@@ -58,11 +58,11 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
  */
 static bool may_trace(const cJSON *container)
 {
-	const cJSON *security = json_get(container, "securityContext"), *capability;
+	const cJSON *security = json_get(container, "securityContext");
 
 	if (json_bool(security, "privileged", false))
 		return true;
-	cJSON_ArrayForEach(capability, json_get(security, "capabilities.add")) {
+	json_each(capability, json_get(security, "capabilities.add")) {
 		const char *name = cJSON_GetStringValue(capability);
 
 		name += name && strncasecmp(name, "CAP_", 4) == 0 ? 4 : 0;

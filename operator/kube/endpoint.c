@@ -16,12 +16,11 @@
 static int rename_server(struct endpoint *endpoint, const struct kubeconfig *config, CURLU *url, const char *host, const char *port,
 			 struct err *err)
 {
-	struct strbuf to = STRBUF_INIT(1024);
+	_cleanup_strbuf_ struct strbuf to = STRBUF_INIT(1024);
 	char *text = NULL;
 
 	strbuf_addf(&to, "%s:%s:%s:%s", config->tls_server_name, port, host, port);
 	endpoint->connect_to = strbuf_detach(&to);
-	strbuf_release(&to);
 	if (!endpoint->connect_to || curl_url_set(url, CURLUPART_HOST, config->tls_server_name, 0) != CURLUE_OK ||
 	    curl_url_get(url, CURLUPART_URL, &text, 0) != CURLUE_OK)
 		return err_set(err, EINVAL, "tls-server-name %s", config->tls_server_name);
@@ -43,10 +42,9 @@ int endpoint_find(struct endpoint *endpoint, const struct kubeconfig *config, st
 	    curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
 		r = err_set(err, EINVAL, "%s: not the URL of an API server", config->server);
 	} else {
-		struct strbuf text = STRBUF_INIT(1024);
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1024);
 		strbuf_addf(&text, "%s:%s", host, port);
 		endpoint->host = strbuf_detach(&text);
-		strbuf_release(&text);
 		r = endpoint->host ? 0 : err_set(err, ENOMEM, "API client");
 	}
 	if (r == 0 && config->tls_server_name)

@@ -56,7 +56,7 @@ static void trim_end(char *s)
 
 int credential_read(struct credential *c, bool *ret_changed, struct err *err)
 {
-	struct strbuf text = STRBUF_INIT(CREDENTIAL_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CREDENTIAL_MAX);
 	int r = file_read(AT_FDCWD, c->file, &text, err);
 
 	if (r == 0) {
@@ -75,7 +75,6 @@ int credential_read(struct credential *c, bool *ret_changed, struct err *err)
 	}
 	if (text.data)
 		OPENSSL_cleanse(text.data, text.len);
-	strbuf_release(&text);
 	return r;
 }
 
@@ -89,11 +88,10 @@ bool is_plain(const char *s)
 
 static int service_account_file(const char *dir, const char *name, struct credential *c, struct err *err)
 {
-	struct strbuf path = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(4096);
 
 	strbuf_addf(&path, "%s/%s", dir, name);
 	c->file = strbuf_detach(&path);
-	strbuf_release(&path);
 	if (!c->file)
 		return err_set(err, ENAMETOOLONG, "%s/%s", dir, name);
 	return credential_read(c, NULL, err);
@@ -104,14 +102,13 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, s
 {
 	_cleanup_kubeconfig_ struct kubeconfig k = { 0 };
 	struct credential namespace = { 0 };
-	struct strbuf server = STRBUF_INIT(512);
+	_cleanup_strbuf_ struct strbuf server = STRBUF_INIT(512);
 
 	if (!host || !*host || !port || !*port)
 		return err_set(err, ENOENT, "not in a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)");
 	/* An IPv6 address has no brackets here. */
 	strbuf_addf(&server, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	k.server = strbuf_detach(&server);
-	strbuf_release(&server);
 	if (!k.server || !is_plain(k.server))
 		return err_set(err, EINVAL, "KUBERNETES_SERVICE_HOST or _PORT is no address");
 	int r = service_account_file(dir, "ca.crt", &k.ca, err);

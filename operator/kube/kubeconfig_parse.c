@@ -109,9 +109,8 @@ static int find_named(const struct sources *s, const char *name, const char *lis
 		      struct reader *ret_reader, const cJSON **ret_obj, struct err *err)
 {
 	for (size_t n = 0; n < s->n; n++) {
-		const cJSON *entry;
 		int i = 0;
-		cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(s->of[n].root, list)) {
+		json_each(entry, cJSON_GetObjectItemCaseSensitive(s->of[n].root, list)) {
 			const cJSON *obj = cJSON_GetObjectItemCaseSensitive(entry, what);
 			if (json_is(entry, "name", name) && cJSON_IsObject(obj)) {
 				ret_reader->name = s->of[n].name;

@@ -68,13 +68,12 @@ int read_string(const struct reader *r, const cJSON *obj, const char *field, con
 int resolve_file(const struct reader *r, const char *file, char **ret_path, struct err *err)
 {
 	const char *slash = strrchr(r->name, '/');
-	struct strbuf path = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(4096);
 
 	if (*file != '/' && slash)
 		strbuf_add(&path, r->name, (size_t)(slash - r->name) + 1);
 	strbuf_adds(&path, file);
 	*ret_path = strbuf_detach(&path);
-	strbuf_release(&path);
 	return *ret_path ? 0 : err_set(err, ENAMETOOLONG, "%s: path %s", r->name, file);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base64.h"
+#include "lib/json.h"
 #include "lib/strbuf.h"
 #include "operator/kube/kubeconfig_reader.h"
 
@@ -37,7 +38,7 @@ static int kubeconfig_user_read_token(const struct reader *r, const cJSON *user,
 static int kubeconfig_user_add_header(struct kubeconfig *k, const char *name, const char *value,
 				      struct err *err)
 {
-	struct strbuf line = STRBUF_INIT(16384);
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(16384);
 	size_t n = 0;
 
 	while (k->headers && k->headers[n])
@@ -52,7 +53,6 @@ static int kubeconfig_user_add_header(struct kubeconfig *k, const char *name, co
 		longer[n + 1] = NULL;
 	}
 	bool added = longer && longer[n];
-	strbuf_release(&line);
 	return added ? 0 : err_set(err, ENOMEM, "kubeconfig");
 }
 
@@ -78,26 +78,24 @@ static int add_impersonation(const struct reader *r, struct kubeconfig *k, const
 
 static int read_extra(const struct reader *r, const cJSON *extra, struct kubeconfig *k, struct err *err)
 {
-	const cJSON *values, *value;
 	int rc = 0;
 
-	cJSON_ArrayForEach(values, extra) {
-		struct strbuf name = STRBUF_INIT(1024);
+	json_each(values, extra) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT(1024);
 		strbuf_adds(&name, "Impersonate-Extra-");
 		/* As client-go does, characters that cannot be in a token are percent-encoded. */
 		for (const char *p = values->string; *p; p++)
 			strbuf_addf(&name, strchr("%:()<>@,;\\\"/[]?={}", *p) || *p <= ' ' ? "%%%02X" : "%c", (unsigned char)*p);
-		cJSON_ArrayForEach(value, values)
+		json_each(value, values)
 			if (rc == 0)
 				rc = add_impersonation(r, k, "as-user-extra", strbuf_str(&name), value, err);
-		strbuf_release(&name);
 	}
 	return rc;
 }
 
 static int read_impersonation(const struct reader *r, const cJSON *user, struct kubeconfig *k, struct err *err)
 {
-	const cJSON *as = cJSON_GetObjectItemCaseSensitive(user, "as"), *group;
+	const cJSON *as = cJSON_GetObjectItemCaseSensitive(user, "as");
 	const cJSON *uid = cJSON_GetObjectItemCaseSensitive(user, "as-uid");
 	const cJSON *groups = cJSON_GetObjectItemCaseSensitive(user, "as-groups");
 	const cJSON *extra = cJSON_GetObjectItemCaseSensitive(user, "as-user-extra");
@@ -107,7 +105,7 @@ static int read_impersonation(const struct reader *r, const cJSON *user, struct 
 		return field_error(r, EINVAL, "as", "is missing: as-uid, as-groups and as-user-extra go with it", err);
 	if (rc == 0 && uid)
 		rc = add_impersonation(r, k, "as-uid", "Impersonate-Uid", uid, err);
-	cJSON_ArrayForEach(group, groups)
+	json_each(group, groups)
 		if (rc == 0)
 			rc = add_impersonation(r, k, "as-groups", "Impersonate-Group", group, err);
 	return rc < 0 ? rc : read_extra(r, extra, k, err);
@@ -138,7 +136,6 @@ static int read_basic(const struct reader *r, const cJSON *user, struct kubeconf
 	} else {
 		rc = field_error(r, E2BIG, "password", "is too long", err);
 	}
-	strbuf_release(&plain);
 	return rc;
 }
 

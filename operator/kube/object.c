@@ -29,6 +29,11 @@ const char *object_label(const cJSON *object, const char *name)
 		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
 }
 
+bool object_condition_is_true(const cJSON *object, const char *type)
+{
+	return json_is(json_find(json_get(object, "status.conditions"), "type", type), "status", "True");
+}
+
 void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)
 {
 	char whole[SHA256_TEXT_MAX];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
@@ -11,6 +12,9 @@ cJSON *object_new(const char *api_version, const char *kind, const char *ns, con
 /* Return the value of that annotation or label; NULL if there is none. */
 const char *object_annotation(const cJSON *object, const char *name);
 const char *object_label(const cJSON *object, const char *name);
+
+/* Returns whether the object's status has the condition of that type with status "True". */
+bool object_condition_is_true(const cJSON *object, const char *type);
 
 /*
  * Writes the first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a

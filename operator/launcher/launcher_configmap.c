@@ -57,10 +57,8 @@ static void refer_no_more(struct launcher_configmap *place, const char *key, int
 /* Counts the keys of a pod. now_ns is 0 if they are added. */
 static void count_keys(struct launcher_configmap *place, const cJSON *pod, int64_t now_ns)
 {
-	const cJSON *volume, *item;
-
-	cJSON_ArrayForEach(volume, json_get(pod, "spec.volumes"))
-		cJSON_ArrayForEach(item, json_get(volume, "configMap.items")) {
+	json_each(volume, json_get(pod, "spec.volumes"))
+		json_each(item, json_get(volume, "configMap.items")) {
 			const char *key = json_str(item, "key");
 
 			if (!launcher_is_key(key))
@@ -163,10 +161,9 @@ static void collect_keys(struct launcher_configmap *place, const struct launcher
 			 int64_t now_ns, cJSON *change)
 {
 	static const char *const objects[] = { "binaryData", "data" };
-	const cJSON *item;
 
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		cJSON_ArrayForEach(item, json_get(have, objects[i]))
+		json_each(item, json_get(have, objects[i]))
 			if (launcher_is_key(item->string) && must_go(place, launchers, item->string, now_ns))
 				json_set_str(json_object_at(change, objects[i]), item->string, NULL);
 }

@@ -52,9 +52,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 
 const char *notes_reason(const cJSON *notes, enum note_topic topic)
 {
-	const cJSON *note;
-
-	cJSON_ArrayForEach(note, notes)
+	json_each(note, notes)
 		if (json_int(note, "topic", -1) == (int64_t)topic)
 			return json_str(note, "reason");
 	return NULL;
@@ -68,9 +66,8 @@ bool notes_have(const cJSON *notes, enum note_topic topic)
 char *notes_text(const cJSON *notes, enum note_topic topic)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(NOTES_TEXT_MAX);
-	const cJSON *note;
 
-	cJSON_ArrayForEach(note, notes)
+	json_each(note, notes)
 		if (json_int(note, "topic", -1) == (int64_t)topic)
 			strbuf_addf(&sb, "%s%s", sb.len ? "; " : "", json_str(note, "text"));
 	sb.failed = false; /* the part that fits is enough */

@@ -15,9 +15,7 @@ cJSON *ray_container(const cJSON *pod_spec)
 
 static bool any_has(const cJSON *words, const char *text)
 {
-	const cJSON *word;
-
-	cJSON_ArrayForEach(word, words)
+	json_each(word, words)
 		if (cJSON_IsString(word) && strstr(word->valuestring, text))
 			return true;
 	return false;
@@ -36,9 +34,7 @@ static bool runs_ray_start(const cJSON *container)
 	const char *before = "";
 
 	for (size_t i = 0; i < 2; i++) {
-		const cJSON *word;
-
-		cJSON_ArrayForEach(word, json_get(container, lists[i])) {
+		json_each(word, json_get(container, lists[i])) {
 			const char *text = cJSON_IsString(word) ? word->valuestring : "",
 				   *slash = strrchr(before, '/');
 

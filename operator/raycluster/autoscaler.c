@@ -56,9 +56,7 @@ static void autoscaler_add_resources(cJSON *container)
 
 static void append_all(cJSON *container, const char *name, const cJSON *more)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, more)
+	json_each(item, more)
 		json_append(json_array_at(container, name), cJSON_Duplicate(item, true));
 }
 

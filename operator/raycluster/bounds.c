@@ -66,10 +66,9 @@ static void check_containers(struct check *check, const cJSON *group, const char
 			     const char *field)
 {
 	char place[PATH_MAX_LEN + 64];
-	const cJSON *container;
 	int at = 0;
 
-	cJSON_ArrayForEach(container, json_get(group, field)) {
+	json_each(container, json_get(group, field)) {
 		snprintf(place, sizeof(place), "%s.%s[%d]", path, field, at++);
 		for (size_t i = 0; i < ARRAY_SIZE(of_container); i++)
 			check_count(check, container, place, of_container[i].path,
@@ -117,11 +116,10 @@ static void check_numbers(struct check *check, const cJSON *group, const char *p
 static void check_groups(struct check *check, const cJSON *groups)
 {
 	char path[PATH_MAX_LEN];
-	const cJSON *group;
 	int64_t pods = 0;
 	int at = 0;
 
-	cJSON_ArrayForEach(group, groups) {
+	json_each(group, groups) {
 		snprintf(path, sizeof(path), "spec.workerGroupSpecs[%d]", at++);
 		check_widths(check, group, path);
 		check_numbers(check, group, path);

@@ -47,7 +47,6 @@ const char *gcs_ft_storage_namespace(const cJSON *cluster)
 static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, const char *env, const char *param)
 {
 	char reference[64];
-	const cJSON *field;
 
 	if (!cJSON_IsObject(credential))
 		return;
@@ -128,9 +127,7 @@ static bool is_retained(const cJSON *storage)
 
 static const cJSON *controller_of(const cJSON *object)
 {
-	const cJSON *owner;
-
-	cJSON_ArrayForEach(owner, json_get(object, "metadata.ownerReferences"))
+	json_each(owner, json_get(object, "metadata.ownerReferences"))
 		if (json_bool(owner, "controller", false))
 			return owner;
 	return NULL;
@@ -138,7 +135,7 @@ static const cJSON *controller_of(const cJSON *object)
 
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 {
-	const cJSON *controller = controller_of(claim), *owner;
+	const cJSON *controller = controller_of(claim);
 	const char *uid = json_str(controller, "uid"), *own = json_str(cluster, "metadata.uid");
 	bool ours = uid && own && strcmp(uid, own) == 0, retained = is_retained(json_get(cluster, OPTIONS ".storage"));
 
@@ -148,7 +145,7 @@ cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 	cJSON *metadata = json_get(body, "metadata");
 	json_set_str(metadata, "resourceVersion", json_str(claim, "metadata.resourceVersion"));
 	cJSON *owners = retained ? cJSON_CreateArray() : owner_references(cluster);
-	cJSON_ArrayForEach(owner, json_get(claim, "metadata.ownerReferences"))
+	json_each(owner, json_get(claim, "metadata.ownerReferences"))
 		if (owner != controller)
 			json_append(owners, cJSON_Duplicate(owner, true));
 	json_set(metadata, "ownerReferences", owners);

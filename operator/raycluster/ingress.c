@@ -26,14 +26,13 @@ static void add_metadata(const cJSON *cluster, cJSON *metadata)
 	const char *name = json_str(cluster, "metadata.name");
 	cJSON *labels = json_object_at(metadata, "labels");
 	char identifier[NAME_MAX_BYTES];
-	const cJSON *item;
 
 	snprintf(identifier, sizeof(identifier), "%s-head", name);
 	json_set_str(labels, "ray.io/cluster", name);
 	json_set_str(labels, "ray.io/identifier", identifier);
 	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
 	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
-	cJSON_ArrayForEach(item, json_get(cluster, "metadata.annotations"))
+	json_each(item, json_get(cluster, "metadata.annotations"))
 		if (cJSON_IsString(item) && strcmp(item->string, CLASS) != 0 && strncmp(item->string, "kubectl.", 8) != 0)
 			json_set_str(json_object_at(metadata, "annotations"), item->string, item->valuestring);
 	json_set(metadata, "ownerReferences", owner_references(cluster));

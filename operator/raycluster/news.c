@@ -9,7 +9,7 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "operator/kube/event.h"
-#include "operator/kube/object.h"
+#include "operator/raycluster/pod_state.h"
 
 /* At most this many pods are named. */
 #define NAMED_MAX 5
@@ -35,20 +35,13 @@ static const struct row {
 	{ PLAN_CREATE, "Job", NULL, "CreatedRedisCleanupJob", "Created Redis cleanup Job" },
 };
 
-static const char *news_label(const cJSON *body, const char *name)
-{
-	const char *text = object_label(body, name);
-
-	return text ? text : "";
-}
-
 static const struct row *row_of(const struct plan_op *op)
 {
 	const char *kind = json_str(op->body, "kind");
 
 	for (size_t i = 0; kind && i < ARRAY_SIZE(rows); i++)
 		if (rows[i].op == op->kind && strcmp(rows[i].kind, kind) == 0 &&
-		    (!rows[i].node || strcmp(rows[i].node, news_label(op->body, "ray.io/node-type")) == 0))
+		    (!rows[i].node || strcmp(rows[i].node, pod_label(op->body, "ray.io/node-type")) == 0))
 			return &rows[i];
 	return NULL;
 }
@@ -92,9 +85,9 @@ void news_add(cJSON *news, const struct plan_op *op, int status)
 
 	if (!row || !namespace || !name)
 		return;
-	cJSON *item = news_find(news, row, news_label(op->body, "ray.io/group"));
+	cJSON *item = news_find(news, row, pod_label(op->body, "ray.io/group"));
 	if (!item)
-		item = item_new(news, row, news_label(op->body, "ray.io/group"));
+		item = item_new(news, row, pod_label(op->body, "ray.io/group"));
 	json_set_int(item, "count", json_int(item, "count", 0) + 1);
 	cJSON *names = json_array_at(item, "names");
 	snprintf(text, sizeof(text), "%s/%s", namespace, name);
@@ -115,13 +108,12 @@ cJSON *news_event(const cJSON *item, const cJSON *cluster, int64_t now_ns)
 	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT(NOTE_MAX);
 	const char *words = json_str(item, "words"), *reason = json_str(item, "reason");
 	int64_t n = json_int(item, "count", 0), named = 0;
-	const cJSON *name;
 
 	if (n > 1)
 		add_many(&note, words, json_str(item, "group"), n);
 	else
 		strbuf_adds(&note, words);
-	cJSON_ArrayForEach(name, json_get(item, "names"))
+	json_each(name, json_get(item, "names"))
 		strbuf_addf(&note, "%s %s", named++ ? "," : "", name->valuestring);
 	if (n > named)
 		strbuf_addf(&note, " and %lld more", (long long)(n - named));

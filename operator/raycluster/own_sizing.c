@@ -52,13 +52,11 @@ static bool own_sizing_begins_with(const char *text, const char *start)
 
 static void read_env(const cJSON *container, struct own_sizing *own)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(container, "env"))
+	json_each(item, json_get(container, "env"))
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
 			if (own_sizing_begins_with(json_str(item, "name"), variables[i].text))
 				add_sizing(own, &variables[i]);
-	cJSON_ArrayForEach(item, json_get(container, "envFrom")) {
+	json_each(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
 		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
@@ -106,12 +104,11 @@ struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
 	const char *text = own_sizing_annotation(cluster_annotations, RESIZE_ANNOTATION);
 	struct resized_groups resized = { 0 };
 	_cleanup_json_ cJSON *json = NULL;
-	const cJSON *group;
 
 	if (!text || !*text)
 		return resized;
 	resized.all = json_parse(text, strlen(text), &json, NULL) < 0;
-	cJSON_ArrayForEach(group, json_get(json, "groups")) {
+	json_each(group, json_get(json, "groups")) {
 		void *same = NULL;
 
 		if (!group->string) {

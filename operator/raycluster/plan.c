@@ -156,9 +156,8 @@ static void release_names(struct strmap *names)
 static void delete_orphans(struct planner *p)
 {
 	_cleanup_(release_names) struct strmap names = STRMAP_INIT;
-	const cJSON *group;
 
-	cJSON_ArrayForEach(group, json_get(p->in->cluster, "spec.workerGroupSpecs"))
+	json_each(group, json_get(p->in->cluster, "spec.workerGroupSpecs"))
 		p->failed = p->failed || strmap_put(&names, group_name(RAY_WORKER, group), p, NULL) < 0;
 	for (size_t i = 0; i < p->n_pods && !p->failed; i++)
 		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) && !strmap_get(&names, pod_group(p->pods[i])))
@@ -193,14 +192,9 @@ static void plan_events(struct planner *p)
 	}
 }
 
-static bool plan_has_condition(const struct planner *p, const char *type)
-{
-	return json_is(json_find(json_get(p->in->cluster, "status.conditions"), "type", type), "status", "True");
-}
-
 static bool is_suspending(const struct planner *p)
 {
-	return plan_has_condition(p, "RayClusterSuspending");
+	return object_condition_is_true(p->in->cluster, "RayClusterSuspending");
 }
 
 static void plan_status(struct planner *p, const struct status_view *view)
@@ -251,8 +245,6 @@ static bool keeps_its_loss(const struct planner *p)
 
 static int plan_pods(struct planner *p, struct err *err)
 {
-	const cJSON *group;
-
 	delete_dead(p);
 	delete_orphans(p);
 	int r = plan_head(p, err);
@@ -260,7 +252,7 @@ static int plan_pods(struct planner *p, struct err *err)
 		return r;
 	if (keeps_its_loss(p))
 		p->frozen = true;
-	cJSON_ArrayForEach(group, json_get(p->in->cluster, "spec.workerGroupSpecs")) {
+	json_each(group, json_get(p->in->cluster, "spec.workerGroupSpecs")) {
 		r = plan_workers(p, group, err);
 		if (r < 0)
 			return r;

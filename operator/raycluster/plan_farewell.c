@@ -15,6 +15,7 @@
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
+#include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 
@@ -33,7 +34,7 @@ static void plan_farewell_let_go(struct planner *p)
 
 static void plan_farewell_give_up(struct planner *p, const char *why)
 {
-	const char *space = redis_cleanup_space(p->in->cluster);
+	const char *space = gcs_ft_storage_namespace(p->in->cluster);
 	char note[1000];
 
 	snprintf(note, sizeof(note),
@@ -41,11 +42,6 @@ static void plan_farewell_give_up(struct planner *p, const char *why)
 		 space ? space : "", why);
 	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "RedisCleanupFailed", "Delete", note, p->in->now_ns));
 	plan_farewell_let_go(p);
-}
-
-static bool plan_farewell_has_condition(const cJSON *job, const char *type)
-{
-	return json_is(json_find(json_get(job, "status.conditions"), "type", type), "status", "True");
 }
 
 static int64_t patience_s(const struct planner *p)
@@ -78,9 +74,9 @@ static void look_at_job(struct planner *p)
 	const char *message = json_str(json_find(json_get(job, "status.conditions"), "type", "Failed"), "message");
 	char why[700];
 
-	if (plan_farewell_has_condition(job, "Complete")) {
+	if (object_condition_is_true(job, "Complete")) {
 		plan_farewell_let_go(p);
-	} else if (plan_farewell_has_condition(job, "Failed")) {
+	} else if (object_condition_is_true(job, "Failed")) {
 		snprintf(why, sizeof(why), "Job %.64s failed: %.500s (its log is kept for ten minutes)", json_str(job, "metadata.name"),
 			 message ? message : "?");
 		plan_farewell_give_up(p, why);

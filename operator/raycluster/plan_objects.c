@@ -91,9 +91,7 @@ static cJSON *head_service(struct planner *p)
 
 static bool has_hosts(const cJSON *cluster)
 {
-	const cJSON *group;
-
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs"))
 		if (json_int(group, "numOfHosts", 1) > 1)
 			return true;
 	return false;

@@ -20,9 +20,7 @@ static int64_t desired_replicas(const cJSON *group)
 
 static void delete_named(struct planner *p, const cJSON *group, const char *name)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(group, "scaleStrategy.workersToDelete")) {
+	json_each(item, json_get(group, "scaleStrategy.workersToDelete")) {
 		size_t i;
 
 		if (cJSON_IsString(item) && pod_index_find(&p->index, item->valuestring, &i) &&

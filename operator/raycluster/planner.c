@@ -236,9 +236,8 @@ static cJSON *spec_for(struct planner *p, const cJSON *template)
 static cJSON *planner_pod_of(struct planner *p, const cJSON *template)
 {
 	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
-	const cJSON *member;
 
-	cJSON_ArrayForEach(member, template)
+	json_each(member, template)
 		if (strcmp(member->string, "spec") != 0)
 			json_set(pod, member->string, cJSON_Duplicate(member, true));
 	if (spec)
@@ -250,10 +249,9 @@ static cJSON *planner_pod_of(struct planner *p, const cJSON *template)
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
 {
 	cJSON *pod = planner_pod_of(p, template);
-	const cJSON *label;
 
 	json_set_str(json_get(pod, "metadata"), "name", name);
-	cJSON_ArrayForEach(label, labels)
+	json_each(label, labels)
 		json_set_str(json_get(pod, "metadata.labels"), label->string, label->valuestring);
 	planner_add(p, PLAN_CREATE, pod);
 	p->creates++;

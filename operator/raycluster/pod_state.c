@@ -20,9 +20,7 @@ const char *pod_label(const cJSON *pod, const char *name)
 
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 {
-	const cJSON *owner;
-
-	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences"))
+	json_each(owner, json_get(pod, "metadata.ownerReferences"))
 		if (json_bool(owner, "controller", false))
 			return json_is(owner, "uid", cluster_uid ? cluster_uid : "");
 	return false;
@@ -73,16 +71,6 @@ static const cJSON *ray_status(const cJSON *pod)
 	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
 }
 
-static bool pod_state_is_named(const cJSON *object, const char *name)
-{
-	return json_is(object, "name", name);
-}
-
-static bool condition_is_true(const cJSON *pod, const char *type)
-{
-	return type && json_is(json_find(json_get(pod, "status.conditions"), "type", type), "status", "True");
-}
-
 static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *container)
 {
 	const char *name = json_str(container, "name");
@@ -93,16 +81,14 @@ static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *con
 /* Init containers that stay (native sidecars) count in a pod's readiness, too. */
 static bool all_but_the_sidecar_are_ready(const cJSON *pod)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(pod, "spec.containers"))
-		if (!pod_state_is_named(item, SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
+	json_each(item, json_get(pod, "spec.containers"))
+		if (!json_is(item, "name", SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
 			return false;
-	cJSON_ArrayForEach(item, json_get(pod, "spec.initContainers"))
+	json_each(item, json_get(pod, "spec.initContainers"))
 		if (json_is(item, "restartPolicy", "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
 			return false;
-	cJSON_ArrayForEach(item, json_get(pod, "spec.readinessGates"))
-		if (!condition_is_true(pod, json_str(item, "conditionType")))
+	json_each(item, json_get(pod, "spec.readinessGates"))
+		if (!object_condition_is_true(pod, json_str(item, "conditionType")))
 			return false;
 	return true;
 }
@@ -118,7 +104,7 @@ bool pod_is_ready(const cJSON *pod)
 
 	if (!pod_is_running(pod))
 		return false;
-	if (condition_is_true(pod, "Ready"))
+	if (object_condition_is_true(pod, "Ready"))
 		return true;
 	if (json_find(json_get(pod, "status.conditions"), "type", "Ready") && (!sidecar || json_bool(sidecar, "ready", false)))
 		return false;
@@ -127,10 +113,8 @@ bool pod_is_ready(const cJSON *pod)
 
 const cJSON *pod_unready_container(const cJSON *pod)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(pod, "status.containerStatuses"))
-		if (!pod_state_is_named(item, SIDECAR_CONTAINER) &&
+	json_each(item, json_get(pod, "status.containerStatuses"))
+		if (!json_is(item, "name", SIDECAR_CONTAINER) &&
 		    !json_bool(item, "ready", false))
 			return item;
 	return NULL;

@@ -29,9 +29,7 @@
 
 static void add_own_labels(cJSON *labels, const cJSON *own)
 {
-	const cJSON *label;
-
-	cJSON_ArrayForEach(label, own)
+	json_each(label, own)
 		if (cJSON_IsString(label) && !pod_label_is_ours(label->string))
 			json_set_str(labels, label->string, label->valuestring);
 }
@@ -98,9 +96,7 @@ static cJSON *metadata_new(const struct pod_request *req)
 
 static void add_joined(struct strbuf *sb, const cJSON *words)
 {
-	const cJSON *word;
-
-	cJSON_ArrayForEach(word, words)
+	json_each(word, words)
 		if (cJSON_IsString(word))
 			strbuf_addf(sb, " %s ", word->valuestring);
 }

@@ -57,9 +57,7 @@ bool redis_cleanup_wanted(const cJSON *cluster, const struct policy *policy)
 
 bool redis_cleanup_is_held(const cJSON *cluster)
 {
-	const cJSON *finalizer;
-
-	cJSON_ArrayForEach(finalizer, json_get(cluster, "metadata.finalizers"))
+	json_each(finalizer, json_get(cluster, "metadata.finalizers"))
 		if (cJSON_IsString(finalizer) && strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) == 0)
 			return true;
 	return false;
@@ -70,10 +68,9 @@ cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with)
 	cJSON *body = object_new("ray.io/v1", "RayCluster", json_str(cluster, "metadata.namespace"),
 				 json_str(cluster, "metadata.name"));
 	cJSON *list = json_array_at(json_get(body, "metadata"), "finalizers");
-	const cJSON *finalizer;
 
 	json_set_str(json_get(body, "metadata"), "resourceVersion", json_str(cluster, "metadata.resourceVersion"));
-	cJSON_ArrayForEach(finalizer, json_get(cluster, "metadata.finalizers"))
+	json_each(finalizer, json_get(cluster, "metadata.finalizers"))
 		if (cJSON_IsString(finalizer) && strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) != 0)
 			json_append(list, cJSON_CreateString(finalizer->valuestring));
 	if (with)
@@ -88,11 +85,6 @@ void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP
 
 	sha256_hex(uid ? uid : "", uid ? strlen(uid) : 0, 5, hash);
 	snprintf(ret_name, REDIS_CLEANUP_NAME_MAX, "%.43s-redis-cleanup-%s", name ? name : "", hash);
-}
-
-const char *redis_cleanup_space(const cJSON *cluster)
-{
-	return gcs_ft_storage_namespace(cluster);
 }
 
 static void redis_cleanup_set_resources(cJSON *container)

@@ -41,6 +41,3 @@ void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP
  * works (--cascade=foreground); it removes itself.
  */
 int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);
-
-/* Returns the prefix of the cluster's keys in Redis, for people; NULL if it is not known. */
-const char *redis_cleanup_space(const cJSON *cluster);

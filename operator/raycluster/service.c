@@ -56,10 +56,10 @@ static void add_container_port(cJSON *ports, const cJSON *port)
 /* Adds the head's own ports, or the usual ones if it has none, and always the port of metrics. */
 static void add_ports(cJSON *ports, const cJSON *cluster)
 {
-	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own, *port;
+	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own;
 
 	own = json_get(ray_container(json_get(head, "template.spec")), "ports");
-	cJSON_ArrayForEach(port, own)
+	json_each(port, own)
 		add_container_port(ports, port);
 	for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)
 		if (!default_ports[i].port)
@@ -103,9 +103,7 @@ static void service_add_labels(cJSON *labels, const cJSON *cluster)
 
 static void merge_strings(cJSON *into, const cJSON *from)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, from)
+	json_each(item, from)
 		if (cJSON_IsString(item))
 			json_set_str(into, item->string, item->valuestring);
 }
@@ -180,10 +178,9 @@ cJSON *headless_service_build(const cJSON *cluster)
 static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
 {
 	_cleanup_json_ cJSON *all = cJSON_CreateArray();
-	const cJSON *port;
 
 	add_ports(all, cluster);
-	cJSON_ArrayForEach(port, all) {
+	json_each(port, all) {
 		const char *name = json_str(port, "name");
 
 		if (!name || (strcmp(name, "serve") != 0 && strncmp(name, "serve-", 6) != 0))
@@ -223,10 +220,8 @@ cJSON *serve_service_build(const cJSON *cluster)
 
 bool object_covers(const cJSON *have, const cJSON *want)
 {
-	const cJSON *item, *other;
-
 	if (cJSON_IsObject(want)) {
-		cJSON_ArrayForEach(item, want)
+		json_each(item, want)
 			if (!object_covers(cJSON_GetObjectItemCaseSensitive(have, item->string), item))
 				return false;
 		return cJSON_IsObject(have);
@@ -235,8 +230,8 @@ bool object_covers(const cJSON *have, const cJSON *want)
 		return have && cJSON_Compare(have, want, true);
 	if (!cJSON_IsArray(have) || cJSON_GetArraySize(have) != cJSON_GetArraySize(want))
 		return false;
-	other = have->child;
-	cJSON_ArrayForEach(item, want) {
+	const cJSON *other = have->child;
+	json_each(item, want) {
 		if (!object_covers(other, item))
 			return false;
 		other = other->next;

@@ -77,13 +77,13 @@ static int compare_items(const void *a, const void *b)
 static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
 {
 	size_t n = 0, size = (size_t)cJSON_GetArraySize(object);
-	const cJSON **items = calloc(size + 1, sizeof(*items)), *item;
+	const cJSON **items = calloc(size + 1, sizeof(*items));
 
 	if (!items) {
 		oom_note();
 		return NULL;
 	}
-	cJSON_ArrayForEach(item, object)
+	json_each(item, object)
 		items[n++] = item;
 	qsort(items, n, sizeof(*items), compare_items);
 	*ret_n = n;
@@ -128,9 +128,8 @@ static const char *param_of_resource(const char *name)
 static int merge_resources(cJSON *params, const cJSON *resources, struct err *err)
 {
 	_cleanup_json_ cJSON *custom = cJSON_CreateObject();
-	const cJSON *item;
 
-	cJSON_ArrayForEach(item, resources) {
+	json_each(item, resources) {
 		const char *param = param_of_resource(item->string);
 		char text[24];
 
@@ -171,9 +170,8 @@ static int merge_labels(cJSON *params, const cJSON *labels, struct err *err)
 int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *err)
 {
 	_cleanup_json_ cJSON *params = cJSON_CreateObject();
-	const cJSON *item;
 
-	cJSON_ArrayForEach(item, json_get(group, "rayStartParams"))
+	json_each(item, json_get(group, "rayStartParams"))
 		if (cJSON_IsString(item))
 			json_set_str(params, item->string, item->valuestring);
 	int r = merge_resources(params, json_get(group, "resources"), err);

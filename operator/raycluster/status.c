@@ -13,6 +13,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "lib/utf8.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/quantity.h"
 #include "operator/raycluster/autoscaler.h"
@@ -60,10 +61,9 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 	 */
 static int64_t gpus_of(const cJSON *container)
 {
-	const cJSON *item;
 	int64_t n = 0;
 
-	cJSON_ArrayForEach(item, json_get(container, "resources.limits"))
+	json_each(item, json_get(container, "resources.limits"))
 		if (resource_is_gpu(item->string))
 			n += requested_milli(container, item->string) / 1000;
 	return n;
@@ -71,9 +71,7 @@ static int64_t gpus_of(const cJSON *container)
 
 void status_add_resources(struct status_view *view, const cJSON *template, int64_t n)
 {
-	const cJSON *container;
-
-	cJSON_ArrayForEach(container, json_get(template, "spec.containers")) {
+	json_each(container, json_get(template, "spec.containers")) {
 		const char *name = json_str(container, "name");
 
 		/* Sidecar and autoscaler do not count, because Ray cannot use their resources. */
@@ -107,11 +105,6 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 	json_append(json_array_at(b->status, "conditions"), condition);
 }
 
-static bool was_true(const struct builder *b, const char *type)
-{
-	return json_is(json_find(json_get(b->old, "conditions"), "type", type), "status", "True");
-}
-
 static void set_head_condition(struct builder *b, const struct status_view *view)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(HEAD_TROUBLE_MAX);
@@ -131,7 +124,7 @@ static void set_head_condition(struct builder *b, const struct status_view *view
  */
 static void set_provisioned(struct builder *b, const struct status_view *view)
 {
-	bool before = was_true(b, "RayClusterProvisioned") && !was_true(b, "RayClusterSuspended");
+	bool before = object_condition_is_true(b->cluster, "RayClusterProvisioned") && !object_condition_is_true(b->cluster, "RayClusterSuspended");
 
 	if (view->all_ready || before)
 		set_condition(b, "RayClusterProvisioned", true, "AllPodRunningAndReadyFirstTime",
@@ -238,13 +231,11 @@ static void set_head(struct builder *b, const struct status_view *view)
 	 */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
-	const cJSON *port;
-
 	/*
 	 * Empty maps are left out: if an empty map is applied over one with members, it becomes
 	 * null, which the CRD refuses.
 	 */
-	cJSON_ArrayForEach(port, json_get(view->service, "spec.ports")) {
+	json_each(port, json_get(view->service, "spec.ports")) {
 		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
 		char number[24];
 
@@ -264,12 +255,10 @@ static bool status_is_ours(const char *type)
 
 static bool conditions_same(const cJSON *have, const cJSON *want)
 {
-	const cJSON *condition;
-
-	cJSON_ArrayForEach(condition, have)
+	json_each(condition, have)
 		if (status_is_ours(json_str(condition, "type")) && !json_find(want, "type", json_str(condition, "type")))
 			return false;
-	cJSON_ArrayForEach(condition, want)
+	json_each(condition, want)
 		if (!object_covers(json_find(have, "type", json_str(condition, "type")), condition))
 			return false;
 	return true;
@@ -278,9 +267,9 @@ static bool conditions_same(const cJSON *have, const cJSON *want)
 /* Compares field by field, because others may write fields into the status, too. */
 static bool status_same(const cJSON *old, const cJSON *status)
 {
-	const cJSON *item, *was;
+	const cJSON *was;
 
-	cJSON_ArrayForEach(item, status) {
+	json_each(item, status) {
 		was = cJSON_GetObjectItemCaseSensitive(old, item->string);
 		if (strcmp(item->string, "conditions") == 0) {
 			if (!conditions_same(was, item))
@@ -295,13 +284,11 @@ static bool status_same(const cJSON *old, const cJSON *status)
 	/* Keeps the old status: an invalid spec changes only its own notes. */
 static void keep_old(struct builder *b)
 {
-	const cJSON *condition;
-
 	cJSON_Delete(b->status);
 	b->status = cJSON_IsObject(b->old) ? cJSON_Duplicate(b->old, true) : cJSON_CreateObject();
 	cJSON_DeleteItemFromObjectCaseSensitive(b->status, "conditions");
 	cJSON_DeleteItemFromObjectCaseSensitive(b->status, "lastUpdateTime");
-	cJSON_ArrayForEach(condition, json_get(b->old, "conditions")) {
+	json_each(condition, json_get(b->old, "conditions")) {
 		const char *type = json_str(condition, "type");
 
 		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)))

@@ -76,9 +76,7 @@ static bool is_label_key(const char *s)
 
 static void check_labels(const cJSON *group, const char *name, cJSON *notes)
 {
-	const cJSON *label;
-
-	cJSON_ArrayForEach(label, json_get(group, "labels")) {
+	json_each(label, json_get(group, "labels")) {
 		const char *value = cJSON_GetStringValue(label);
 
 		if (!is_label_key(label->string))
@@ -138,10 +136,7 @@ static void check_replicas(const cJSON *group, const char *name, cJSON *notes)
 
 static bool name_seen_before(const cJSON *groups, const cJSON *group, const char *name)
 {
-	const cJSON *other;
-
-	cJSON_ArrayForEach(other, groups) {
-
+	json_each(other, groups) {
 		if (other == group)
 			return false;
 		if (json_is(other, "groupName", name))
@@ -152,9 +147,7 @@ static bool name_seen_before(const cJSON *groups, const cJSON *group, const char
 
 static void check_workers(const cJSON *groups, bool fault_tolerant, cJSON *notes)
 {
-	const cJSON *group;
-
-	cJSON_ArrayForEach(group, groups) {
+	json_each(group, groups) {
 		const char *name = group_name(RAY_WORKER, group);
 
 		if (!is_group_name(name) || strcmp(name, HEAD_GROUP_NAME) == 0)
@@ -249,13 +242,11 @@ static void check_never_restarts(const cJSON *group, const char *name, cJSON *no
 /* Checks a cluster with the autoscaler on. */
 static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
 {
-	const cJSON *group;
-
 	if (json_str(cluster, "spec.autoscalerOptions.version") && container_env(head_ray, "RAY_enable_autoscaler_v2"))
 		invalid(notes, "both autoscalerOptions.version and the head's RAY_enable_autoscaler_v2 are set: use the former");
 	if (autoscaler_is_v2(cluster))
 		check_never_restarts(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, notes);
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs")) {
 		if (autoscaler_is_v2(cluster))
 			check_never_restarts(group, group_name(RAY_WORKER, group), notes);
 		if (json_bool(group, "suspend", false))
@@ -275,9 +266,8 @@ static bool names_autoscaler_v2(const cJSON *cluster, const cJSON *head_ray)
 static void check_idle_timeouts(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
 {
 	bool is_v2 = names_autoscaler_v2(cluster, head_ray);
-	const cJSON *group;
 
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs")) {
 		const char *name = group_name(RAY_WORKER, group);
 
 		if (json_int(group, "idleTimeoutSeconds", 0) < 0)
@@ -336,10 +326,10 @@ static void check_auth(const cJSON *cluster, cJSON *notes)
 /* Ray reads priorities since 2.56, and only version 2 of its autoscaler does. */
 static void check_priorities(const cJSON *cluster, cJSON *notes)
 {
-	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), *group;
+	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec"));
 	const char *version = json_str(cluster, "spec.rayVersion");
 
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs")) {
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs")) {
 		if (json_int(group, "priority", 0) == 0)
 			continue;
 		if (!version_at_least(version, 2, 56))
