@@ -115,7 +115,6 @@ static bool fileio_is_dots(const char *name)
 static bool remove_below(int dirfd, const char *name, int depth)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	bool all = true;
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/ended_by.h"

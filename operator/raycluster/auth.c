@@ -2,8 +2,6 @@
 /* Sets up token authentication. */
 #include "operator/raycluster/auth.h"
 
-#include <string.h>
-
 #include "lib/json.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"

@@ -4,7 +4,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "lib/err.h"
 #include "operator/policy/policy.h"
 
 #define HEAD_GROUP_NAME "headgroup"

@@ -8,7 +8,6 @@
 #include "operator/raycluster/plan_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"

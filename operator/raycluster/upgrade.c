@@ -2,7 +2,6 @@
 /* Implements upgradeStrategy Recreate. */
 #include "operator/raycluster/upgrade.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"

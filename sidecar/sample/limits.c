@@ -3,7 +3,6 @@
 #include "sidecar/sample/limits.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>

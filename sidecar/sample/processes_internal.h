@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 
-#include "lib/macros.h"
 #include "sidecar/sample/process_title.h"
 #include "sidecar/sample/processes.h"
 

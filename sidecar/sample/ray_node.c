@@ -2,7 +2,6 @@
 /* Reads from raylet's command line what the Ray node in a container was given. */
 #include "sidecar/sample/ray_node.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/observation.h"
-#include "sidecar/verdict/verdict.h"
 
 /*
  * The longest time from the end of such a process to the end of the container. `ray start` looks

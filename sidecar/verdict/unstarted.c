@@ -3,9 +3,7 @@
 #include "sidecar/verdict/unstarted.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-
 
 #define COMMAND_SHOWN 120
 
