@@ -76,6 +76,13 @@ const char *json_str(const cJSON *obj, const char *path)
 	return cJSON_GetStringValue(json_get(obj, path));
 }
 
+const char *json_str_or(const cJSON *obj, const char *path, const char *otherwise)
+{
+	const char *text = json_str(obj, path);
+
+	return text ? text : otherwise;
+}
+
 bool json_is(const cJSON *obj, const char *path, const char *text)
 {
 	const char *found = json_str(obj, path);

@@ -29,6 +29,8 @@ cJSON *json_get(const cJSON *obj, const char *path);
 
 /* Returns the string at path, owned by obj; NULL if it is absent or of another type. */
 const char *json_str(const cJSON *obj, const char *path);
+/* The same with another text in place of NULL. */
+const char *json_str_or(const cJSON *obj, const char *path, const char *otherwise);
 
 /* Declares item and walks over the items of an array, or the members of an object. Either may be NULL. */
 #define json_each(item, array) for (const cJSON *item = json_first(array); item; item = item->next)

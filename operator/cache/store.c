@@ -192,11 +192,6 @@ static void store_strip(cJSON *object)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 }
 
-static const char *store_or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
 static const char *rv_of(const struct store_entry *entry)
 {
 	return entry->data;
@@ -211,8 +206,8 @@ static const char *uid_of(const struct store_entry *entry)
 static struct store_entry *store_entry_new(const cJSON *object, bool own)
 {
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
-	const char *rv = store_or_empty(json_str(object, "metadata.resourceVersion"));
-	const char *uid = store_or_empty(json_str(object, "metadata.uid"));
+	const char *rv = json_str_or(object, "metadata.resourceVersion", "");
+	const char *uid = json_str_or(object, "metadata.uid", "");
 	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = json ? squeeze(json, strlen(json)) : 0;
 	struct store_entry *entry;
 
@@ -300,7 +295,7 @@ static void tell_put(const struct store_entry *before, const cJSON *object, stor
 {
 	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
 
-	if (was && !same_uid(uid_of(before), store_or_empty(json_str(object, "metadata.uid")))) {
+	if (was && !same_uid(uid_of(before), json_str_or(object, "metadata.uid", ""))) {
 		/* It was deleted and made anew between two looks. */
 		fn(arg, STORE_REMOVED, was, NULL);
 		fn(arg, STORE_ADDED, NULL, object);
@@ -354,7 +349,7 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 	 * A late DELETED of an older object must not remove the new one of that name, which we
 	 * made.
 	 */
-	if (last && !same_uid(uid_of(found), store_or_empty(json_str(last, "metadata.uid"))) &&
+	if (last && !same_uid(uid_of(found), json_str_or(last, "metadata.uid", "")) &&
 	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
 	entry = strmap_remove(&s->entries, key);

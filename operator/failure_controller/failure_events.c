@@ -128,7 +128,7 @@ static cJSON *object_of(const struct owner *owner, const cJSON *failure)
 static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
-	const char *pod = json_str(failure, "spec.pod"), *cluster = json_str(failure, "spec.cluster");
+	const char *pod = json_str_or(failure, "spec.pod", "?"), *cluster = json_str(failure, "spec.cluster");
 	_cleanup_json_ cJSON *object = object_of(owner, failure);
 	bool has_label = strlen(owner->name) <= 63;
 	char note[1536], rest[REST_MAX], advice[ADVICE_MAX], sentence[300];
@@ -136,7 +136,7 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	snprintf(note, sizeof(note),
 		 "%sPod %.253s of RayCluster %.63s: %s%s%s. See kubectl describe rayfailure -n %.63s %.200s; "
 		 "for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s",
-		 telling->ends_job ? "The job's driver failed because of this. " : "", pod ? pod : "?", cluster,
+		 telling->ends_job ? "The job's driver failed because of this. " : "", pod, cluster,
 		 words_of("", verdict, sentence, sizeof(sentence)), advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
 		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
 		 has_label ? owner->name : cluster);

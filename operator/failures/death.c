@@ -108,8 +108,8 @@ static bool is_store(const char *text, size_t len)
  */
 static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
-	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = object_label(d->pod, "ray.io/cluster");
-	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
+	const char *ns = json_str_or(d->pod, "metadata.namespace", ""), *cluster = object_label(d->pod, "ray.io/cluster");
+	const char *pod = json_str_or(d->pod, "metadata.name", ""), *uid = json_str_or(d->pod, "metadata.uid", "");
 	char path[512];
 
 	if (strstr(bundle, ".."))
@@ -117,8 +117,7 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 	for (const char *p = bundle; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._:/@+=-", *p))
 			return false;
-	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "",
-		 uid ? uid : "", d->container);
+	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns, cluster, pod, uid, d->container);
 	const char *name = strrchr(bundle, '/');
 	if (!name || !name[1])
 		return false;

@@ -43,7 +43,7 @@ static cJSON *report_of(const cJSON *entry)
 
 static void fill(const struct death *d, const char *id, struct ray_failure *f)
 {
-	const char *uid = json_str(d->pod, "metadata.uid"), *confidence = json_str(d->report, "confidence");
+	const char *uid = json_str_or(d->pod, "metadata.uid", ""), *confidence = json_str(d->report, "confidence");
 	char seed[512];
 
 	death_set_whose(d, f);
@@ -59,7 +59,7 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	ray_failure_add_missing(f, "memory and processes: the pod's status had forgotten this end when an operator looked again",
 				"the bundle, where it is");
 	death_set_doubt(d, f);
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", d->container, id);
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid, d->container, id);
 	death_set_name(d, seed, f);
 	death_set_story(d, f);
 	ray_failure_sign(f);

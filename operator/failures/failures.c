@@ -216,7 +216,7 @@ static bool view_outranks(const struct death *d)
 
 static void set_name(const struct death *d, struct ray_failure *f)
 {
-	const char *id = json_str(d->terminated, "containerID"), *uid = json_str(d->pod, "metadata.uid");
+	const char *id = json_str(d->terminated, "containerID"), *uid = json_str_or(d->pod, "metadata.uid", "");
 	char seed[512];
 
 	/*
@@ -224,15 +224,15 @@ static void set_name(const struct death *d, struct ray_failure *f)
 	 * each reason counts once.
 	 */
 	if (d->never_ran)
-		snprintf(seed, sizeof(seed), "%s/%s/waiting/%s", uid ? uid : "", d->container,
+		snprintf(seed, sizeof(seed), "%s/%s/waiting/%s", uid, d->container,
 			 json_str(d->terminated, "reason"));
 	else if (id && *id)
 		snprintf(seed, sizeof(seed), "%s", id);
 	/* Whether its number goes up depends on whether its pod is deleted. */
 	else if (d->forgotten)
-		snprintf(seed, sizeof(seed), "%s/%s/forgotten", uid ? uid : "", d->container);
+		snprintf(seed, sizeof(seed), "%s/%s/forgotten", uid, d->container);
 	else
-		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid ? uid : "", d->container, d->restart);
+		snprintf(seed, sizeof(seed), "%s/%s/%" PRId64, uid, d->container, d->restart);
 	death_set_name(d, seed, f);
 }
 
@@ -398,8 +398,7 @@ static const char *memory_limit_of(const cJSON *pod, const char *container)
 
 	if (!spec)
 		spec = json_find(json_get(pod, "spec.initContainers"), "name", container);
-	const char *limit = json_str(spec, "resources.limits.memory");
-	return limit ? limit : "";
+	return json_str_or(spec, "resources.limits.memory", "");
 }
 
 /* KubeRay gives this init container 200m of CPU and 256Mi, whatever the pod template says. */

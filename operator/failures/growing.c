@@ -18,13 +18,12 @@
 static void say(const struct growth *g, const cJSON *pod, int64_t now_ns, char text[static GROWING_TEXT_MAX])
 {
 	char when[TIME_TEXT_MAX];
-	const char *name = json_str(pod, "metadata.name");
 
 	time_format((now_ns + g->left_ns + HOUR_NS / 2) / HOUR_NS * HOUR_NS, when);
 	snprintf(text, GROWING_TEXT_MAX,
 		 "Memory of %s in container %s of pod %.253s has grown by %s per hour for %s, to %s; at that rate the container meets its memory "
 		 "limit of %s at about %.*sZ",
-		 g->process[0] ? g->process : "the processes", g->container, name ? name : "?", SIZE_TEXT(g->rate),
+		 g->process[0] ? g->process : "the processes", g->container, json_str_or(pod, "metadata.name", "?"), SIZE_TEXT(g->rate),
 		 DURATION_TEXT(g->grew_ns), SIZE_TEXT(g->bytes), SIZE_TEXT(g->limit),
 		 MINUTES_CHARS, when);
 }

@@ -63,26 +63,24 @@ size_t growth_take(const cJSON *warnings, const cJSON *pod, struct growth ret_gr
 static void set_name(cJSON *event, const cJSON *object, const cJSON *pod, const struct growth *g, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(4096);
-	const char *object_uid = json_str(object, "metadata.uid"), *pod_uid = json_str(pod, "metadata.uid");
-	const char *object_name = json_str(object, "metadata.name");
+	const char *object_uid = json_str_or(object, "metadata.uid", ""), *pod_uid = json_str_or(pod, "metadata.uid", "");
 	char name[300], hash[11];
 
-	strbuf_addf(&seed, "MemoryGrowing/%.100s/%.100s/%s/%" PRId64, object_uid ? object_uid : "", pod_uid ? pod_uid : "", g->container,
+	strbuf_addf(&seed, "MemoryGrowing/%.100s/%.100s/%s/%" PRId64, object_uid, pod_uid, g->container,
 		    now_ns / GROWTH_AGAIN_NS);
 	sha256_hex(strbuf_str(&seed), seed.len, 10, hash);
-	snprintf(name, sizeof(name), "%.200s.%s", object_name ? object_name : "object", hash);
+	snprintf(name, sizeof(name), "%.200s.%s", json_str_or(object, "metadata.name", "object"), hash);
 	json_set_str(json_object_at(event, "metadata"), "name", name);
 }
 
 cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *g, int64_t now_ns)
 {
 	char note[900];
-	const char *name = json_str(pod, "metadata.name");
 
 	snprintf(note, sizeof(note),
 		 "Memory of %s in container %s of pod %.253s grew by %s per hour for %s, to %s. At that rate the container meets its memory "
 		 "limit of %s in %s.",
-		 g->process[0] ? g->process : "the processes", g->container, name ? name : "?", SIZE_TEXT(g->rate),
+		 g->process[0] ? g->process : "the processes", g->container, json_str_or(pod, "metadata.name", "?"), SIZE_TEXT(g->rate),
 		 DURATION_TEXT(g->grew_ns), SIZE_TEXT(g->bytes), SIZE_TEXT(g->limit),
 		 DURATION_TEXT(g->left_ns));
 	cJSON *event = event_of_object(object, "Warning", "MemoryGrowing", "Watch", note, now_ns);

@@ -80,11 +80,10 @@ static int64_t number_of(const char *text)
 static struct incident_member *member_new(const cJSON *failure, struct story *story)
 {
 	struct incident_member *m = calloc(1, sizeof(*m));
-	const char *uid = json_str(failure, "metadata.uid");
 
 	if (!m)
 		return NULL;
-	m->uid = strdup(uid ? uid : "");
+	m->uid = strdup(json_str_or(failure, "metadata.uid", ""));
 	m->incident = strdup(mark(failure, "metadata.labels", INCIDENT_LABEL));
 	m->caused_by = strndup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION), NAME_MAX_LEN);
 	if (!m->uid || !m->incident || !m->caused_by) {

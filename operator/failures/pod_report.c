@@ -112,12 +112,12 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 
 static void take_store(const cJSON *json, struct pod_report *report)
 {
-	const char *error = json_str(json, "store.error"), *kind = json_str(json, "store.kind");
+	const char *error = json_str_or(json, "store.error", "no reason was given"), *kind = json_str_or(json, "store.kind", "unknown");
 	char text[POD_REPORT_TROUBLE_MAX];
 
 	if (!json_bool(json_get(json, "store"), "failing", false))
 		return;
-	snprintf(text, sizeof(text), "%.40s: %.450s", kind ? kind : "unknown", error ? error : "no reason was given");
+	snprintf(text, sizeof(text), "%.40s: %.450s", kind, error);
 	text_tame(text, report->store_trouble, sizeof(report->store_trouble));
 }
 
@@ -177,13 +177,13 @@ void pod_report_release(struct pod_report *report)
 
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)
 {
-	const char *name = json_str(pod, "metadata.name"), *namespace = json_str(pod, "metadata.namespace");
+	const char *name = json_str_or(pod, "metadata.name", "?"), *namespace = json_str_or(pod, "metadata.namespace", "?");
 	char note[1000];
 
 	snprintf(note, sizeof(note),
 		 "Container %s has failed. It is held until %s so that somebody can look at it. Release it with: "
 		 "kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
-		 hold->container, TIME_TEXT(hold->until_ns), namespace ? namespace : "?", name ? name : "?",
+		 hold->container, TIME_TEXT(hold->until_ns), namespace, name,
 		 hold->container);
 	return event_of_pod(pod, "Warning", "Held", "Hold", note, now_ns);
 }

@@ -303,7 +303,7 @@ static void add_eviction(const cJSON *pod, struct podview *v)
 
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
-	const char *name = json_str(pod, "metadata.name"), *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
+	const char *name = json_str_or(pod, "metadata.name", "?"), *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
 	char text[64];
 
 	if (!how && signal)
@@ -311,7 +311,7 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 			 v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED ? " (sender unknown)" : "");
 	else
 		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
-	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name ? name : "?",
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name,
 		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", how ? how : text);
 }
 

@@ -60,10 +60,9 @@ static int set_identity(const struct death *d, struct ray_failure *f, struct err
 
 static void set_name(const struct death *d, const char *id, struct ray_failure *f)
 {
-	const char *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
 
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s", uid ? uid : "", d->container, id);
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s", json_str_or(d->pod, "metadata.uid", ""), d->container, id);
 	death_set_name(d, seed, f);
 }
 

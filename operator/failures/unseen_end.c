@@ -125,7 +125,6 @@ static void set_verdict(const cJSON *status, const struct unseen *u, struct ray_
 static void fill(const struct death *d, const cJSON *status, const struct unseen *u,
 		 struct ray_failure *f)
 {
-	const char *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
 
 	f->restart = shown_earlier(status) - 1;
@@ -133,8 +132,7 @@ static void fill(const struct death *d, const cJSON *status, const struct unseen
 	death_set_whose(d, f);
 	death_set_ended_at(d, shown_oldest_text(status), f);
 	set_verdict(status, u, f);
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/unseen/%" PRId64, uid ? uid : "", d->container,
-		 f->restart);
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/unseen/%" PRId64, json_str_or(d->pod, "metadata.uid", ""), d->container, f->restart);
 	death_set_name(d, seed, f);
 	death_set_story(d, f);
 	ray_failure_sign(f);

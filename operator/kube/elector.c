@@ -100,9 +100,7 @@ static cJSON *lease_object(const struct elector *e, const struct lease_record *w
 /* Returns false if a text does not fit, because a cut text has another meaning. */
 static bool elector_copy_text(const cJSON *object, const char *path, char *buf, size_t size)
 {
-	const char *text = json_str(object, path);
-
-	return snprintf(buf, size, "%s", text ? text : "") < (int)size;
+	return snprintf(buf, size, "%s", json_str_or(object, path, "")) < (int)size;
 }
 
 static bool read_record(const cJSON *object, struct lease_record *ret_record)

@@ -47,13 +47,13 @@ static void set_regarding(cJSON *event, const char *api_version, const char *kin
 
 static cJSON *event_new(const cJSON *object, const char *reason, const char *note, int64_t now_ns)
 {
-	const char *object_name = json_str(object, "metadata.name"), *uid = json_str(object, "metadata.uid");
+	const char *object_name = json_str_or(object, "metadata.name", "object"), *uid = json_str_or(object, "metadata.uid", "");
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(65536);
 	char name[300], hash[11];
 
-	strbuf_addf(&seed, "%s/%s/%s", uid ? uid : "", reason, note);
+	strbuf_addf(&seed, "%s/%s/%s", uid, reason, note);
 	sha256_hex(strbuf_str(&seed), seed.len, 10, hash);
-	snprintf(name, sizeof(name), "%.200s.%s", object_name ? object_name : "object", hash);
+	snprintf(name, sizeof(name), "%.200s.%s", object_name, hash);
 	cJSON *event = object_new("events.k8s.io/v1", "Event", json_str(object, "metadata.namespace"), name);
 	set_event_time(event, now_ns);
 	json_set_str(event, "reportingController", "afterglow.dev/operator");

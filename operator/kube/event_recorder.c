@@ -54,13 +54,6 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 	return 0;
 }
 
-static const char *event_recorder_namespace_of(const cJSON *event)
-{
-	const char *namespace = json_str(event, "metadata.namespace");
-
-	return namespace ? namespace : "";
-}
-
 static void event_recorder_put(struct queue *queue, struct message *m)
 {
 	*queue->last = m;
@@ -87,7 +80,7 @@ static struct message *event_recorder_take(struct event_recorder *recorder)
 	if (!m)
 		m = take_from(&recorder->others);
 	if (m)
-		namespace_share_remove(&recorder->share, event_recorder_namespace_of(m->event), 1);
+		namespace_share_remove(&recorder->share, json_str_or(m->event, "metadata.namespace", ""), 1);
 	return m;
 }
 
@@ -149,10 +142,10 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 {
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
 
-	if (!m || !namespace_share_add(&recorder->share, event_recorder_namespace_of(event), 1,
+	if (!m || !namespace_share_add(&recorder->share, json_str_or(event, "metadata.namespace", ""), 1,
 				       EVENT_RECORDER_MAX, EVENT_RECORDER_NAMESPACE_MAX)) {
 		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
-				    event_recorder_namespace_of(event));
+				    json_str_or(event, "metadata.namespace", ""));
 		cJSON_Delete(event);
 		free(m);
 		return;

@@ -89,14 +89,14 @@ static struct report *report_new(struct client *client, const cJSON *event, clie
 {
 	struct report *report = calloc(1, sizeof(*report));
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	const char *time = json_str(event, "eventTime"), *name = json_str(event, "metadata.name");
+	const char *time = json_str_or(event, "eventTime", ""), *name = json_str_or(event, "metadata.name", "");
 
 	if (!report)
 		return NULL;
 	*report = (struct report){ .client = client, .done = done, .arg = arg };
-	resource_path(resource_of(event), json_str(event, "metadata.namespace"), name ? name : "", NULL, &path);
+	resource_path(resource_of(event), json_str(event, "metadata.namespace"), name, NULL, &path);
 	report->path = strbuf_detach(&path);
-	report->time = strdup(time ? time : "");
+	report->time = strdup(time);
 	if (report->path && report->time)
 		return report;
 	report_free(report);

@@ -47,12 +47,12 @@ static int64_t dashboard_port(const cJSON *cluster)
 
 static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 {
-	const char *path = json_str(options, "path"), *type = json_str(options, "pathType");
+	const char *path = json_str_or(options, "path", "/"), *type = json_str_or(options, "pathType", "Prefix");
 	_cleanup_free_ char *service_name = head_service_name(cluster);
 	cJSON *entry = cJSON_CreateObject(), *service;
 
-	json_set_str(entry, "path", path ? path : "/");
-	json_set_str(entry, "pathType", type ? type : "Prefix");
+	json_set_str(entry, "path", path);
+	json_set_str(entry, "pathType", type);
 	service = json_object_at(json_object_at(entry, "backend"), "service");
 	json_set_str(service, "name", service_name);
 	json_set_int(json_object_at(service, "port"), "number", dashboard_port(cluster));

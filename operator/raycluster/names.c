@@ -31,13 +31,13 @@ const char *group_name(enum ray_node node, const cJSON *group)
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,
 	      unsigned n, char ret_name[static POD_NAME_MAX])
 {
-	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
+	const char *name = json_str(cluster, "metadata.name"), *uid = json_str_or(cluster, "metadata.uid", "");
 	char text[512], prefix[PREFIX_MAX + 1];
 	unsigned char digest[SHA256_BYTES];
 
 	/* The name is cut so that the rest fits into 63 characters. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
-	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid ? uid : "", seed ? seed : "",
+	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid, seed ? seed : "",
 		 ray_node_name(node), group, n);
 	sha256_bytes(text, strlen(text), digest);
 	size_t len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));

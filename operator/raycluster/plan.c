@@ -106,11 +106,10 @@ static int gather_pods(struct planner *p, struct err *err)
 /* This comes before the pods are counted, because they are counted by these labels. */
 static void plan_restore_labels(struct planner *p)
 {
-	const char *name = json_str(p->in->cluster, "metadata.name");
+	const char *name = json_str_or(p->in->cluster, "metadata.name", "");
 
 	for (size_t i = 0; i < p->n_pods; i++) {
-		cJSON *patch =
-			p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name ? name : "");
+		cJSON *patch = p->leaving[i] ? NULL : pod_labels_patch(p->pods[i], name);
 
 		if (patch)
 			planner_add(p, PLAN_MERGE, patch);

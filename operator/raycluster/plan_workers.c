@@ -36,11 +36,6 @@ struct candidate {
 	const char *created, *name;
 };
 
-static const char *plan_workers_or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
 /*
  * Orders pods for deletion if there are too many: first those not running, then those not ready,
  * then the youngest.
@@ -71,9 +66,8 @@ static size_t plan_workers_find_candidates(const struct planner *p, const struct
 				.at = at,
 				.running = pod_is_running(pod),
 				.ready = pod_is_ready(pod),
-				.created = plan_workers_or_empty(
-					json_str(pod, "metadata.creationTimestamp")),
-				.name = plan_workers_or_empty(json_str(pod, "metadata.name")),
+				.created = json_str_or(pod, "metadata.creationTimestamp", ""),
+				.name = json_str_or(pod, "metadata.name", ""),
 			};
 	}
 	return n;

@@ -80,11 +80,11 @@ cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with)
 
 void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX])
 {
-	const char *name = json_str(cluster, "metadata.name"), *uid = json_str(cluster, "metadata.uid");
+	const char *name = json_str_or(cluster, "metadata.name", ""), *uid = json_str(cluster, "metadata.uid");
 	char hash[6];
 
 	sha256_hex(uid ? uid : "", uid ? strlen(uid) : 0, 5, hash);
-	snprintf(ret_name, REDIS_CLEANUP_NAME_MAX, "%.43s-redis-cleanup-%s", name ? name : "", hash);
+	snprintf(ret_name, REDIS_CLEANUP_NAME_MAX, "%.43s-redis-cleanup-%s", name, hash);
 }
 
 static void redis_cleanup_set_resources(cJSON *container)

@@ -206,22 +206,17 @@ static void set_counts(struct builder *b, const struct status_view *view)
 	json_set_str(b->status, "desiredTPU", quantity_format_milli(view->tpus * 1000, text));
 }
 
-static const char *status_or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
 static void set_head(struct builder *b, const struct status_view *view)
 {
 	cJSON *head = json_object_at(b->status, "head");
-	const char *pod_ip = status_or_empty(json_str(view->head, "status.podIP"));
+	const char *pod_ip = json_str_or(view->head, "status.podIP", "");
 	const char *cluster_ip = json_str(view->service, "spec.clusterIP");
 	_cleanup_free_ char *service = head_service_name(b->cluster);
 	bool headless = !cluster_ip || strcmp(cluster_ip, "None") == 0;
 
 	json_set_str(head, "podIP", pod_ip);
-	json_set_str(head, "podName", status_or_empty(json_str(view->head, "metadata.name")));
-	json_set_str(head, "serviceName", status_or_empty(service));
+	json_set_str(head, "podName", json_str_or(view->head, "metadata.name", ""));
+	json_set_str(head, "serviceName", service ? service : "");
 	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
 }
 
