@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_location(const uint8_t *data, size_t size)
 {
 	char location[HTTP_HEADER_MAX];
-	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 	size_t n = size < sizeof(location) ? size : sizeof(location) - 1;
 
@@ -30,7 +29,7 @@ static void check_location(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct http_answer answer = { .status = size % 3 ? 403 : 200, .length = -1, .body = STRBUF_INIT(1 << 20) };
-	char digest[SHA256_TEXT_MAX], exception[64], *token = NULL;
+	char digest[SHA256_TEXT_MAX], exception[64], shown[ERR_TEXT_MAX], *token = NULL;
 	struct webhdfs_status status;
 	struct fault fault;
 
