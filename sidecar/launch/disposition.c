@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,6 +84,7 @@ static bool reads_as_in_sigwait(pid_t pid, int signo)
 static bool is_in_sigwait(pid_t pid, int signo, const char *status)
 {
 	const char *uid = strstr(status, "\nUid:\t"), *gid = strstr(status, "\nGid:\t");
+	int dumpable = prctl(PR_GET_DUMPABLE);
 	bool found;
 
 	setfsgid(gid ? (gid_t)strtoul(gid + 6, NULL, 10) : getegid());
@@ -90,6 +92,8 @@ static bool is_in_sigwait(pid_t pid, int signo, const char *status)
 	found = reads_as_in_sigwait(pid, signo);
 	setfsuid(geteuid());
 	setfsgid(getegid());
+	/* A change of user clears it, and hides our files in /proc. */
+	prctl(PR_SET_DUMPABLE, dumpable);
 	return found;
 }
 

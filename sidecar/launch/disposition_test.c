@@ -2,11 +2,14 @@
 /* The text of /proc/PID/status; real processes are in e2e/kernel/launch_signals_test.c. */
 #include "sidecar/launch/disposition.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -67,12 +70,35 @@ static void a_handler_is_seen_as_soon_as_it_is_set(void **state)
 	assert_int_equal(disposition_read(getpid(), SIGUSR2), DISPOSITION_TAKEN);
 }
 
+/* A change of user would make the launcher undumpable: its files in /proc would be closed to the container's own user. */
+static void a_look_at_a_process_of_another_user_leaves_ours_dumpable(void **state)
+{
+	int ready[2];
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || execlp("sleep", "sleep", "60", NULL));
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &(char){ 0 }, 1), 0); /* it has executed it */
+	assert_int_equal(disposition_read(pid, SIGUSR1), DISPOSITION_DROPPED);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_without_handler_is_dropped_unless_it_is_blocked),
 		cmocka_unit_test(a_process_that_cannot_be_seen_gets_its_signals),
 		cmocka_unit_test(a_handler_is_seen_as_soon_as_it_is_set),
+		cmocka_unit_test(a_look_at_a_process_of_another_user_leaves_ours_dumpable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -456,7 +456,7 @@ _Noreturn static void mount_cgroup_at(const char *path)
 
 	snprintf(script, sizeof(script),
 		 "v=memory; p=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); [ \"$p\" ] || { v=.; p=$(sed -n s/^0:://p /proc/self/cgroup); }; "
-		 "mount --bind /sys/fs/cgroup/$v$p %s && umount -l /sys/fs/cgroup && exec sleep 600", path);
+		 "mount --bind /sys/fs/cgroup/$v$p %s && umount -l /sys/fs/cgroup && exec sleep 120", path);
 	execlp("unshare", "unshare", "-m", "sh", "-c", script, NULL);
 	_exit(1);
 }
