@@ -398,9 +398,29 @@ static void a_launcher_started_by_a_descriptor_closes_it_and_goes_by_its_own_nam
 	assert_int_equal(finish(&p), 5);
 }
 
+/* As people read it in a container, where the launcher is process 1. */
+static void the_launchers_own_environment_is_the_containers(void **state)
+{
+	static const char script[] = "tr '\\0' '\\n' </proc/$PPID/environ | grep -e '^with[.]dot' -e AFTERGLOW_ENVIRONMENT";
+	const struct how how = { .prepare = put_launcher_at_3 };
+	/* clang-format off */
+	const char *const argv[] = { "/proc/self/fd/./3", "--self-fd", "3", "--socket", socket_path,
+				     "--", "/bin/sh", "-c", script, NULL };
+	/* clang-format on */
+	struct process p;
+
+	(void)state;
+	setenv("AFTERGLOW_ENVIRONMENT", "with.dot=1\nAFTERGLOW_ENVIRONMENT=own", 1);
+	p = start_argv(&how, argv);
+	unsetenv("AFTERGLOW_ENVIRONMENT");
+	assert_string_equal(read_text(p.out, NULL), "with.dot=1\nAFTERGLOW_ENVIRONMENT=own\n");
+	assert_int_equal(finish(&p), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_launchers_own_environment_is_the_containers),
 		cmocka_unit_test(every_exit_code_from_0_to_255_passes_through),
 		cmocka_unit_test(death_by_any_signal_gives_128_plus_its_number),
 		cmocka_unit_test(faults_of_the_processor_give_128_plus_their_signal),

@@ -161,13 +161,20 @@ void environment_print(void)
 	fputs(text, stdout);
 }
 
-void environment_restore(void)
+void environment_restore(char **argv, int self_fd)
 {
-	char *text = getenv(ENVIRONMENT_VARIABLE);
+	char *text = getenv(ENVIRONMENT_VARIABLE), *was = argv[0], path[32];
 
-	if (!text)
+	/* The container may have a variable of that name, too. */
+	if (!text || strcmp(was, ENVIRONMENT_RESTORED) == 0)
 		return;
 	/* The text stays where the kernel put it. */
 	unsetenv(ENVIRONMENT_VARIABLE);
 	environment_apply(text);
+	if (!self_fd)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", self_fd);
+	argv[0] = (char[]){ ENVIRONMENT_RESTORED };
+	execve(path, argv, environ);
+	argv[0] = was;
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #define ENVIRONMENT_VARIABLE "AFTERGLOW_ENVIRONMENT"
+#define ENVIRONMENT_RESTORED "afterglow-launch"
 #define ENVIRONMENT_DIFFERENCE_MAX 65536 /* bytes; the kernel takes no variable above 128 KiB */
 
 /*
@@ -34,5 +35,9 @@ void environment_apply(char *text);
 /* Prints the difference between this process's environment and its parent's at the start of the parent; nothing if there is none. */
 void environment_print(void);
 
-/* Applies the difference in ENVIRONMENT_VARIABLE, and removes that. */
-void environment_restore(void);
+/*
+ * Applies the difference in ENVIRONMENT_VARIABLE, and removes that. Then this program, which self_fd has open, starts
+ * again under the name ENVIRONMENT_RESTORED: people read the container's environment in /proc/1/environ, and the kernel
+ * shows there what exec was given. self_fd 0: it goes on as it is.
+ */
+void environment_restore(char **argv, int self_fd);

@@ -114,7 +114,7 @@ static int second_process(const char *what)
 		environment_print();
 		return 0;
 	}
-	environment_restore();
+	environment_restore((char *[]){ (char *)"second", NULL }, 0);
 	while (environ[n])
 		n++;
 	qsort(environ, n, sizeof(*environ), environ_line_order);

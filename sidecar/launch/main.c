@@ -443,7 +443,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	options_parse(argv, &options);
-	environment_restore();
+	environment_restore(argv, options.self_fd);
 	if (options.self_fd)
 		leave_self_fd(options.self_fd, argv[0]);
 	l.options = &options;

@@ -64,6 +64,14 @@ def mounts():
     return {m[4]: m[m.index("-") + 1] + " " + m[5] for m in lines if not m[4].startswith("/sys/fs/cgroup")}
 
 
+def environment(pid):
+    """Returns the environment with which a process was started; None if this user may not see it."""
+    try:
+        return {name: value for name, _, value in (v.partition("=") for v in text(f"/proc/{pid}/environ").split("\0") if v)}
+    except PermissionError:
+        return None
+
+
 def processes():
     names = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -80,7 +88,7 @@ def seen():
     return {
         "process_1": os.getpid() == 1,
         "argv": text("/proc/self/cmdline").split("\0"),
-        "environment": {name: value for name, _, value in (v.partition("=") for v in text("/proc/self/environ").split("\0") if v)},
+        "environment": environment("self"), "environment_of_1": environment(1),
         "directory": os.getcwd(), "umask": status["Umask"].strip(),
         "ids": [os.getresuid(), os.getresgid(), sorted(os.getgroups())],
         "status": {k: status[k].strip() for k in status if k.startswith(("Cap", "Sig", "NoNew", "Seccomp", "Cpus_", "Mems_", "Speculation"))
