@@ -79,7 +79,8 @@ def processes():
             names[text(f"/proc/{pid}/comm").strip()] = text(f"/proc/{pid}/status").split("State:")[1].split()[0] == "Z"
         except OSError:
             pass
-    return names
+    # In a shared PID namespace another container may just be made.
+    return {name: zombie for name, zombie in names.items() if not name.startswith("runc:")}
 
 
 def seen():

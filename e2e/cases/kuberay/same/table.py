@@ -108,6 +108,10 @@ ROWS = {
     "shell-less": Row(ENDS, ["/usr/bin/afterglow-sidecar", "--version"], container={"image": SIDECAR_IMAGE}),
 }
 
+# There runc may not mount the /proc of such a pod, with Afterglow or without.
+if NODE:
+    del ROWS["user-namespace"]
+
 # Their command is none that a launcher could start.
 NOT_INJECTED = {"init", "no-command"}
 
