@@ -53,7 +53,10 @@ struct spill {
 	int warned; /* 0: not yet, 1, 2: urgently */
 };
 
-/* Adds a reading of what objects and logs take up, later than the last reading. After a drop to less than half, the growth is measured anew. */
+/*
+ * Adds a reading of what objects and logs take up, later than the last reading. After a drop to less than half, the growth is measured
+ * anew.
+ */
 void spill_add(struct spill *s, int64_t at_ns, int64_t bytes);
 
 void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast);

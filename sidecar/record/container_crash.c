@@ -98,9 +98,7 @@ static bool ended_by_core(const struct container *c, const struct crash_info *in
 	return end && end->status_known && WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == info->signal;
 }
 
-/*
- * Returns whether the core lies on a volume that other pods may have as well. Their processes have the same PIDs as ours.
- */
+/* Returns whether the core lies on a volume that other pods may have as well. Their processes have the same PIDs as ours. */
 static bool may_be_of_another_pod(const struct container *c, int core_fd)
 {
 	static const char label[] = "mnt_id:";
@@ -118,8 +116,9 @@ static bool may_be_of_another_pod(const struct container *c, int core_fd)
 
 /*
  * Returns whose process left the core. In a PID namespace that is not the container's own, other jobs may leave theirs in the same
- * directory, and other pods on a volume of several. A process of ours has a parent of ours, because orphans go to the launcher. A PID that is not above the launcher's may
- * be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts processes beside the launcher.
+ * directory, and other pods on a volume of several. A process of ours has a parent of ours, because orphans go to the launcher. A PID
+ * that is not above the launcher's may be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts processes
+ * beside the launcher.
  */
 static enum process_owner core_owner(const struct container *c, const struct crash *crash)
 {
