@@ -235,11 +235,8 @@ int explain(const char *what, bool as_json, struct strbuf *out, struct err *err)
 	struct explanation e;
 
 	if (!explanation_find(what, &e))
-		return err_set(
-			err, EINVAL,
-			"explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such as KernelOOMContainer, "
-			"a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError",
-			what);
+		return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such "
+			       "as KernelOOMContainer, a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError", what);
 	(as_json ? add_json : add_text)(&e, out);
 	return 0;
 }

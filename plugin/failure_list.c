@@ -153,13 +153,9 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 
 		snprintf(count, sizeof(count), "%zu", groups[i].n);
 		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
-		table_row(&table,
-			  (const char *const[]){
-				  count, pods,
-				  failure_list_age_of(groups[i].first->ended_ns, now_ns, first),
-				  failure_list_age_of(groups[i].last->ended_ns, now_ns, age),
-				  groups[i].signature,
-				  failure_str(groups[i].last->failure, "metadata.name") });
+		table_row(&table, (const char *const[]){ count, pods, failure_list_age_of(groups[i].first->ended_ns, now_ns, first),
+							 failure_list_age_of(groups[i].last->ended_ns, now_ns, age), groups[i].signature,
+							 failure_str(groups[i].last->failure, "metadata.name") });
 	}
 	if (n)
 		table_print(&table, out);
@@ -226,8 +222,7 @@ static void add_member(const cJSON *failure, const cJSON *first, struct strbuf *
 
 	strbuf_adds(out, failure == first ? "  first  " : "  then   ");
 	if (failure != first && ended && ended != after)
-		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+',
-			    duration_format(after < 0 ? -after : after, text));
+		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+', duration_format(after < 0 ? -after : after, text));
 	else
 		strbuf_addf(out, "%11s", "");
 	add_printable(out, failure_str(failure, "spec.class"));
@@ -313,9 +308,14 @@ const cJSON *failure_find(const cJSON *list, const char *name)
 		{ "pod/", "spec.pod", .begins = true }, /* of "demo-head-x7k2p" who types "demo-head" */
 	};
 
+	const char *slash = strchr(name, '/');
+	char held[512];
+
+	/* `kubectl get -o name` writes the kind as "rayjob.ray.io". */
+	snprintf(held, sizeof(held), "%.*s%s", slash ? (int)strcspn(name, "./") : 0, name, slash ? slash : name);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t len = strlen(rows[i].prefix);
-		const char *rest = strncasecmp(name, rows[i].prefix, len) == 0 ? name + len : name;
+		const char *rest = strncasecmp(held, rows[i].prefix, len) == 0 ? held + len : held;
 		const cJSON *found = failure_newest(list, rows[i].path, rest, rows[i].begins);
 
 		if (found)

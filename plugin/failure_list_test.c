@@ -128,6 +128,8 @@ static void a_failure_is_found_by_whatever_a_person_holds(void **state)
 		/* The newest end of the job is a consequence: what ended first is what a person asks for. */
 		{ "RayJob/train", "head-oom" },
 		{ "rayjob/train", "head-oom" },
+		{ "rayjob.ray.io/train", "head-oom" },
+		{ "rayfailure.afterglow.dev/second", "second" },
 		{ "demo", "head-oom" },
 		{ "RayCluster/demo", "head-oom" },
 		{ "demo-head", "head-oom" },

@@ -42,28 +42,27 @@ static struct failure_filter filter_of(const struct options *o)
 
 /* --- Commands: each fills `out` and returns the exit code or a negative error ---------------- */
 
+static void selector_add(struct strbuf *selector, const char *label, const char *value, int len)
+{
+	if (value)
+		strbuf_addf(selector, "%s%s%.*s", selector->len ? "," : "", label, len, value);
+}
+
 /* Runs kubectl itself where it can print or watch the list: the filters are labels. */
 static int list_by_kubectl(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
-	struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
+	_cleanup_strbuf_ struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
 	const char *args[READS_ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
 	size_t n;
 
 	if (o->since_ns || o->by_signature)
-		return err_set(
-			err, EINVAL,
-			"--since and --by-signature cannot be used with --output or --watch");
-	strbuf_adds(&selector, o->selector ? o->selector : "");
-	if (o->class)
-		strbuf_addf(&selector, "%safterglow.dev/class=%s", selector.len ? "," : "",
-			    o->class);
-	if (o->cluster)
-		strbuf_addf(&selector, "%sray.io/cluster=%s", selector.len ? "," : "", o->cluster);
-	if (slash)
-		strbuf_addf(&selector,
-			    "%safterglow.dev/owner-kind=%.*s,afterglow.dev/owner-name=%s",
-			    selector.len ? "," : "", (int)(slash - o->owner), o->owner, slash + 1);
+		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
+	selector_add(&selector, "", o->selector, SELECTOR_MAX);
+	selector_add(&selector, "afterglow.dev/class=", o->class, SELECTOR_MAX);
+	selector_add(&selector, "ray.io/cluster=", o->cluster, SELECTOR_MAX);
+	selector_add(&selector, "afterglow.dev/owner-kind=", o->owner, slash ? (int)(slash - o->owner) : 0);
+	selector_add(&selector, "afterglow.dev/owner-name=", slash ? slash + 1 : NULL, SELECTOR_MAX);
 	if (strbuf_failed(&selector))
 		return err_set(err, E2BIG, "the selector is too long");
 	n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);
@@ -95,9 +94,8 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 		document_print(json, "Failures", out);
 		return 0;
 	}
-	n = o->by_signature ?
-		    failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
-		    failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
+	n = o->by_signature ? failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
+			      failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
 		stderr_note("No failures were found%s.\n", where_looked(o));
 	return 0;
@@ -107,13 +105,8 @@ static int show_by_kubectl(const struct options *o, const cJSON *failure, struct
 {
 	struct kubectl kubectl = kubectl_of(o);
 
-	return kubectl_print(&kubectl,
-			    (const char *const[]){ "get", "rayfailures.afterglow.dev",
-						   json_str(failure, "metadata.name"),
-						   "--namespace",
-						   json_str(failure, "metadata.namespace"),
-						   "--output", o->output, NULL },
-			    err);
+	return kubectl_print(&kubectl, (const char *const[]){ "get", "rayfailures.afterglow.dev", json_str(failure, "metadata.name"), "--namespace",
+							      json_str(failure, "metadata.namespace"), "--output", o->output, NULL }, err);
 }
 
 static int plugin_show(const struct options *o, struct strbuf *out, struct err *err)
@@ -193,8 +186,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (r < 0)
 		return r;
 	if (o->output) {
-		_cleanup_json_ cJSON *json =
-			failure_list_incidents_json(failures, &filter, o->argument);
+		_cleanup_json_ cJSON *json = failure_list_incidents_json(failures, &filter, o->argument);
 
 		document_print(json, "Incidents", out);
 		return 0;
@@ -204,8 +196,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (o->argument)
 		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
 			       where_looked(o));
-	stderr_note("No failure caused others%s.\n",
-		where_looked(o));
+	stderr_note("No failure caused others%s.\n", where_looked(o));
 	return 0;
 }
 
