@@ -136,6 +136,8 @@ MEANT = [
     Meant(["sees.processes.afterglow-launc"], LOOK, "the launcher"),
     Meant(["sees.process_1"], PROCESS_1, "process 1 is the launcher"),
     Meant(["sees.environment_of_1*"], {"other-user"}, "process 1 is still root, whose environment another user may not see"),
+    Meant(["sees.environment_of_1*"], {"kuberay-like", "bash-trap-exec", "bash-ignores", "background", "closed", "odd-environment-bash"},
+          "a shell that was process 1 has handed its own environment to the next; the launcher's is that of the container"),
     Meant(["sees.coredump_filter"], LOOK, "a core has no shared memory, which could fill the disk"),
     Meant(["sees.limits.RLIMIT_CORE"], LOOK - {"restricted"}, "a crash leaves a core, for its backtrace; in memory it does not"),
     Meant(["core"], CORES, "the same"),
