@@ -75,7 +75,7 @@ static ssize_t piece_pass(int fd, int from, const struct stream *stream, struct 
 	if (n < 0)
 		return errno == EINTR ? 1 : err_set(err, errno, "reading what kubectl prints");
 	if (n && fd == STDERR_FILENO && !stream->quiet)
-		r = terminal_write(STDERR_FILENO, chunk, (size_t)n, err);
+		terminal_write(STDERR_FILENO, chunk, (size_t)n, NULL); /* who does not read it must not stop kubectl */
 	else if (n && fd == STDOUT_FILENO && stream->on_data)
 		r = stream->on_data(stream->arg, chunk, (size_t)n, err);
 	return r < 0 ? r : n;

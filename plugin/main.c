@@ -2,6 +2,7 @@
 /* kubectl-afterglow: a plugin of kubectl that says what ended in Ray clusters, and why. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,11 +59,11 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 
 	if (o->since_ns || o->by_signature)
 		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
-	selector_add(&selector, "", o->selector, SELECTOR_MAX);
-	selector_add(&selector, "afterglow.dev/class=", o->class, SELECTOR_MAX);
-	selector_add(&selector, "ray.io/cluster=", o->cluster, SELECTOR_MAX);
+	selector_add(&selector, "", o->selector, INT_MAX);
+	selector_add(&selector, "afterglow.dev/class=", o->class, INT_MAX);
+	selector_add(&selector, "ray.io/cluster=", o->cluster, INT_MAX);
 	selector_add(&selector, "afterglow.dev/owner-kind=", o->owner, slash ? (int)(slash - o->owner) : 0);
-	selector_add(&selector, "afterglow.dev/owner-name=", slash ? slash + 1 : NULL, SELECTOR_MAX);
+	selector_add(&selector, "afterglow.dev/owner-name=", slash ? slash + 1 : NULL, INT_MAX);
 	if (strbuf_failed(&selector))
 		return err_set(err, E2BIG, "the selector is too long");
 	n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);

@@ -114,7 +114,7 @@ static int read_impersonation(const struct reader *r, const cJSON *user, struct 
 static int read_basic(const struct reader *r, const cJSON *user, struct kubeconfig *k, struct err *err)
 {
 	const char *name, *password;
-	struct strbuf plain = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT(4096);
 	char encoded[8192];
 	char value[8300];
 	int rc = read_string(r, user, "username", &name, err);
