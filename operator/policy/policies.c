@@ -38,6 +38,7 @@ struct policies {
 	/* Number of the round; higher than that of any policy when the round begins. */
 	size_t round;
 	bool goes_on; /* the round waits until another write may start */
+	bool changed; /* something changed since the count began, which it may have passed already */
 	struct writing writings[WRITES_MAX];
 };
 
@@ -66,17 +67,22 @@ static void look_within(struct policies *p, int64_t delay_ns)
 void policies_see(struct policies *p, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	struct policy_book *book = &p->book;
+	int64_t delay_ns = COUNTS_NS;
+	bool changed;
 
 	if (kind == WATCH_POLICIES || kind == WATCH_CLUSTER_POLICIES) {
-		if (policy_book_see_policy(book, kind == WATCH_CLUSTER_POLICIES, before, after))
-			look_within(p, SOON_NS);
-	} else if (kind == WATCH_NAMESPACES && policy_book_see_namespace(book, before, after)) {
-		look_within(p, COUNTS_NS);
-	} else if (kind == WATCH_CLUSTERS && policy_book_see_cluster(book, before, after) && !policy_book_is_empty(book)) {
-		look_within(p, COUNTS_NS);
-	} else if (kind == WATCH_PODS && change != STORE_UPDATED && !policy_book_is_empty(book)) {
-		look_within(p, COUNTS_NS);
-	}
+		changed = policy_book_see_policy(book, kind == WATCH_CLUSTER_POLICIES, before, after);
+		delay_ns = SOON_NS;
+	} else if (kind == WATCH_NAMESPACES)
+		changed = policy_book_see_namespace(book, before, after);
+	else if (kind == WATCH_CLUSTERS)
+		changed = policy_book_see_cluster(book, before, after) && !policy_book_is_empty(book);
+	else
+		changed = kind == WATCH_PODS && change != STORE_UPDATED && !policy_book_is_empty(book);
+	if (!changed)
+		return;
+	p->changed = true;
+	look_within(p, delay_ns);
 }
 
 void policies_begin(struct policies *p)
@@ -201,21 +207,25 @@ static void policies_on_look(evutil_socket_t, short, void *arg)
 	bool went_on = p->goes_on;
 
 	p->due_ns = 0;
-	if (!p->o.may_write(p->o.arg) || policy_book_is_empty(&p->book))
+	if (!p->o.may_write(p->o.arg) || policy_book_is_empty(&p->book)) {
+		policy_count_drop(&p->book);
 		return; /* policies_begin, or a change of a policy, wakes us */
+	}
 	if (!may_look(p)) {
 		look_within(p, NS_PER_SEC);
 		return;
 	}
+	if (!p->book.counting && !went_on)
+		p->changed = false;
 	if (!policy_count_some(&p->book, watches_store(p->o.watches, WATCH_PODS))) {
 		look_within(p, NS_PER_MS);
 		return;
 	}
 	p->round += !went_on;
 	p->goes_on = !settle_statuses(p);
-	/* Something has changed since the round began, so another one follows. */
-	if (went_on && !p->goes_on)
-		look_within(p, SOON_NS);
+	/* If something has changed since the round began, another one follows. */
+	if ((went_on || p->changed) && !p->goes_on)
+		look_within(p, went_on ? SOON_NS : COUNTS_NS);
 }
 
 /* --- Life ----------------------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ struct policy_book {
 	struct effective_policy *effective; /* combinations that were asked for */
 	size_t n_effective;
 	/* Of policy_count.h: */
-	size_t n_counted, count_bucket;
+	size_t n_counted, count_bucket, count_buckets;
 	bool counting;
 };
 

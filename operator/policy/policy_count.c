@@ -113,14 +113,24 @@ static void policy_count_begin(struct policy_book *p)
 	}
 }
 
+void policy_count_drop(struct policy_book *p)
+{
+	p->counting = false;
+	p->count_bucket = 0;
+}
+
 bool policy_count_some(struct policy_book *p, const struct store *pods)
 {
-	struct strmap_pos pos = { .bucket = p->count_bucket };
 	const char *key;
 	void *value;
 
+	/* A map that has grown has its entries in other buckets: some would be counted twice. */
+	if (p->counting && p->count_buckets != p->clusters.n_buckets)
+		policy_count_drop(p);
 	if (!p->counting)
 		policy_count_begin(p);
+	p->count_buckets = p->clusters.n_buckets;
+	struct strmap_pos pos = { .bucket = p->count_bucket };
 	/* A bucket is looked at as a whole, because a walk goes on at a bucket. */
 	for (size_t n = 0; (p->counting = strmap_next(&p->clusters, &pos, &key, &value));) {
 		count_cluster(p, pods, key, value);

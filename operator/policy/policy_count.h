@@ -13,3 +13,5 @@
  * in between is counted or not. pods: indexed by "namespace/cluster".
  */
 bool policy_count_some(struct policy_book *book, const struct store *pods);
+/* The next count begins anew. */
+void policy_count_drop(struct policy_book *book);
