@@ -31,9 +31,9 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 	return true;
 }
 
-void spill_add(struct spill *s, int64_t at_ns, int64_t bytes)
+static void readings_add(struct spill_readings *s, int64_t at_ns, int64_t bytes)
 {
-	/* The time before the first spilling says nothing about the rate. */
+	/* The time before the first byte says nothing about the rate. */
 	if (s->n > 0 && (bytes == 0 || bytes < s->points[s->n - 1].bytes / 2))
 		s->n = 0;
 	if (s->n == SPILL_POINTS_MAX) {
@@ -44,7 +44,13 @@ void spill_add(struct spill *s, int64_t at_ns, int64_t bytes)
 	s->points[s->n++].bytes = bytes;
 }
 
-static int64_t rate_of(const struct spill *s)
+void spill_add(struct spill *s, int64_t at_ns, int64_t objects, int64_t logs)
+{
+	readings_add(&s->objects, at_ns, objects);
+	readings_add(&s->logs, at_ns, logs);
+}
+
+static int64_t rate_of(const struct spill_readings *s)
 {
 	if (s->n < 2)
 		return 0;
@@ -71,9 +77,9 @@ void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct
 {
 	struct spill_forecast f = SPILL_FORECAST_NONE;
 
-	if (s->n > 0) {
-		f.bytes = MAX(s->points[s->n - 1].bytes - disk->logs, (int64_t)0);
-		f.rate = rate_of(s);
+	if (s->objects.n > 0) {
+		f.bytes = s->objects.points[s->objects.n - 1].bytes;
+		f.rate = rate_of(&s->objects) + rate_of(&s->logs);
 		find_bound(disk, &f);
 		if (f.rate > 0 && f.bound != SPILL_NO_BOUND)
 			f.left_ns = (int64_t)MIN((double)f.room / (double)f.rate * (double)NS_PER_SEC, 9e18);

@@ -24,7 +24,7 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes);
 
 /* The disk that Ray spills to, and as a rule logs to. */
 struct spill_disk {
-	int64_t logs; /* bytes of Ray's logs on it; the readings of spill_add include them */
+	int64_t logs; /* bytes of Ray's logs on it */
 	int64_t total, available; /* bytes; total 0: not known */
 	int64_t limit; /* the container's ephemeral-storage limit, bytes; 0: none, or not known */
 };
@@ -37,7 +37,7 @@ enum spill_bound {
 
 struct spill_forecast {
 	int64_t bytes; /* of objects that are spilled now; -1: not known */
-	int64_t rate; /* bytes a second over the last minutes; 0: no growth, or not watched for long enough */
+	int64_t rate; /* of objects and logs, bytes a second over the last minutes; 0: no growth, or not watched for long enough */
 	enum spill_bound bound; /* the bound that is met first */
 	int64_t room; /* bytes up to it, or less, as others write to the disk too; 0: it is met already */
 	int64_t left_ns; /* until it is met at that rate; -1: never */
@@ -45,19 +45,23 @@ struct spill_forecast {
 
 #define SPILL_FORECAST_NONE ((struct spill_forecast){ .bytes = -1, .left_ns = -1 })
 
-struct spill {
+struct spill_readings {
 	struct {
 		int64_t at_ns, bytes;
 	} points[SPILL_POINTS_MAX]; /* oldest first */
 	size_t n;
+};
+
+struct spill {
+	struct spill_readings objects, logs;
 	int warned; /* 0: not yet, 1, 2: urgently */
 };
 
 /*
- * Adds a reading of what objects and logs take up, later than the last reading. After a drop to less than half, the growth is measured
- * anew.
+ * Adds a reading of what objects and logs take up, in bytes, later than the last reading. After a drop of one to less than half,
+ * its growth is measured anew.
  */
-void spill_add(struct spill *s, int64_t at_ns, int64_t bytes);
+void spill_add(struct spill *s, int64_t at_ns, int64_t objects, int64_t logs);
 
 void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast);
 

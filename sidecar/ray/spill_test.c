@@ -25,7 +25,7 @@ static struct spill_forecast f;
 static int setup(void **unused)
 {
 	(void)unused;
-	s = (struct spill){ .n = 0 };
+	s = (struct spill){ .warned = 0 };
 	return 0;
 }
 
@@ -33,7 +33,7 @@ static int setup(void **unused)
 static int64_t grows(int64_t at_s, size_t readings, int64_t from_mib, int64_t mib_per_s)
 {
 	for (size_t i = 0; i < readings; i++, at_s += 10)
-		spill_add(&s, at_s * NS_PER_SEC, (from_mib + (int64_t)i * 10 * mib_per_s) * MIB);
+		spill_add(&s, at_s * NS_PER_SEC, (from_mib + (int64_t)i * 10 * mib_per_s) * MIB, 0);
 	return at_s;
 }
 
@@ -90,7 +90,8 @@ static void logs_fill_the_disk_as_well(void **unused)
 	char text[240];
 	(void)unused;
 
-	grows(0, 7, 1024, 100);
+	for (int64_t i = 0; i < 7; i++)
+		spill_add(&s, i * 10 * NS_PER_SEC, GIB, i * 1000 * MIB);
 	spill_forecast(&s, &disk, &f);
 	assert_int_equal(f.bytes, GIB);
 	assert_int_equal(f.room, 10 * GIB - 7024 * MIB);
@@ -98,6 +99,20 @@ static void logs_fill_the_disk_as_well(void **unused)
 	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
 			    "1.0 GiB of objects are spilled to /tmp/ray/s and Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
 			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+}
+
+static void the_time_before_the_first_spilling_counts_for_the_logs_alone(void **unused)
+{
+	const struct spill_disk disk = { .total = 1000 * GIB, .available = 200 * GIB, .logs = GIB };
+	(void)unused;
+
+	for (int64_t i = 0; i < 18; i++)
+		spill_add(&s, i * 10 * NS_PER_SEC, 0, GIB);
+	for (int64_t i = 1; i <= 4; i++)
+		spill_add(&s, (170 + 10 * i) * NS_PER_SEC, i * 10 * GIB, GIB);
+	spill_forecast(&s, &disk, &f);
+	assert_int_equal(f.rate, GIB);
+	assert_int_equal(f.left_ns, 100 * NS_PER_SEC);
 }
 
 static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
@@ -188,6 +203,7 @@ int main(void)
 		cmocka_unit_test_setup(the_filesystem_is_full_when_the_kubelet_evicts, setup),
 		cmocka_unit_test_setup(the_limit_counts_when_it_is_met_first, setup),
 		cmocka_unit_test_setup(logs_fill_the_disk_as_well, setup),
+		cmocka_unit_test_setup(the_time_before_the_first_spilling_counts_for_the_logs_alone, setup),
 		cmocka_unit_test_setup(nothing_is_foreseen_of_what_does_not_grow, setup),
 		cmocka_unit_test_setup(a_disk_that_is_full_already_is_reported_as_full, setup),
 		cmocka_unit_test_setup(growth_is_counted_anew_after_a_job_has_freed_its_objects, setup),

@@ -89,7 +89,7 @@ static void look_at_disk(const void *arg, void *out)
 	if (!w->where[0] || !read_state(w, l->at->logs_fd, &bytes))
 		return;
 	w->disk = (struct spill_disk){ .limit = l->at->limit, .logs = logs_beside(w, l->at) };
-	spill_add(&w->spill, l->now_ns, bytes + w->disk.logs);
+	spill_add(&w->spill, l->now_ns, bytes, w->disk.logs);
 	if (w->point[0] && limits_stat_disk(l->at->root_fd, w->point, &disk)) {
 		w->disk.total = disk.total;
 		w->disk.available = disk.available;

@@ -172,7 +172,7 @@ static void a_state_that_raylet_did_not_write_anew_is_no_reading(void **state)
 	says(1024);
 	for (int i = 0; i < 5; i++)
 		assert_false(poll_at(now_s + i * 10 + 10));
-	assert_int_equal(w.spill.n, 1);
+	assert_int_equal(w.spill.objects.n, 1);
 }
 
 /* The caller takes samples. */
@@ -189,7 +189,7 @@ static void a_disk_that_does_not_answer_is_not_waited_for(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	says(1024);
-	assert_int_equal(w.spill.n, 1);
+	assert_int_equal(w.spill.objects.n, 1);
 }
 
 static void another_raylet_begins_anew(void **state)
@@ -199,7 +199,7 @@ static void another_raylet_begins_anew(void **state)
 		says(1024);
 	node.raylet = 99;
 	says(10);
-	assert_int_equal(w.spill.n, 1);
+	assert_int_equal(w.spill.objects.n, 1);
 }
 
 int main(void)
