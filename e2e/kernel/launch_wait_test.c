@@ -55,6 +55,18 @@ static void sigterm_ends_the_wait_for_a_sidecar(void **state)
 	assert_int_equal(finish(&p), 7);
 }
 
+/* The kubelet starts no sidecar for a pod that it ends, and kills what is still there when the time of grace is over. */
+static void a_container_that_the_runtime_has_asked_to_stop_waits_for_no_sidecar(void **state)
+{
+	struct process p = start(&as_pid1, "--wait-sidecar", "3600", "--wait-after-success", "3600", "--", "/bin/sh", "-c",
+				 "trap 'exit 7' TERM; echo ready; while :; do sleep .05; done", NULL);
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 7);
+}
+
 static void a_command_that_succeeded_waits_for_no_sidecar(void **state)
 {
 	struct process p = start(&usual, "--wait-sidecar", "3600", "--", probe, "exit", "0", NULL);
@@ -65,7 +77,7 @@ static void a_command_that_succeeded_waits_for_no_sidecar(void **state)
 
 static void a_command_that_succeeded_is_seen_where_the_pod_ends_with_its_sidecar(void **state)
 {
-	struct process p = start(&usual, "--wait-sidecar", "60", "--wait-after-success", "--", probe, "exit", "0", NULL);
+	struct process p = start(&usual, "--wait-after-success", "60", "--", probe, "exit", "0", NULL);
 	struct sidecar s;
 
 	(void)state;
@@ -209,6 +221,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_failed_before_its_sidecar_came_is_reported),
 		cmocka_unit_test(the_wait_for_a_sidecar_that_never_comes_ends_in_time),
 		cmocka_unit_test(sigterm_ends_the_wait_for_a_sidecar),
+		cmocka_unit_test(a_container_that_the_runtime_has_asked_to_stop_waits_for_no_sidecar),
 		cmocka_unit_test(a_command_that_succeeded_waits_for_no_sidecar),
 		cmocka_unit_test(a_command_that_succeeded_is_seen_where_the_pod_ends_with_its_sidecar),
 		cmocka_unit_test(a_command_that_failed_while_its_sidecar_was_restarted_is_reported),

@@ -221,6 +221,9 @@ static const char *leave_after(const cJSON *pod_spec, const cJSON *ray)
 {
 	const cJSON *owner = json_get(ray, "restartPolicy") ? ray : pod_spec;
 
+	/* By these, a container that fails may be started again. */
+	if (json_get(ray, "restartPolicyRules"))
+		return "success";
 	if (json_is(owner, "restartPolicy", "Never"))
 		return "any";
 	return json_is(owner, "restartPolicy", "OnFailure") ? "success" : NULL;

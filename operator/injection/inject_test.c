@@ -69,6 +69,17 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 	}
 }
 
+static void the_sidecar_of_a_container_that_its_rules_may_restart_leaves_after_a_success(void **state)
+{
+	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = json_of("containers: [{name: ray, command: [ray], restartPolicy: Never, restartPolicyRules: [{action: Restart}]}]\n");
+
+	(void)state;
+	assert_true(inject(spec, &in));
+	_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 1), "args"));
+	assert_non_null(strstr(args, "\"--leave-after\",\"success\""));
+}
+
 static void the_sidecar_stays_as_long_as_the_pod_has_for_its_end(void **state)
 {
 	static const struct {
@@ -164,10 +175,16 @@ static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void *
 	(void)state;
 	json_set(pod, "spec", spec);
 	json_append(json_array_at(spec, "volumes"), json_of("name: afterglow-of-the-user\n"));
+	json_set_str(spec, "restartPolicy", "Never");
 	assert_true(inject(spec, &in));
+	_cleanup_free_ char *with = cJSON_PrintUnformatted(spec);
+	assert_non_null(strstr(with, " --wait-sidecar 60 --wait-after-success 60 "));
 	assert_true(inject_undo(pod, "pods \"a\" is forbidden: maximum memory is 1Mi"));
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.annotations"), INJECT_REFUSED_ANNOTATION)),
 			    "maximum memory is 1Mi");
+	_cleanup_free_ char *without = cJSON_PrintUnformatted(spec);
+	assert_null(strstr(without, "--wait-sidecar"));
+	assert_null(strstr(without, "--wait-after-success"));
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 4);
 	assert_non_null(json_find(json_get(spec, "volumes"), "name", "mine"));
@@ -756,6 +773,7 @@ int main(void)
 		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
 		cmocka_unit_test(it_knows_what_the_ray_container_may_write_to_the_disk),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
+		cmocka_unit_test(the_sidecar_of_a_container_that_its_rules_may_restart_leaves_after_a_success),
 		cmocka_unit_test(the_sidecar_alone_reaches_the_nodes_socket),
 		cmocka_unit_test(a_pod_that_mounts_a_volume_to_come_goes_without),
 		cmocka_unit_test(without_the_sidecar_the_pod_is_as_before_but_for_the_launcher),

@@ -39,6 +39,28 @@ static void inject_undo_note_refusal(cJSON *pod, const char *reason)
 		     INJECT_REFUSED_ANNOTATION, tame);
 }
 
+/* Takes an option out of the launcher's command line, with its number. */
+static void option_cut(char *text, const char *option)
+{
+	char *at = strstr(text, option), *end = at ? at + strlen(option) : NULL;
+
+	if (!at)
+		return;
+	end += strspn(end, "0123456789");
+	memmove(at, end, strlen(end) + 1);
+}
+
+/* Ray's container, whose launcher would wait for a sidecar after the end of its command. */
+static void launcher_waits_for_nobody(const cJSON *containers)
+{
+	json_each(container, containers)
+		json_each(word, json_get(container, "command"))
+			if (cJSON_IsString(word) && strstr(word->valuestring, " --socket ")) {
+				option_cut(word->valuestring, " --wait-sidecar ");
+				option_cut(word->valuestring, " --wait-after-success ");
+			}
+}
+
 bool inject_undo(cJSON *pod, const char *reason)
 {
 	cJSON *containers = json_get(pod, "spec.containers"),
@@ -53,6 +75,7 @@ bool inject_undo(cJSON *pod, const char *reason)
 			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
 	}
 	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
+	launcher_waits_for_nobody(containers);
 	inject_undo_note_refusal(pod, reason);
 	return true;
 }

@@ -46,7 +46,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 		add_quoted(sb, "--termination-log", in->termination_log);
 	strbuf_addf(sb, " --wait-sidecar %d", in->never_restarted ? WAIT_LAST_SIDECAR_S : WAIT_SIDECAR_S);
 	if (in->ends_pod)
-		strbuf_adds(sb, " --wait-after-success");
+		strbuf_addf(sb, " --wait-after-success %d", WAIT_LAST_SIDECAR_S);
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
 	if (in->cores && in->cores_in_memory)

@@ -29,6 +29,7 @@ struct launcher {
 		*report; /* written by the child before it runs the command; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
+	bool met; /* a sidecar was connected */
 	bool refused; /* a process other than the sidecar listened on its socket */
 	/* The command has ended, and no sidecar has received that, but one may yet. */
 	bool awaiting;

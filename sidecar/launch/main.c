@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/command.h"
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/environment.h"
@@ -38,6 +39,7 @@
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define GO_WITHIN_MS 200 /* the longest time for which connecting delays the start of the command */
 #define RETRY_POLL_MS 10 /* before another poll(2), if there was no memory for one */
+#define WAIT_MET_S 10 /* at most, counted from our start, for a sidecar that was there and is gone */
 #define OWN_FDS 3 /* the loop's own descriptors: signals, the sidecar, the search for cores */
 /* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
@@ -76,6 +78,7 @@ static void greet(struct launcher *l)
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		drop_connection(l);
 	if (l->socket_fd >= 0) {
+		l->met = true;
 		stop_signal_send(&l->stop, l->socket_fd);
 		watched_again(&l->watched, l->socket_fd);
 		cores_again(&l->cores);
@@ -271,16 +274,21 @@ static int poll_timeout_ms(const struct launcher *l)
  * Returns until when to wait for a sidecar. The kubelet starts the sidecar after us, so it may
  * begin to listen only after a command that failed at once has ended; or it was killed and is being
  * restarted. Its report is worth waiting for some seconds. After a success there is no report; but
- * where the pod ends with the sidecar, one that never saw us would keep it for longer.
+ * where the pod ends with the sidecar, one that never saw us would keep it for longer. A container
+ * that the runtime has asked to stop waits for nobody: the kubelet starts no sidecar then.
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
-	return l->started_ns + l->options->wait_sidecar_s * NS_PER_SEC;
+	int64_t seconds = l->wait_status == 0 ? l->options->wait_after_success_s : l->options->wait_sidecar_s;
+
+	return l->started_ns + (l->met ? MIN(seconds, WAIT_MET_S) : seconds) * NS_PER_SEC;
 }
 
 static bool sidecar_may_come(const struct launcher *l)
 {
-	return !l->options->socket_fd && (l->wait_status != 0 || l->options->wait_after_success) &&
+	const bool is_stopped = l->stop.signo && !l->stop.sender;
+
+	return !l->options->socket_fd && !is_stopped && !l->refused &&
 	       l->ended_ns < sidecar_comes_until_ns(l);
 }
 

@@ -38,7 +38,7 @@ static const char usage[] =
 	")\n"
 	"  --wait-sidecar S  when COMMAND fails within S seconds of its start while no sidecar is\n"
 	"                    connected, wait for one until these S seconds are over (1 to 3600)\n"
-	"  --wait-after-success  do so also when COMMAND succeeds\n"
+	"  --wait-after-success S  the same when COMMAND succeeds\n"
 	"  --self-fd N       close descriptor N, from which this program was started, and restore the\n"
 	"                    name of the process\n"
 	"  --oom-score-adj N start COMMAND with that adjustment of its OOM score (-1000 to 1000)\n"
@@ -163,7 +163,8 @@ void options_parse(char **argv, struct options *o)
 			o->wait_sidecar_s = (int)parse_number(option_value(argv, &i), WAIT_SIDECAR_MAX_S,
 							      "--wait-sidecar takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--wait-after-success") == 0)
-			o->wait_after_success = true;
+			o->wait_after_success_s = (int)parse_number(option_value(argv, &i), WAIT_SIDECAR_MAX_S,
+								    "--wait-after-success takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
 		else if (strcmp(argv[i], "--cores-in-memory") == 0)

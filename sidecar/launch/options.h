@@ -30,7 +30,7 @@ struct options {
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
 	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
-	bool wait_after_success;
+	int wait_after_success_s; /* --wait-after-success; 0: do not wait */
 	rlim_t nofile; /* the limit of open files for the command; 0: it stays as it is */
 	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
 	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
