@@ -64,7 +64,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"usage: kubectl afterglow top [POD] [OPTION...]\n"
 		"Prints the memory of running Ray pods, the fullest first, and what all of them hold by task, actor and\n"
 		"part of Ray. With a POD, prints the largest processes of that pod, too. The API server asks the sidecars\n"
-		"(port 9095), so you need the right to get pods/proxy, and it must reach the pods.\n"
+		"(port 9095 to 9099), so you need the right to get pods/proxy, and it must reach the pods.\n"
 		"\n"
 		"      --cluster NAME     only pods of this RayCluster\n"
 		"  -l, --selector LABELS  only pods with these labels, written as for kubectl\n"

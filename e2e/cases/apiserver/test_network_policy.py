@@ -205,12 +205,13 @@ def test_the_page_closes_the_sidecars_port_and_nothing_else_of_ray(plane, progra
     flows = Flows(plane, program)
     flows.policies = [page_policies()[0]["afterglow-sidecars-only"]]
     sidecar = (9095, "afterglow-http")
+    assert flows.answers((flows.operator, HEAD, 9096, "afterglow-http"), (STRANGER, HEAD, 9096, "afterglow-http"), (WORKER, HEAD, 9099, "")) == [True, False, False]
     assert flows.answers((flows.operator, HEAD, *sidecar), (MONITORING, HEAD, *sidecar), (CONTROL_PLANE, HEAD, *sidecar)) == [True] * 3
     assert flows.answers((STRANGER, HEAD, *sidecar), (OTHER_POD_OF_ML, HEAD, *sidecar), (WORKER, HEAD, *sidecar), ({"IP": "192.0.2.1"}, HEAD, *sidecar),
                          (peer(SYSTEM, {"app": "other"}, "10.1.0.5"), HEAD, *sidecar)) == [False] * 5
     # GCS, the dashboard, clients, Serve, raylets and workers at whatever port they got, and what leaves the pod.
     rest = [(source, HEAD, port, "") for source in (WORKER, STRANGER, {"IP": "192.0.2.1"})
-            for port in (1, 6379, 8265, 8000, 9094, 9096, 10001, 44217, 65535)]
+            for port in (1, 6379, 8265, 8000, 9094, 9100, 10001, 44217, 65535)]
     assert all(flows.answers(*rest, (WORKER, HEAD, 4791, "", "UDP"), (HEAD, STORE, 443, ""), (HEAD, DNS, 53, "dns", "UDP"),
                              (STRANGER, OTHER_POD_OF_ML, 9095, "")))
 
