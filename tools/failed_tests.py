@@ -7,9 +7,9 @@ import re
 import sys
 
 LINES_MAX = 60  # of all logs together
-LINE_MAX = 300
+LINE_MAX = 700
 SHORT_MAX = 100
-REASON_MAX = 200
+REASON_MAX = 400
 
 # What names a failed test, and what says why; the reasons of pytest come before its names.
 NAME = re.compile(r"^(FAILED|ERROR) \S+::|^\[  FAILED  \] (?!\S*:? ?\d+ test)|^FAIL\b|^not ok\b|^\d+ passed, [1-9]\d* failed")
@@ -47,11 +47,11 @@ def reasons(lines):
             before.append(re.sub(r"^(E|\[  ERROR   \]|\[   LINE   \]) [\s-]*", "", line))
         elif not COUNT.match(line):
             name, _, reason = re.sub(r"^(FAILED|ERROR|FAIL:?|\[  FAILED  \]) (\S+/)?", "", line).partition(" - ")
-            named = tests.setdefault((reason or " ".join(before))[:REASON_MAX], [])
+            named = tests.setdefault((reason or " ".join(before) or name)[:REASON_MAX], [])
             if name not in named:
                 named.append(name[:SHORT_MAX])
             before.clear()
-    return [named[0] + (f" and {len(named) - 1} more" if named[1:] else "") + (f": {reason}" if reason else "")
+    return [named[0] + (f" and {len(named) - 1} more" if named[1:] else "") + ("" if named[0].startswith(reason[:SHORT_MAX]) else f": {reason}")
             for reason, named in tests.items()]
 
 

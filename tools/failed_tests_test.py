@@ -60,12 +60,12 @@ class FailedTests(unittest.TestCase):
 
     def test_each_reason_stands_once_with_the_first_test(self):
         fixture = "".join(f"ERROR e2e/cases/x/test_x.py::test_{i}[s3]@s3 - AssertionError: waited 120 s\n" for i in range(5))
-        reasons = failed_tests.reasons((PYTEST + fixture + CMOCKA + SCRIPT).splitlines(keepends=True))
+        reasons = failed_tests.reasons((PYTEST + fixture + CMOCKA + SCRIPT + "FAIL: another\n").splitlines(keepends=True))
         self.assertEqual(reasons, [
             "test_rayjob.py::test_a_job_is_retried: TimeoutError",
             "test_x.py::test_0[s3]@s3 and 4 more: AssertionError: waited 120 s",
             "a_bad_one: 1 != 2 x_test.c:12: error: Failure!",
-            "a child's OOM kill is told (grep -q x)"])
+            "a child's OOM kill is told (grep -q x)", "another"])
 
 
 if __name__ == "__main__":

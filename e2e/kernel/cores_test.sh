@@ -347,7 +347,7 @@ if [ "$(stat -f -c %T "$work")" != tmpfs ]; then
 	mkdir "$work/spool" "$work/mounted"
 	start_sidecar
 	unshare -fpm --mount-proc sh -c "mount --bind $work/volume $work/mounted; cd $work/mounted; exec $launch --cores --socket $work/sock --name main -- \
-		timeout 60 sh -c 'touch $work/begun; until find $work/spool -name MANIFEST.json | grep -q .; do sleep 0.2; done'" 2>/dev/null &
+		timeout 180 sh -c 'touch $work/begun; until find $work/spool -name MANIFEST.json | grep -q .; do sleep 0.2; done'" 2>/dev/null &
 	launcher=$!
 	wait_until test -e "$work/begun"
 	sleep 2 # until its directory is watched

@@ -50,6 +50,9 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	death_set_ended_at(d, json_str(d->report, "endedAt"), f);
 	if (json_get(d->report, "exitCode"))
 		f->exit_code = json_int(d->report, "exitCode", 0);
+	/* Before the ends that the status shows there was one: its number is known. */
+	if (shown_earlier(shown_status(d->pod, d->container)) == 1)
+		f->restart = 0;
 	f->class = (enum failure_class)failure_class_from_name(json_str(d->report, "class"));
 	if (confidence)
 		f->confidence = (enum confidence)confidence_from_name(confidence);

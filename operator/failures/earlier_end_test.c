@@ -104,6 +104,20 @@ static void ends_that_nobody_reported_were_missed(void **state)
 	}
 }
 
+static void the_only_end_before_those_that_are_shown_was_the_first(void **state)
+{
+	_cleanup_json_ cJSON *pod = pod_with("restartCount: 1, state: {running: {startedAt: " AT("30:03") "}}");
+	struct ray_failures failures = { 0 };
+	struct pod_ends ends = { 0 };
+
+	(void)state;
+	add(&ends, pod, "ray-worker", "10:00.500", "");
+	pod_ends_missed(&ends, pod, NULL, 0, &failures);
+	_cleanup_json_ cJSON *array = json_of_failures(&failures);
+	assert_int_equal(json_int(json_get(array->child, "spec"), "restartCount", -1), 0);
+	pod_ends_release(&ends);
+}
+
 static void such_a_failure_has_its_own_name_always(void **state)
 {
 	_cleanup_json_ cJSON *pod = pod_with(FOURTH_RUNS);
@@ -183,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_that_nobody_reported_were_missed),
+		cmocka_unit_test(the_only_end_before_those_that_are_shown_was_the_first),
 		cmocka_unit_test(such_a_failure_has_its_own_name_always),
 		cmocka_unit_test(what_is_no_end_of_a_container_of_the_pod_is_refused),
 		cmocka_unit_test(ends_that_another_failure_stands_for_were_not_missed),

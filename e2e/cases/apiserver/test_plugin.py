@@ -2,6 +2,7 @@
 """The real kubectl starts kubectl afterglow, against a real API server with the operator's RayFailures."""
 
 import html
+import errno
 import json
 import os
 import pty
@@ -86,12 +87,18 @@ def test_describe_shows_what_joins_failures_line_by_line(plane, api, failure):
 def on_a_terminal(afterglow, *args):
     """Returns what a terminal gets of the command."""
     ours, its = pty.openpty()
+    text = b""
     try:
         afterglow(*args, stdout=its)
-        return os.read(ours, 1 << 20).decode().replace("\r\n", "\n")
+        os.close(its)
+        while piece := os.read(ours, 1 << 16):
+            text += piece
+    except OSError as error:
+        if error.errno != errno.EIO:  # the other end is closed
+            raise
     finally:
         os.close(ours)
-        os.close(its)
+    return text.decode().replace("\r\n", "\n")
 
 
 def test_what_a_tenant_wrote_does_not_drive_a_terminal_and_stays_whole_in_a_file(afterglow, api, failure):

@@ -11,6 +11,7 @@ import pytest
 
 from cluster.conftest import WATCHED, container
 from conftest import wait_for
+from live import FIRST
 
 
 def worker(command, **extra):
@@ -84,7 +85,7 @@ def texts(failure):
 ])
 def test_an_instance_that_ended_has_its_class(classes, group, failure_class, confidence, code, evidence):
     # What the first has filled is full already when the next begins.
-    failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=0, timeout=60)
+    failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=FIRST, timeout=60)
     assert (failure["class"], failure["confidence"], failure["exitCode"]) == (failure_class, confidence, code), failure
     assert evidence in texts(failure)
 
@@ -98,7 +99,7 @@ def test_a_command_that_is_not_there_is_a_start_failure(classes):
 
 @pytest.mark.parametrize("group, code", [("liveness", 143), ("startup", 137)])
 def test_a_probes_kill_is_told_from_others(classes, group, code):
-    failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=0, timeout=60)
+    failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=FIRST, timeout=60)
     assert (failure["class"], failure["confidence"], failure["exitCode"]) == ("ProbeKilled", "likely", code), failure
     assert f"failed {group} probe" in texts(failure)
 

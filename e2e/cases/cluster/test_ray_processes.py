@@ -145,9 +145,10 @@ def check_followed(processes, failure):
     Checks that the container ended with that process, certainly so. If `ray start` took more than five seconds to look, the process's own
     end is a failure before it; then the ends may be too far apart for certainty.
     """
-    told = [spec for spec in told_of(processes, failure["pod"]) if spec.get("process") == failure["process"]]
-    assert failure["exitCode"] == 1
-    assert failure["confidence"] == "certain" or (failure["confidence"], len(told)) == ("likely", 2), told
+    assert failure["exitCode"] == 1 and failure["confidence"] in ("certain", "likely")
+    if failure["confidence"] == "likely":
+        wait_for("the process's own failure", lambda: len([
+            spec for spec in told_of(processes, failure["pod"]) if spec.get("process") == failure["process"]]) == 2)
 
 
 def ended_by(signal):
