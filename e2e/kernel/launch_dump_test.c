@@ -120,6 +120,7 @@ static void expect_dump(const struct how *how)
 {
 	struct sidecar s = sidecar_listen();
 	struct process p = start_waiting(how);
+	int64_t until = now_ms() + PATIENCE_MS;
 	struct hello h;
 	struct dumped d;
 	char memory[8];
@@ -127,7 +128,9 @@ static void expect_dump(const struct how *how)
 	sidecar_accept(&s);
 	h = receive_hello(&s);
 	read_text(p.out, "ready\n");
-	d = dump_of(&s, h.command_pid);
+	/* On a busy machine it may not get the processor within the time in which it has to stop. */
+	for (d = dump_of(&s, h.command_pid); d.error == 0 && d.first.error == EBUSY && now_ms() < until; d = dump_of(&s, h.command_pid))
+		dumped_release(&d);
 	assert_int_equal(d.error, 0);
 	assert_int_equal(d.n_fds, FDS);
 	assert_memory_equal(d.head.magic, DUMP_MAGIC, sizeof(d.head.magic));
