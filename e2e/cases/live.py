@@ -67,7 +67,8 @@ def govern(k, **blocks):
 
 
 def keep_log(kubectl):
-    log = kubectl("--namespace", SYSTEM, "logs", "deployment/afterglow-operator", "--tail=-1", check=False)
+    pods = ("--namespace", SYSTEM, "logs", "-l", "app.kubernetes.io/name=afterglow", "--prefix", "--tail=-1")
+    log = kubectl(*pods, "--previous", check=False) + kubectl(*pods, check=False)
     (ROOT / "build").mkdir(exist_ok=True)
     (ROOT / "build/e2e-operator.log").write_text(log)
 

@@ -21,7 +21,14 @@ PYTHON = "/usr/bin/python3.11"
 
 ACTOR = f"""
 import sys, ray
-ray.init(address='auto', log_to_driver=False, logging_level='error')
+for left in reversed(range(5)):
+    try:
+        ray.init(address='auto', log_to_driver=False, logging_level='error')
+        break
+    except Exception:  # on a busy machine the head is not there within Ray's patience
+        ray.shutdown()
+        if not left:
+            raise
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class Table:
