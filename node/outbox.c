@@ -142,7 +142,8 @@ static bool send_kept(const char *message, void *arg)
 
 /*
  * Connects to the pod's sidecar, and sends the backlog first: its messages are older than those of
- * the caller, and the sidecar reads the kernel's lines in their order.
+ * the caller, and the sidecar reads the kernel's lines in their order. *ret_fd is as in
+ * sidecar_link_open.
  */
 static int outbox_reach(struct node *n, const char *pod_uid, int *ret_fd)
 {
@@ -173,7 +174,7 @@ static void send_to_pod(struct outbox *o, struct node *n, const struct entry *fi
 			const char *end)
 {
 	int fd = -1, rc = outbox_reach(n, first->pod_uid, &fd);
-	enum outbox_part left_out = fd >= 0 ? first_left_out(o, fd, first, end) : OUTBOX_PARTS;
+	enum outbox_part left_out = rc >= 0 ? first_left_out(o, fd, first, end) : OUTBOX_PARTS;
 
 	for (char *p = first->part; p < end;) {
 		struct entry e = entry_at(p);
@@ -181,7 +182,7 @@ static void send_to_pod(struct outbox *o, struct node *n, const struct entry *fi
 		p = e.next;
 		if (e.part[0] == DONE || strcmp(e.pod_uid, first->pod_uid) != 0)
 			continue;
-		if (fd < 0)
+		if (rc < 0)
 			keep_or_drop(o, n, &e, rc);
 		else if ((e.part[0] - '0' < (int)left_out || e.part[0] - '0' == OUTBOX_REST) &&
 			 sidecar_link_send(fd, e.message, -1, NULL) == 0)
@@ -233,9 +234,10 @@ void outbox_send_backlog(struct node *n)
 	backlog_expire(&n->backlog, now_boottime_ns());
 	backlog_begin_round(&n->backlog);
 	while (backlog_next(&n->backlog, pod_uid)) {
-		int fd;
+		int fd = -1;
 
-		if (outbox_reach(n, pod_uid, &fd) >= 0)
+		outbox_reach(n, pod_uid, &fd);
+		if (fd >= 0)
 			unread_keep(&n->unread, pod_uid, fd);
 	}
 	unread_room(&n->unread, "");

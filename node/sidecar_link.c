@@ -89,24 +89,19 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t c
 
 int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err)
 {
-	_cleanup_close_ int file = find_socket(pods, pod_uid, err), fd = -1;
+	_cleanup_close_ int file = find_socket(pods, pod_uid, err);
 	char hello[32];
-	int rc;
+	int fd, rc;
 
 	if (file < 0)
 		return file;
 	fd = connect_to(file, err);
 	if (fd < 0)
 		return fd;
-	rc = check_listener(fd, proc, pod_uid, crashed, err);
-	if (rc < 0)
-		return rc;
+	*ret_fd = fd;
 	snprintf(hello, sizeof(hello), "node %d", NODE_PROTOCOL_VERSION);
-	rc = sidecar_link_send(fd, hello, -1, err);
-	if (rc < 0)
-		return rc;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
+	rc = check_listener(fd, proc, pod_uid, crashed, err);
+	return rc < 0 ? rc : sidecar_link_send(fd, hello, -1, err);
 }
 
 int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err)

@@ -16,8 +16,10 @@
  * node's initial PID namespace. pod_uid: as in struct pod_of_process. crashed: a process that is
  * dumping core and so cannot answer, 0: none. Never blocks. -ENOENT: the pod is to have no sidecar;
  * -ECONNREFUSED: its sidecar does not listen now; -EAGAIN: the sidecar has too many connections;
- * -EPERM: the process that listens is not of that pod, or the agent does not run with hostPID. The
- * caller closes *ret_fd.
+ * -EPERM: the process that listens is not of that pod, or the agent does not run with hostPID.
+ *
+ * The caller closes *ret_fd, which is also set on a failure after connecting: until the listener closes
+ * its end, the connection takes memory that counts for the caller. Otherwise it is unchanged.
  */
 int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err);
 

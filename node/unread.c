@@ -2,6 +2,7 @@
 /* Bounds what sidecars have not read. */
 #include "node/unread.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,9 @@ size_t unread_room(struct unread *u, const char *pod_uid)
 		bool own = strcmp(link.pod_uid, pod_uid) == 0;
 		int bytes = 0;
 
-		if (ioctl(link.fd, TIOCOUTQ, &bytes) < 0 || bytes <= 0) {
+		/* A sidecar that has shut its end down, and not closed it, may still hold bytes. */
+		ioctl(link.fd, TIOCOUTQ, &bytes);
+		if (bytes <= 0 && poll(&(struct pollfd){ .fd = link.fd }, 1, 0) != 0) {
 			close(link.fd);
 			continue;
 		}
@@ -41,7 +44,7 @@ void unread_keep(struct unread *u, const char *pod_uid, int fd)
 {
 	struct unread_link *link = &u->links[u->n++];
 
-	shutdown(fd, SHUT_RDWR);
+	shutdown(fd, SHUT_WR);
 	link->fd = fd;
 	snprintf(link->pod_uid, sizeof(link->pod_uid), "%s", pod_uid);
 }

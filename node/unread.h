@@ -3,7 +3,9 @@
  * Bounds what sidecars have not read. The kernel counts a message for the sender's memory until it
  * is read, even when the sender has closed the connection long ago. So a pod with a listener of its own that
  * accepts thousands of connections and reads none would have the agent killed at its memory limit,
- * for all pods. The agent keeps each connection, whose end the sidecar sees, until all was read.
+ * for all pods. The connection itself counts for the agent, too, until the listener closes it. So the
+ * agent keeps each connection, whose end the sidecar sees, until all was read and the sidecar has
+ * closed it.
  */
 #pragma once
 
@@ -28,8 +30,8 @@ struct unread {
 };
 
 /*
- * Closes the connections of which all was read. Returns how many bytes a further connection to the
- * pod may hold; 0: there is to be none now.
+ * Closes the connections that the sidecars have closed. Returns how many bytes a further connection
+ * to the pod may hold; 0: there is to be none now.
  */
 size_t unread_room(struct unread *u, const char *pod_uid);
 /* Takes a connection for which there was room, after the last message. */

@@ -77,6 +77,17 @@ static void connections_of_a_few_bytes_are_bounded_and_leave_some_for_all(void *
 	assert_true(flood(pod_uid(1000), 1) > 0);
 }
 
+static void connections_without_a_message_are_bounded_until_the_listener_closes_them(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++)
+		flood(pod_uid(1), 0);
+	assert_int_equal(n_sidecars, UNREAD_LINKS_OF_POD);
+	while (n_sidecars > 0)
+		close(sidecars[--n_sidecars]);
+	assert_true(unread_room(&unread, pod_uid(1)) > UNREAD_BYTES_MIN);
+}
+
 static void a_sidecar_that_reads_or_ends_has_room_again(void **state)
 {
 	char text[MESSAGE];
@@ -86,11 +97,12 @@ static void a_sidecar_that_reads_or_ends_has_room_again(void **state)
 		while (flood(pod_uid(1), 10))
 			;
 		assert_int_equal(unread.n, UNREAD_LINKS_OF_POD);
-		/* Their end has come, too. */
+		/* Their end has come, too, and a sidecar closes its own then. */
 		for (size_t at = 0; i == 0 && at < n_sidecars; at++)
 			while (recv(sidecars[at], text, sizeof(text), 0) > 0)
 				;
-		while (i == 1 && n_sidecars > 0)
+		assert_int_equal(unread_room(&unread, pod_uid(1)), 0);
+		while (n_sidecars > 0)
 			close(sidecars[--n_sidecars]);
 		assert_true(unread_room(&unread, pod_uid(1)) > UNREAD_BYTES_MIN);
 		assert_int_equal(unread.n, 0);
@@ -102,6 +114,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(however_many_pods_read_nothing_each_has_room_and_all_is_bounded, sidecars_end),
 		cmocka_unit_test_teardown(connections_of_a_few_bytes_are_bounded_and_leave_some_for_all, sidecars_end),
+		cmocka_unit_test_teardown(
+			connections_without_a_message_are_bounded_until_the_listener_closes_them,
+			sidecars_end),
 		cmocka_unit_test_teardown(a_sidecar_that_reads_or_ends_has_room_again, sidecars_end),
 	};
 
