@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -57,12 +59,12 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(PATH_MAX);
 	char path[PATH_MAX];
+	const char *kubelet = DEFAULT_KUBELET;
 
 	snprintf(path, sizeof(path), "%s/" CORE_CONFIG, directory);
-	if (file_read(AT_FDCWD, path, &text, NULL) < 0 || strbuf_str(&text)[0] != '/')
-		snprintf(ret_pods, size, DEFAULT_KUBELET "/pods");
-	else
-		snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
+	if (file_read(AT_FDCWD, path, &text, NULL) == 0 && strbuf_str(&text)[0] == '/')
+		kubelet = strbuf_str(&text);
+	snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(kubelet, "\n"), kubelet);
 }
 
 /* Returns whether the slot is to be given back: when the time is over, or sooner if another pod waits for it. */
@@ -105,9 +107,9 @@ static int core_offer(int link, struct core_slot *slot, const struct core_argume
 static unsigned int pipe_limit(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
-	int rc = file_read(AT_FDCWD, "/proc/sys/kernel/core_pipe_limit", &text, NULL);
 
-	return rc < 0 ? 0 : (unsigned int)strtoul(strbuf_str(&text), NULL, 10);
+	file_read(AT_FDCWD, "/proc/sys/kernel/core_pipe_limit", &text, NULL);
+	return (unsigned int)strtoul(strbuf_str(&text), NULL, 10);
 }
 
 /*
@@ -133,7 +135,9 @@ static void bound_reading(int pidfd, struct core_slot *slot)
 static int hand_over(int link, struct core_slot *slot, const struct core_arguments *a, int pidfd,
 		     const struct pod_of_process *pod, struct err *err)
 {
-	int rc = core_offer(link, slot, a, pidfd, pod, err);
+	/* Without a pidfd we could not end a sidecar that reads for too long (bound_reading). */
+	int rc = pidfd < 0 ? err_set(err, ENOSYS, "pidfd_open") :
+			     core_offer(link, slot, a, pidfd, pod, err);
 
 	if (rc == 0)
 		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
@@ -145,9 +149,34 @@ static int hand_over(int link, struct core_slot *slot, const struct core_argumen
 	return 0;
 }
 
+/*
+ * Leaves a process that holds our place (core_link_take) until the listener has closed its end of
+ * the connection, as a sidecar does at once. The process is not our child, because the program in
+ * BEFORE does not expect one. link: -1 if there is no connection.
+ */
+static void link_leave(int link)
+{
+	struct pollfd other_end = { .fd = link };
+	pid_t pid;
+
+	shutdown(link, SHUT_WR);
+	pid = link >= 0 && poll(&other_end, 1, 0) == 0 ? fork() : -1;
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid != 0)
+		return;
+	/* The kernel waits until the last reader has closed the pipe. */
+	close(STDIN_FILENO);
+	if (fork() == 0)
+		while (poll(&other_end, 1, -1) < 0 && errno == EINTR)
+			;
+	_exit(0);
+}
+
 static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
 {
-	_cleanup_close_ int fd = -1, link = -1;
+	_cleanup_close_ int place = -1, link = -1;
+	struct core_slot slot = { .fd = -1 };
 	struct pod_of_process pod;
 	char pods[PATH_MAX];
 	int rc = pod_of_process("/proc", a->pid, &pod, err);
@@ -156,19 +185,18 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 		return rc;
 	if (!pod.container_id[0])
 		return err_set(err, ENOENT, "the process is in no container");
+	place = core_link_take(directory, pod.pod_uid, err);
+	if (place < 0)
+		return place;
 	find_pods(directory, pods, sizeof(pods));
 	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
-	if (rc < 0)
-		return rc;
-	fd = core_slot_take(directory, pod.pod_uid, pipe_limit(), err);
-	if (fd < 0)
-		return fd;
-	/* Without a pidfd the handler could not end a sidecar that reads for too long (bound_reading). */
-	if (pidfd < 0)
-		return err_set(err, ENOSYS, "pidfd_open");
-	struct core_slot slot = { .fd = fd };
-	rc = hand_over(link, &slot, a, pidfd, &pod, err);
+	if (rc >= 0)
+		rc = slot.fd = core_slot_take(directory, pod.pod_uid, pipe_limit(), err);
+	if (rc >= 0)
+		rc = hand_over(link, &slot, a, pidfd, &pod, err);
 	core_slot_account(directory, pod.pod_uid, &slot, now_boottime_ns());
+	closep(&slot.fd);
+	link_leave(link);
 	return rc;
 }
 

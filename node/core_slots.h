@@ -15,6 +15,10 @@
  *
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
+ *
+ * A listener that accepts no connection, or closes none, keeps each in the kernel's memory, and none
+ * of that counts for the pod. So a connection first takes one of CORE_LINKS_OF_POD places of the pod in
+ * another file, and holds it until the listener has closed its end. A place outlives the slot.
  */
 #pragma once
 
@@ -24,6 +28,7 @@
 #include "lib/err.h"
 
 #define CORE_SLOTS_OF_POD 4 /* at most */
+#define CORE_LINKS_OF_POD 16
 #define CORE_SLOT_CERTAIN_S 3
 #define CORE_SLOT_WAIT_S 7 /* at most */
 #define CORE_SLOTS_SHARE_S 10
@@ -36,6 +41,9 @@
  */
 int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
 		   struct err *err);
+
+/* Takes a place for a connection in the same way, and never waits. -EBUSY: the pod has no more. */
+int core_link_take(const char *directory, const char *pod_uid, struct err *err);
 
 /* A slot that is held. The caller closes it. */
 struct core_slot {
