@@ -22,7 +22,7 @@
 #define EVENT_VICTIM "oom/mark_victim"
 #define FORMAT_MAX 8192
 #define WAKES_PER_S 20
-#define PAGES_MAX 64 /* of one CPU in one round */
+#define ROUND_MS 40 /* then the other sources have their turn; a record takes some 30 us */
 #define UNKNOWN_PER_S 100 /* signals to processes that are too young for the table */
 /* The agent's nice value. A sender that is about to end competes with us for its CPU. */
 #define NICE -10
@@ -33,6 +33,8 @@ static struct {
 	struct signal_formats formats;
 	struct outbox outbox;
 	struct budget wakes, unknown;
+	struct trace_page page; /* what is left of it belongs to the next round */
+	size_t cpu; /* of that page */
 	struct source events;
 	int epoll; /* readable while any of the buffers is */
 } signals;
@@ -41,9 +43,13 @@ static struct {
 static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const char *proc = signals.node->options->proc;
+	bool may_look = budget_take(&signals.unknown, now_boottime_ns());
 	struct process_status status;
 
-	if (!budget_take(&signals.unknown, now_boottime_ns()) || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
+	if (!may_look)
+		log_warning_limited("more than %d signals a second to processes that have just begun: some are not reported",
+				    UNKNOWN_PER_S);
+	if (!may_look || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
 	    !ret_pod->container_id[0] || process_status_read(proc, task, &status, NULL) < 0)
 		return false;
 	/* A thread, which tgkill(2) can send signals to, has a number of its own. */
@@ -66,16 +72,6 @@ static bool find_target(const struct signal_record *record, struct pod_of_proces
 	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
 }
 
-/*
- * Whether the record proves how a container ended: the OOM killer, or a SIGKILL of another process,
- * took its first process. The records of all processes of a large container would push the proof out
- * of the backlog.
- */
-static bool signals_is_proof(const struct signal_record *record, pid_t inner)
-{
-	return record->signal == SIGKILL && inner == 1;
-}
-
 static void signals_handle(const struct signal_record *record)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
@@ -90,42 +86,58 @@ static void signals_handle(const struct signal_record *record)
 				   signals.trace, record->sender, record->time_ns, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	outbox_flush_half(&signals.outbox, signals.node, "signals");
-	outbox_add(&signals.outbox, OUTBOX_NEEDED, signals_is_proof(record, inner), pod.pod_uid,
-		   strbuf_str(&message));
+	/*
+	 * It proves how a container ended if the OOM killer, or a SIGKILL of another process, took
+	 * its first process. The records of all processes of a large container would push the proof
+	 * out of the backlog.
+	 */
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, record->signal == SIGKILL && inner == 1,
+		   pod.pod_uid, strbuf_str(&message));
 }
 
-static void read_buffers(void)
+/* Takes the next event. The CPUs take turns by pages: none waits until another's buffer is empty. */
+static bool signals_next_event(struct trace_event *ret_event)
 {
 	const int *fds;
 	size_t n = trace_instance_fds(signals.trace, &fds);
-	struct trace_page page;
+	bool found = trace_page_next(&signals.page, ret_event);
+
+	for (size_t looks = 0; !found && looks < n; looks++) {
+		signals.cpu = (signals.cpu + 1) % n;
+		if (trace_instance_read(signals.trace, signals.cpu, &signals.page) > 0 && signals.page.lost)
+			log_warning_limited("the kernel dropped records of signals, because there were too many: some signals have no known sender");
+		found = trace_page_next(&signals.page, ret_event);
+	}
+	return found;
+}
+
+/* Returns whether events are left for the next round. */
+static bool signals_read_round(void)
+{
+	int64_t began_ns = now_boottime_ns();
 	struct trace_event event;
 	struct signal_record record;
+	bool left = false;
 
-	for (size_t cpu = 0; cpu < n; cpu++)
-		for (int i = 0; i < PAGES_MAX && trace_instance_read(signals.trace, cpu, &page) > 0; i++) {
-			if (page.lost)
-				log_warning_limited("the kernel dropped records of signals, because there were too many: some signals have no known sender");
-			while (trace_page_next(&page, &event))
-				if (signal_record_parse(&signals.formats, &event, &record))
-					signals_handle(&record);
-		}
+	while (!left && signals_next_event(&event)) {
+		if (signal_record_parse(&signals.formats, &event, &record))
+			signals_handle(&record);
+		left = now_boottime_ns() - began_ns >= ROUND_MS * NS_PER_MS;
+	}
 	outbox_flush_logged(&signals.outbox, signals.node, "signals");
+	return left;
 }
 
-/* When events come all the time, the loop ignores the descriptor until the next look is due. */
-static void pause_or_go_on(struct source *s, int64_t now_ns)
-{
-	bool go_on = budget_take(&signals.wakes, now_ns);
-
-	s->fd = go_on ? signals.epoll : -1;
-	s->due_ns = go_on ? LOOP_NEVER : now_ns + NS_PER_SEC / WAKES_PER_S;
-}
-
+/*
+ * When events come all the time, the loop ignores the descriptor until the next look is due. If
+ * events are left, that is right after the other sources.
+ */
 static void signals_on_due(struct source *s, int64_t now_ns)
 {
-	read_buffers();
-	pause_or_go_on(s, now_ns);
+	bool left = signals_read_round(), go_on = !left && budget_take(&signals.wakes, now_ns);
+
+	s->fd = go_on ? signals.epoll : -1;
+	s->due_ns = left ? now_ns : go_on ? LOOP_NEVER : now_ns + NS_PER_SEC / WAKES_PER_S;
 }
 
 static void on_events(struct source *s)
