@@ -23,11 +23,12 @@
 #define KNOWN_ENDS_MAX 256
 #define COUNT_DIGITS_MAX 9
 /*
- * Ends that only a restart count shows are searched for among the RayFailures of a group. The next
- * search comes after this many times the duration of the last, because a new leader has many pods
- * to look at.
+ * Missed ends are searched for among the RayFailures of a group. The next search comes after this
+ * many times the duration of the last, because a new leader has many pods to look at, and the next
+ * of the same namespace later, because a tenant can make every answer need a long search.
  */
 #define LOOK_PAUSE 10
+#define LOOK_PAUSE_NAMESPACE 50
 
 void sidecar_memory_release(struct sidecar_memory *m)
 {
@@ -184,9 +185,26 @@ static bool find_unseen(const cJSON *pod, const struct known_end *known, size_t 
 	       unseen_ends_find(pod, known, n_known, now_realtime_ns(), &report->failures);
 }
 
+static bool look_is_due(const struct answer_sinks *sinks, const cJSON *pod, int64_t now_ns)
+{
+	return now_ns >= sinks->look_at_ns &&
+	       !event_filter_lately(&sinks->looks, json_str_or(pod, "metadata.namespace", ""), now_ns);
+}
+
+/* Makes the next looks wait, because this one began at that time. */
+static void look_pause(struct answer_sinks *sinks, const cJSON *pod, int64_t began_ns)
+{
+	int64_t now_ns = now_boottime_ns(), took_ns = now_ns - began_ns;
+
+	sinks->look_at_ns = now_ns + LOOK_PAUSE * took_ns;
+	event_filter_is_time(&sinks->looks, json_str_or(pod, "metadata.namespace", ""), now_ns,
+			     LOOK_PAUSE_NAMESPACE * took_ns);
+}
+
 /*
  * Finds ends that were missed. Several containers may have ended while no operator was running, and
- * the pod's status shows only the last end.
+ * the pod's status shows only the last end. If it is too early for a look, the sidecar has to
+ * report the ends again.
  */
 static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
 			struct pod_report *report)
@@ -194,7 +212,7 @@ static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	int64_t began_ns = now_boottime_ns();
 	bool any = pod_ends_any(&report->ends);
 	bool unseen = !m->unseen_settled && unseen_ends_possible(pod);
-	bool look = any || (unseen && began_ns >= sinks->look_at_ns);
+	bool look = (any || unseen) && look_is_due(sinks, pod, began_ns);
 	_cleanup_free_ struct known_end *known = look ? calloc(KNOWN_ENDS_MAX, sizeof(*known)) : NULL;
 	size_t n_known = known ? known_ends(sinks, pod, known) : 0, before = report->failures.n;
 
@@ -202,10 +220,10 @@ static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, co
 		pod_ends_missed(&report->ends, pod, known, n_known, &report->failures);
 	m->unseen_settled =
 		!unseen || (report->failures.n == before && find_unseen(pod, known, n_known, report));
-	if (!m->unseen_settled)
+	if (!m->unseen_settled || (any && !known))
 		report->ends.undecided = true;
 	if (look)
-		sinks->look_at_ns = now_boottime_ns() + LOOK_PAUSE * (now_boottime_ns() - began_ns);
+		look_pause(sinks, pod, began_ns);
 }
 
 /* Offers a new failure to the writer. Returns false if it has to come again. Takes failure. */

@@ -16,8 +16,8 @@
 #include "operator/kube/metrics.h"
 
 /*
- * The results go here. The caller fills it in, except for emitted and look_at_ns, which start
- * zeroed.
+ * The results go here. The caller fills it in, except for emitted, looks and look_at_ns, which
+ * start zeroed.
  */
 struct answer_sinks {
 	const struct informer *failures, *clusters;
@@ -28,7 +28,8 @@ struct answer_sinks {
 			   const cJSON *pod); /* called when the known facts of its growing memory have changed */
 	void *arg;
 	struct event_filter emitted; /* apart from the event recorder's, because pods choose these keys */
-	int64_t look_at_ns; /* CLOCK_BOOTTIME: when the next look for unseen ends is due */
+	struct event_filter looks; /* namespaces whose next look for missed ends is not due yet */
+	int64_t look_at_ns; /* CLOCK_BOOTTIME: when the next look for missed ends is due */
 };
 
 /* The part of a pod's memory that only few pods need. */

@@ -181,6 +181,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	namespace_share_release(&poller->in_flight);
 	restless_clusters_release(&poller->clusters);
 	event_filter_release(&poller->sinks.emitted);
+	event_filter_release(&poller->sinks.looks);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
