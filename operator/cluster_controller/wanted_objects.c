@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lib/json.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/plan.h"
@@ -25,6 +26,11 @@ static void look_for(struct lookup_object *object, cJSON *wanted, struct known_c
 
 void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup)
 {
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+
+	/* The plan says that the cluster is too large, and reads no object. */
+	if (!bounds_check(cluster, notes))
+		return;
 	look_for(&lookup->objects[LOOKUP_INGRESS], ingress_build(cluster), known);
 	look_for(&lookup->objects[LOOKUP_GCS_CLAIM], gcs_ft_claim(cluster), known);
 }

@@ -12,9 +12,24 @@
 #define PATH_MAX_LEN 96
 
 /*
- * The objects and arrays of a group, and of each of its containers, whose number of members is
- * limited.
+ * The objects and arrays of a cluster, of a group, and of each of its containers, whose number of
+ * members is limited.
  */
+static const struct {
+	const char *path, *field;
+	int most;
+} of_cluster[] = {
+	{ "metadata", "annotations", BOUND_MEMBERS },
+	{ "spec", "workerGroupSpecs", BOUND_GROUPS },
+	{ "spec", "headServiceAnnotations", BOUND_MEMBERS },
+	{ "spec.headGroupSpec.headService.metadata", "labels", BOUND_MEMBERS },
+	{ "spec.headGroupSpec.headService.metadata", "annotations", BOUND_MEMBERS },
+	{ "spec.headGroupSpec.headService.spec", "ports", BOUND_MEMBERS },
+	{ "spec.autoscalerOptions", "env", BOUND_MEMBERS },
+	{ "spec.gcsFaultToleranceOptions", "redisUsername", BOUND_MEMBERS },
+	{ "spec.gcsFaultToleranceOptions", "redisPassword", BOUND_MEMBERS },
+};
+
 static const struct {
 	const char *path;
 	int most;
@@ -32,6 +47,8 @@ static const struct {
 	{ "env", BOUND_MEMBERS },
 	{ "volumeMounts", BOUND_MEMBERS },
 	{ "ports", BOUND_MEMBERS },
+	{ "resources.limits", BOUND_MEMBERS },
+	{ "resources.requests", BOUND_MEMBERS },
 };
 
 struct check {
@@ -138,9 +155,9 @@ bool bounds_check(const cJSON *cluster, cJSON *notes)
 {
 	struct check check = { .notes = notes };
 
-	check_count(&check, json_get(cluster, "spec"), "spec", "workerGroupSpecs", BOUND_GROUPS);
-	check_count(&check, json_get(cluster, "spec.autoscalerOptions"), "spec.autoscalerOptions",
-		    "env", BOUND_MEMBERS);
+	for (size_t i = 0; i < ARRAY_SIZE(of_cluster); i++)
+		check_count(&check, json_get(cluster, of_cluster[i].path), of_cluster[i].path,
+			    of_cluster[i].field, of_cluster[i].most);
 	check_widths(&check, json_get(cluster, "spec.headGroupSpec"), "spec.headGroupSpec");
 	if (!check.exceeded)
 		check_groups(&check, json_get(cluster, "spec.workerGroupSpecs"));

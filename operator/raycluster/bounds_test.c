@@ -77,6 +77,52 @@ static void add_params(cJSON *cluster, int64_t n)
 	fill_object(json_get(head, "rayStartParams"), n);
 }
 
+static void add_annotations(cJSON *cluster, int64_t n)
+{
+	json_set(json_get(cluster, "metadata"), "annotations", cJSON_CreateObject());
+	fill_object(json_get(cluster, "metadata.annotations"), n);
+}
+
+static void add_service_annotations(cJSON *cluster, int64_t n)
+{
+	fill_object(json_object_at(json_get(cluster, "spec"), "headServiceAnnotations"), n);
+}
+
+static cJSON *head_service_of(cJSON *cluster)
+{
+	return json_object_at(json_get(cluster, "spec.headGroupSpec"), "headService");
+}
+
+static void add_service_labels(cJSON *cluster, int64_t n)
+{
+	fill_object(json_object_at(json_object_at(head_service_of(cluster), "metadata"), "labels"),
+		    n);
+}
+
+static void add_service_ports(cJSON *cluster, int64_t n)
+{
+	cJSON *spec = json_object_at(head_service_of(cluster), "spec");
+
+	for (int64_t i = 0; i < n; i++)
+		json_append(json_array_at(spec, "ports"), cJSON_CreateObject());
+}
+
+static void add_credential(cJSON *cluster, int64_t n)
+{
+	cJSON *options = json_object_at(json_get(cluster, "spec"), "gcsFaultToleranceOptions");
+
+	fill_object(json_object_at(options, "redisPassword"), n);
+}
+
+static void add_limits(cJSON *cluster, int64_t n)
+{
+	cJSON *containers = json_get(cluster, "spec.headGroupSpec.template.spec.containers");
+	cJSON *resources = json_object_at(cJSON_GetArrayItem(containers, 0), "resources");
+
+	json_set(resources, "limits", cJSON_CreateObject());
+	fill_object(json_get(resources, "limits"), n);
+}
+
 static void add_env(cJSON *cluster, int64_t n)
 {
 	cJSON *containers = json_get(cluster, "spec.headGroupSpec.template.spec.containers"),
@@ -105,6 +151,18 @@ static void each_bound_holds_and_is_named_with_its_field(void **state)
 		  "spec.workerGroupSpecs[0].labels has 1001 members, at most 1000 are allowed" },
 		{ add_params, BOUND_MEMBERS,
 		  "spec.headGroupSpec.rayStartParams has 1001 members, at most 1000 are allowed" },
+		{ add_annotations, BOUND_MEMBERS,
+		  "metadata.annotations has 1001 members, at most 1000 are allowed" },
+		{ add_service_annotations, BOUND_MEMBERS,
+		  "spec.headServiceAnnotations has 1001 members, at most 1000 are allowed" },
+		{ add_service_labels, BOUND_MEMBERS,
+		  "spec.headGroupSpec.headService.metadata.labels has 1001 members, at most 1000 are allowed" },
+		{ add_service_ports, BOUND_MEMBERS,
+		  "spec.headGroupSpec.headService.spec.ports has 1001 members, at most 1000 are allowed" },
+		{ add_credential, BOUND_MEMBERS,
+		  "spec.gcsFaultToleranceOptions.redisPassword has 1001 members, at most 1000 are allowed" },
+		{ add_limits, BOUND_MEMBERS,
+		  "spec.headGroupSpec.template.spec.containers[0].resources.limits has 1001 members, at most 1000 are allowed" },
 		{ add_env, BOUND_MEMBERS,
 		  "spec.headGroupSpec.template.spec.containers[0].env has 1001 members, at most 1000 are allowed" },
 	};
@@ -172,6 +230,7 @@ static void the_crd_has_the_same_bounds(void **state)
 	(void)state;
 
 	assert_int_equal(json_int(groups, "maxItems", -1), BOUND_GROUPS);
+	assert_int_equal(json_int(spec, "headServiceAnnotations.maxProperties", -1), BOUND_MEMBERS);
 	assert_int_equal(json_int(group, "replicas.maximum", -1), BOUND_PODS);
 	assert_int_equal(json_int(group, "minReplicas.maximum", -1), BOUND_PODS);
 	assert_int_equal(json_int(group, "maxReplicas.maximum", -1), INT32_MAX);

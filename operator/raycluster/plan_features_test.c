@@ -682,6 +682,28 @@ static void a_suspended_cluster_has_its_service_from_the_start(void **state)
 	assert_int_equal(w->n_pods, 0);
 }
 
+/* Who may write Services can fill one; each look at it must stay short. */
+static void of_a_service_that_others_filled_a_bounded_part_is_looked_at(void **state)
+{
+	struct world *w = *state;
+	char name[32];
+
+	json_set(json_get(w->cluster, "spec"), "headServiceAnnotations", json_of("{a: b}"));
+	settle(w);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "k%d", i);
+		cJSON_AddStringToObject(json_object_at(json_get(w->service, "metadata"), "annotations"), name, "v");
+		cJSON *port = json_named_new(name);
+		json_set_int(port, "port", i + 10000);
+		json_append(json_get(w->service, "spec.ports"), port);
+	}
+	plan(w);
+	assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_STATUS, 0), "status.endpoints")), BOUND_MEMBERS);
+	json_set(json_get(w->service, "spec"), "ports", cJSON_Duplicate(json_get(op(w, PLAN_APPLY, 0), "spec.ports"), true));
+	plan(w);
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "kind"), "Service");
+}
+
 static void objects_are_called_by_the_end_of_a_long_name(void **state)
 {
 	char buf[CUT_NAME_MAX];
@@ -771,6 +793,7 @@ int main(void)
 		TEST(memory_that_grows_is_a_condition_while_it_grows),
 		TEST(a_new_replica_has_the_smallest_index_that_is_free),
 		TEST(a_suspended_cluster_has_its_service_from_the_start),
+		TEST(of_a_service_that_others_filled_a_bounded_part_is_looked_at),
 		TEST(objects_are_called_by_the_end_of_a_long_name),
 		TEST(a_cluster_with_more_pods_than_can_be_looked_at_says_so_and_loses_none),
 		TEST(a_spec_beyond_the_bounds_is_refused_and_what_runs_goes_on),

@@ -11,9 +11,12 @@
 #include "lib/macros.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
 
 #define DEFAULT_METRICS_PORT 8080
+/* Members of an existing object. Ours have at most twice BOUND_MEMBERS, and a few. */
+#define COMPARED_MAX (4 * BOUND_MEMBERS)
 
 static const struct {
 	const char *name;
@@ -221,6 +224,9 @@ cJSON *serve_service_build(const cJSON *cluster)
 bool object_covers(const cJSON *have, const cJSON *want)
 {
 	if (cJSON_IsObject(want)) {
+		/* To look each member up would take seconds if others added tens of thousands. */
+		if (cJSON_GetArraySize(have) > COMPARED_MAX)
+			return false;
 		json_each(item, want)
 			if (!object_covers(cJSON_GetObjectItemCaseSensitive(have, item->string), item))
 				return false;

@@ -27,6 +27,7 @@ int64_t metrics_port(const cJSON *start_params);
 /*
  * Returns whether have already contains everything in want: objects member by
  * member (have may contain more: the API server's defaults), arrays element by
- * element, in order and of the same length.
+ * element, in order and of the same length. An object with far more members than ours counts as
+ * different.
  */
 bool object_covers(const cJSON *have, const cJSON *want);

@@ -17,6 +17,7 @@
 #include "operator/podspec/notes.h"
 #include "operator/podspec/quantity.h"
 #include "operator/raycluster/autoscaler.h"
+#include "operator/raycluster/bounds.h"
 #include "operator/raycluster/head_trouble.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/service.h"
@@ -222,10 +223,12 @@ static void set_head(struct builder *b, const struct status_view *view)
 
 	/*
 	 * Sets the ports that a client can use: the node's port if there is one, otherwise the
-	 * pod's.
+	 * pod's. Others may have added ports to the Service.
 	 */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
+	int n = 0;
+
 	/*
 	 * Empty maps are left out: if an empty map is applied over one with members, it becomes
 	 * null, which the CRD refuses.
@@ -234,6 +237,8 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
 		char number[24];
 
+		if (n++ == BOUND_MEMBERS)
+			break;
 		snprintf(number, sizeof(number), "%" PRId64,
 			 json_int(port, "nodePort", json_int(port, "targetPort", json_int(port, "port", 0))));
 		if (name)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests which objects of a cluster are read before it is planned. */
+#include "operator/cluster_controller/wanted_objects.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "operator/raycluster/bounds.h"
+#include "operator/raycluster/testing.h"
+
+static void assert_wanted(const cJSON *cluster, const char *ingress, const char *claim)
+{
+	struct namespace_lookup lookup = { 0 };
+
+	wanted_objects(cluster, NULL, &lookup);
+	assert_string_equal(lookup.objects[LOOKUP_INGRESS].name, ingress);
+	assert_string_equal(lookup.objects[LOOKUP_GCS_CLAIM].name, claim);
+}
+
+static void an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
+	(void)state;
+
+	assert_wanted(cluster, "", "");
+	json_set(json_get(cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+	json_set(json_get(cluster, "spec"), "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
+	assert_wanted(cluster, "demo-head-ingress", "demo-gcs-pvc");
+}
+
+static void of_a_cluster_that_is_too_large_nothing_is_looked_for(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
+	cJSON *annotations = json_object_at(json_get(cluster, "metadata"), "annotations");
+	char name[32];
+	(void)state;
+
+	json_set(json_get(cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+	while (cJSON_GetArraySize(annotations) <= BOUND_MEMBERS) {
+		snprintf(name, sizeof(name), "k%d", cJSON_GetArraySize(annotations));
+		json_set_str(annotations, name, "v");
+	}
+	assert_wanted(cluster, "", "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them),
+		cmocka_unit_test(of_a_cluster_that_is_too_large_nothing_is_looked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
