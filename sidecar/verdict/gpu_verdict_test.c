@@ -25,7 +25,7 @@ static int setup(void **state)
 					     .detail = "Worker unexpectedly exits with a connection error code 2. End of file." },
 				  .file = "events/event_RAYLET.log", .gone = true, .gpu = { .device = -1, .rank = -1 } };
 	words = (struct gpu_error){ .kind = GPU_ERROR_NONE };
-	o = (struct observation){ .container = "ray-worker", .container_lives = true, .ray = &finding, .cgroup_version = 2,
+	o = (struct observation){ .container = "ray-worker", .container_lives = true, .ray_seen = true, .ray = &finding, .cgroup_version = 2,
 				  .gpu_error = &words, .kernel = KERNEL_EVIDENCE_ABSENT, .before.oom_kill = -1, .after.oom_kill = -1,
 				  .last.usage = -1, .oom_age_ns = -1 };
 	return 0;

@@ -116,6 +116,19 @@ static void add_table(const struct ray_event *e, struct verdict *v)
 		verdict_add_evidence(v, "Ray's table", "%s", text);
 }
 
+/* Returns whether more than Ray's log tells of the process: anybody in the container can log a line about any PID. */
+static bool worker_is_known(const struct observation *o)
+{
+	return o->ray_seen || o->worker_ended || (o->crash && o->crash->by_node);
+}
+
+static void add_presence(const struct observation *o, struct verdict *v)
+{
+	verdict_add_evidence(v, "processes", !o->ray->gone	? "PID %d is there still, or again" :
+			     worker_is_known(o) ? "PID %d is gone" :
+						  "PID %d was not among the largest of the last samples", (int)o->ray->event.pid);
+}
+
 static const char *lives_on(const struct observation *o)
 {
 	return o->container_over ? ", shortly before its end" : "; the container lives on";
@@ -183,9 +196,7 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
 				     full ? "then" : "at most: less than Ray's words let expect");
 	if (e->pid > 0)
-		verdict_add_evidence(v, "processes", !o->ray_seen ? "PID %d was not among the largest of the last samples" :
-				     o->ray->gone		  ? "PID %d is gone" :
-								    "PID %d is there still, or again", (int)e->pid);
+		add_presence(o, v);
 	else
 		verdict_add_missing(v, "which process the monitor killed", "a release of Ray that logs its PID, and one worker at a time");
 	if (taken)
@@ -272,7 +283,7 @@ static void add_status(const struct observation *o, struct verdict *v)
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
-	bool fds = e->kind == RAY_FDS_EXHAUSTED;
+	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
 	char worker[160], who[240], in[400], how[STATUS_TEXT_MAX] = " died unexpectedly";
 	int code;
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
@@ -280,7 +291,7 @@ static void crash(const struct observation *o, struct verdict *v)
 							   NULL;
 
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
-	v->confidence = o->ray->gone && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = o->ray->gone && worker_is_known(o) && !exited_well && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	name_worker(e, worker, sizeof(worker));
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
@@ -308,8 +319,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		add_status(o, v);
 	oom_killer(o, v);
 	if (e->pid)
-		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",
-				     (int)e->pid);
+		add_presence(o, v);
 	if (!fds)
 		gpu_worker_verdict(o, who, v);
 }
