@@ -127,7 +127,9 @@ static void publish_end(struct container *c)
 static void pass_over_end(struct container *c)
 {
 	/* A warning of memory says nothing about a success. */
-	if (c->message.end > c->message.begin)
+	const struct message_place *warning = &history_life(c->observer.history)->message;
+
+	if (warning->end > warning->begin)
 		container_write_termination_log(c, NULL, true);
 	if (c->death_crash)
 		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);

@@ -34,18 +34,12 @@ struct node_core {
 	struct node_message offer;
 };
 
-/* Where in the termination log our last message stands; begin is how much the container had written before. */
-struct message_place {
-	off_t begin, end;
-};
-
 struct container {
 	struct event_base *base;
 	const struct record_options *options;
 	struct keeper *keeper;
 	struct container_callbacks callbacks;
 	int fd, termination_fd, pidfd, inotify_fd;
-	struct message_place message;
 	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;

@@ -41,23 +41,26 @@ static void write_message(const void *arg, void *out)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX + 1);
 	const struct message *m = arg;
 	off_t size = MAX(lseek(m->fd, 0, SEEK_END), (off_t)0), at = size == m->place.end ? m->place.begin : size;
-	off_t room = TERMINATION_MESSAGE_MAX - MIN(at, (off_t)TERMINATION_MESSAGE_MAX / 2);
+	size_t room = TERMINATION_MESSAGE_MAX - (size_t)MIN(at, (off_t)TERMINATION_MESSAGE_MAX / 2);
 	char last = '\n';
 
 	if (m->report && at > 0 && pread(m->fd, &last, 1, at - 1) == 1 && last != '\n')
 		strbuf_addc(&text, '\n');
 	if (m->report)
-		report_to_termination_message(m->report, m->final, (size_t)room, &text);
+		report_to_termination_message(m->report, m->final, room - text.len, &text);
 	size = at + (off_t)text.len;
 	bool written = pwrite(m->fd, strbuf_str(&text), text.len, at) == (ssize_t)text.len &&
 		       ftruncate(m->fd, size) == 0;
 	*(struct message_written *)out = (struct message_written){ written ? 0 : errno, { at, size } };
 }
 
+/* The place stands in the history: a launcher that connects again, or a new sidecar, must not take our message for the container's. */
 void container_write_termination_log(struct container *c, const struct report *r, bool final)
 {
-	const struct message m = { c->termination_fd, r, final, c->message };
-	struct message_written done = { ETIMEDOUT, c->message };
+	struct history *history = c->observer.history;
+	struct life life = *history_life(history);
+	const struct message m = { c->termination_fd, r, final, life.message };
+	struct message_written done = { ETIMEDOUT, life.message };
 
 	if (c->termination_fd < 0)
 		return;
@@ -67,7 +70,8 @@ void container_write_termination_log(struct container *c, const struct report *r
 	    !errand_busy(&c->observer.message))
 		/* No process could be started, perhaps because of a fork bomb */
 		write_message(&m, &done);
-	c->message = done.place;
+	life.message = done.place;
+	history_set_life(history, &life);
 	if (done.error)
 		log_warning_limited("%s: the termination message was not written: %s", c->hello.name, strerror(done.error));
 }

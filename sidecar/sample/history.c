@@ -107,7 +107,7 @@ static bool asks_to_stop(int32_t signo)
 static bool life_valid(const struct life *l)
 {
 	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->oom_last_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
-				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss, l->asked_ns };
+				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss, l->asked_ns, l->message.begin, l->message.end };
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))

@@ -59,6 +59,11 @@ struct life_ray {
 	int64_t oom_ns; /* the time of the OOM kill of a process that was reported last; 0: none was reported */
 };
 
+/* Where in the termination log our last message stands; begin is how much the container had written before. */
+struct message_place {
+	int64_t begin, end;
+};
+
 /* The next sidecar needs this besides the samples. Times are CLOCK_BOOTTIME. */
 struct life {
 	/* The identity of this life: */
@@ -87,6 +92,7 @@ struct life {
 	int32_t group_ended_by_us, pod_terminating;
 	int32_t asked_signal, asked_by; /* the signal that asked it to stop (0: none), and the PID of its sender */
 	int64_t asked_ns;
+	struct message_place message;
 	/* How far the sidecar has come: */
 	int32_t phase;
 	char bundle[LIFE_PATH_MAX]; /* its directory, from LIFE_REPORTING on; "": it could not be kept */
