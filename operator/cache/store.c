@@ -244,19 +244,16 @@ static int store_charge(struct store *s, const char *key, const struct store_ent
 			const struct store_entry *after, bool remnant)
 {
 	size_t was = entry_bytes(s, before), is = entry_bytes(s, after), max = s->bytes_max, n = is - was;
-	char namespace[KEY_MAX];
 	bool fits = true;
 
 	if (!max || is == was)
 		return 0;
-	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
 	if (is < was)
-		namespace_share_remove(&s->bytes, namespace, was - is);
+		namespace_share_remove(&s->bytes, key, was - is);
 	else if (before && !before->shortened && n <= SMALL_GROWTH)
-		fits = namespace_share_grow(&s->bytes, namespace, n, max, max / 2);
+		fits = namespace_share_grow(&s->bytes, key, n, max, max / 2);
 	else
-		fits = namespace_share_add(&s->bytes, namespace, n, remnant ? max : max / 8 * 7,
-					   max / 2);
+		fits = namespace_share_add(&s->bytes, key, n, remnant ? max : max / 8 * 7, max / 2);
 	return fits ? 0 : -E2BIG;
 }
 

@@ -31,7 +31,6 @@
  * one, these places in each tick are enough for the pace of poll_pace.h.
  */
 #define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
-#define NAMESPACE_MAX 256
 #define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
 /* So many failed requests in a row are no accident. */
 #define UNREACHABLE 3
@@ -91,29 +90,17 @@ static bool sidecar_poller_is_restless(const struct polled *p, int64_t now_ns)
 	return now_ns < p->restless_until_ns || (p->cluster && now_ns < p->cluster->until_ns);
 }
 
-static void sidecar_poller_namespace_of(const struct polled *p,
-					char ret_namespace[static NAMESPACE_MAX])
-{
-	snprintf(ret_namespace, NAMESPACE_MAX, "%.*s", (int)strcspn(p->key, "/"), p->key);
-}
-
 /* Takes a place for a request. Returns false if there is none left for its namespace. */
 static bool take_place(struct polled *p)
 {
-	char namespace[NAMESPACE_MAX];
-
-	sidecar_poller_namespace_of(p, namespace);
-	return namespace_share_add(&p->poller->in_flight, namespace, 1, IN_FLIGHT_MAX,
+	return namespace_share_add(&p->poller->in_flight, p->key, 1, IN_FLIGHT_MAX,
 				   IN_FLIGHT_MAX_EACH);
 }
 
 static void leave_place(struct polled *p)
 {
-	char namespace[NAMESPACE_MAX];
-
 	assert(p->poller->in_flight.n > 0);
-	sidecar_poller_namespace_of(p, namespace);
-	namespace_share_remove(&p->poller->in_flight, namespace, 1);
+	namespace_share_remove(&p->poller->in_flight, p->key, 1);
 }
 
 static void polled_free(void *value)

@@ -2,34 +2,46 @@
 /* Counts the items of a bounded queue or copy by namespace. */
 #include "operator/kube/namespace_share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static size_t namespace_share_of(const struct namespace_share *share, const char *name_space)
+#define NAMESPACE_MAX 256
+
+static const char *key_namespace(const char *key, char buf[static NAMESPACE_MAX])
 {
-	const size_t *own = strmap_get(&share->counts, name_space);
+	snprintf(buf, NAMESPACE_MAX, "%.*s", (int)strcspn(key, "/ "), key);
+	return buf;
+}
+
+static size_t namespace_share_of(const struct namespace_share *share, const char *key)
+{
+	char namespace[NAMESPACE_MAX];
+	const size_t *own = strmap_get(&share->counts, key_namespace(key, namespace));
 
 	return own ? *own : 0;
 }
 
-bool namespace_share_add(struct namespace_share *share, const char *name_space, size_t n,
-			 size_t max, size_t max_each)
+bool namespace_share_add(struct namespace_share *share, const char *key, size_t n, size_t max,
+			 size_t max_each)
 {
 	size_t room = share->n < max ? max - share->n : 0;
 
-	return namespace_share_of(share, name_space) + n <= room &&
-	       namespace_share_grow(share, name_space, n, max, max_each);
+	return namespace_share_of(share, key) + n <= room &&
+	       namespace_share_grow(share, key, n, max, max_each);
 }
 
-bool namespace_share_grow(struct namespace_share *share, const char *name_space, size_t n,
-			  size_t max, size_t max_each)
+bool namespace_share_grow(struct namespace_share *share, const char *key, size_t n, size_t max,
+			  size_t max_each)
 {
-	size_t *own = strmap_get(&share->counts, name_space);
+	char namespace[NAMESPACE_MAX];
+	size_t *own = strmap_get(&share->counts, key_namespace(key, namespace));
 
-	if (share->n + n > max || namespace_share_of(share, name_space) + n > max_each)
+	if (share->n + n > max || (own ? *own : 0) + n > max_each)
 		return false;
 	if (!own) {
 		own = calloc(1, sizeof(*own));
-		if (!own || strmap_put(&share->counts, name_space, own, NULL) < 0) {
+		if (!own || strmap_put(&share->counts, namespace, own, NULL) < 0) {
 			free(own);
 			return false;
 		}
@@ -39,13 +51,14 @@ bool namespace_share_grow(struct namespace_share *share, const char *name_space,
 	return true;
 }
 
-void namespace_share_remove(struct namespace_share *share, const char *name_space, size_t n)
+void namespace_share_remove(struct namespace_share *share, const char *key, size_t n)
 {
-	size_t *own = strmap_get(&share->counts, name_space);
+	char namespace[NAMESPACE_MAX];
+	size_t *own = strmap_get(&share->counts, key_namespace(key, namespace));
 
 	share->n -= n;
 	if (own && (*own -= n) == 0)
-		free(strmap_remove(&share->counts, name_space));
+		free(strmap_remove(&share->counts, namespace));
 }
 
 void namespace_share_release(struct namespace_share *share)

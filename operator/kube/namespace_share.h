@@ -10,21 +10,25 @@
 
 #include "lib/strmap.h"
 
+/*
+ * A key of the functions below is a namespace, or begins with one and a slash or a space, as
+ * "namespace/name" does. The rest does not matter.
+ */
 struct namespace_share {
 	struct strmap counts; /* namespace to size_t; those that have nothing are not in it */
 	size_t n; /* of all */
 };
 
 /*
- * Counts n more items (or bytes), at least one, of a namespace ("": no namespace), unless there were
- * more than max then, or more of this namespace than its share, which is at most max_each. Returns
- * false also if there is no memory.
+ * Counts n more items (or bytes), at least one, of the key's namespace ("": no namespace), unless
+ * there were more than max then, or more of this namespace than its share, which is at most
+ * max_each. Returns false also if there is no memory.
  */
-bool namespace_share_add(struct namespace_share *share, const char *name_space, size_t n,
-			 size_t max, size_t max_each);
+bool namespace_share_add(struct namespace_share *share, const char *key, size_t n, size_t max,
+			 size_t max_each);
 /* Counts n more of what is there already: the same, even if the namespace has more than was left for all others. */
-bool namespace_share_grow(struct namespace_share *share, const char *name_space, size_t n,
-			  size_t max, size_t max_each);
+bool namespace_share_grow(struct namespace_share *share, const char *key, size_t n, size_t max,
+			  size_t max_each);
 /* Counts n items less. They must have been added. */
-void namespace_share_remove(struct namespace_share *share, const char *name_space, size_t n);
+void namespace_share_remove(struct namespace_share *share, const char *key, size_t n);
 void namespace_share_release(struct namespace_share *share);

@@ -2,11 +2,7 @@
 /* Remembers names for some time. */
 #include "operator/webhook/remembered.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define NAMESPACE_MAX 64
 
 void remembered_release(struct remembered *r)
 {
@@ -14,23 +10,13 @@ void remembered_release(struct remembered *r)
 	namespace_share_release(&r->share);
 }
 
-static const char *remembered_namespace(const char *name, char buf[static NAMESPACE_MAX])
-{
-	snprintf(buf, NAMESPACE_MAX, "%.*s", (int)strcspn(name, "/ "), name);
-	return buf;
-}
-
 void remembered_forget(struct remembered *r, const char *name)
 {
-	char namespace[NAMESPACE_MAX];
-	struct remembered_name *known;
-
-	/* The name may be the map's own copy. */
-	remembered_namespace(name, namespace);
-	known = strmap_remove(&r->names, name);
-	if (known)
-		namespace_share_remove(&r->share, namespace, 1);
-	free(known);
+	if (!strmap_get(&r->names, name))
+		return;
+	namespace_share_remove(&r->share, name, 1);
+	/* The name may be the map's own copy, which goes here. */
+	free(strmap_remove(&r->names, name));
 }
 
 static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t now_ns)
@@ -45,17 +31,13 @@ static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t
 
 static bool has_room(struct remembered *r, const char *name)
 {
-	char namespace[NAMESPACE_MAX];
-
-	return namespace_share_add(&r->share, remembered_namespace(name, namespace), 1,
-				   REMEMBERED_MAX, REMEMBERED_MAX);
+	return namespace_share_add(&r->share, name, 1, REMEMBERED_MAX, REMEMBERED_MAX);
 }
 
 static struct remembered_name *remembered_add(struct remembered *r, const char *name,
 					      int64_t hold_ns, int64_t now_ns)
 {
 	struct remembered_name *known = NULL;
-	char namespace[NAMESPACE_MAX];
 
 	if (!has_room(r, name)) {
 		remembered_forget_old(r, hold_ns, now_ns);
@@ -66,7 +48,7 @@ static struct remembered_name *remembered_add(struct remembered *r, const char *
 	if (known && strmap_put(&r->names, name, known, NULL) == 0)
 		return known;
 	free(known);
-	namespace_share_remove(&r->share, remembered_namespace(name, namespace), 1);
+	namespace_share_remove(&r->share, name, 1);
 	return NULL;
 }
 
