@@ -42,7 +42,7 @@ static bool is_time(struct failure_events *events, const char *class, const char
 {
 	char key[KEY_MAX];
 
-	snprintf(key, sizeof(key), "%s %s", class, cluster);
+	snprintf(key, sizeof(key), "%s %s", cluster, class);
 	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
 }
 

@@ -55,7 +55,7 @@ void infeasible_events_emit(struct event_recorder *recorder, struct event_filter
 	if (!request[0] || !cluster_key(pod, cluster_at, sizeof(cluster_at)))
 		return;
 	const cJSON *cluster = store_get(informer_store(clusters), cluster_at);
-	snprintf(key, sizeof(key), "RequestInfeasible %s", cluster_at);
+	snprintf(key, sizeof(key), "%s RequestInfeasible", cluster_at);
 	/* A request that has nothing to do with us does not use up the Event of one that has. */
 	event = cluster ? infeasible_event(cluster, cluster, request, now_realtime_ns()) : NULL;
 	if (event && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
@@ -70,7 +70,7 @@ void growth_events_emit(struct event_recorder *recorder, struct event_filter *em
 
 	for (size_t i = 0; i < n && cluster_key(pod, cluster_at, sizeof(cluster_at)); i++) {
 		cluster = store_get(informer_store(clusters), cluster_at);
-		snprintf(key, sizeof(key), "MemoryGrowing %.253s/%.253s %s", json_str(pod, "metadata.namespace"),
+		snprintf(key, sizeof(key), "%.253s/%.253s MemoryGrowing %s", json_str(pod, "metadata.namespace"),
 			 json_str(pod, "metadata.name"), growths[i].container);
 		if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
 			warning_emit(recorder, &(struct warning){ .cluster = cluster,

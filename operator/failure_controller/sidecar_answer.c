@@ -96,7 +96,7 @@ static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *w
 
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
-	snprintf(key, sizeof(key), "%s %s", what, cluster);
+	snprintf(key, sizeof(key), "%s %s", cluster, what);
 	return event_filter_is_time(&sinks->emitted, key, now_boottime_ns(), TELL_NS);
 }
 

@@ -6,13 +6,19 @@
 #include <stdint.h>
 
 #include "lib/strmap.h"
+#include "operator/kube/namespace_share.h"
 
-/* The most keys that are remembered. An Event with a further key is not emitted. */
+/*
+ * The most keys that are remembered. An Event with a further key is not emitted. A key begins with
+ * its namespace, as those of namespace_share.h do. A namespace gets at most what was left for all
+ * others, because its users choose the keys.
+ */
 #define EVENT_FILTER_MAX 10000
 
 /* Starts zeroed. */
 struct event_filter {
 	struct strmap until; /* key -> int64_t: boottime until which it is not emitted again */
+	struct namespace_share share; /* counts the keys by namespace */
 	int64_t sweep_ns; /* when expired keys are removed next */
 };
 
@@ -20,7 +26,7 @@ void event_filter_release(struct event_filter *filter);
 
 /*
  * Returns whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted
- * again within again_ns. False without memory, and when EVENT_FILTER_MAX keys are remembered.
+ * again within again_ns. False without memory, and when there is no room for the key.
  */
 bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns);
 

@@ -42,6 +42,6 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 
 /*
  * Returns whether an Event with that key may be emitted now, as event_filter_is_time() decides, by
- * the boottime clock. All callers share the keys, so a key begins with the Event's reason.
+ * the boottime clock. All callers share the keys, so a key is "namespace/name REASON".
  */
 bool event_recorder_is_time(struct event_recorder *recorder, const char *key, int64_t again_ns);

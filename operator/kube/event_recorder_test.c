@@ -143,9 +143,9 @@ static void a_key_is_emitted_once_in_its_time(void **state)
 	(void)state;
 
 	start(&f, NULL, 0);
-	assert_true(event_recorder_is_time(f.recorder, "R ns/demo", 3600 * NS_PER_SEC));
-	assert_false(event_recorder_is_time(f.recorder, "R ns/demo", 3600 * NS_PER_SEC));
-	assert_true(event_recorder_is_time(f.recorder, "S ns/demo", 3600 * NS_PER_SEC));
+	assert_true(event_recorder_is_time(f.recorder, "ns/demo R", 3600 * NS_PER_SEC));
+	assert_false(event_recorder_is_time(f.recorder, "ns/demo R", 3600 * NS_PER_SEC));
+	assert_true(event_recorder_is_time(f.recorder, "ns/demo S", 3600 * NS_PER_SEC));
 	stop(&f);
 }
 

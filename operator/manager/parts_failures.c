@@ -68,7 +68,7 @@ static void parts_failures_on_lost(void *arg, const struct ray_failure *failure,
 	if (!namespace || !name ||
 	    snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
 		return;
-	snprintf(once, sizeof(once), "FailureNotRecorded %s", key);
+	snprintf(once, sizeof(once), "%s FailureNotRecorded", key);
 	cluster = parts_find_cluster(arg, key);
 	if (!cluster || !event_recorder_is_time(p->recorder, once, LOST_AGAIN_NS))
 		return;
