@@ -17,6 +17,7 @@ struct failure_count {
 	double n;
 	int64_t first_ns, last_ns;
 	double ended_s; /* Unix time at which the last failure ended */
+	char namespace[PART_MAX + 1];
 	char *last;	/* the labels of that failure; NULL: there was no memory */
 };
 
@@ -32,44 +33,53 @@ static void failure_count_free(void *value)
 void failure_counts_release(struct failure_counts *counts)
 {
 	strmap_release(&counts->series, failure_count_free);
+	namespace_share_release(&counts->share);
 }
 
-static void drop_the_oldest(struct failure_counts *counts)
+/* Drops the oldest series of the namespace that has most, so that a tenant displaces its own. */
+static void failure_counts_make_room(struct failure_counts *counts)
 {
-	const struct failure_count *oldest = NULL;
-	const char *labels, *drop = NULL;
+	const struct failure_count *drop = NULL;
+	const char *labels, *drop_labels = NULL;
+	size_t most = 0;
 	void *value;
 
 	strmap_each(&counts->series, &labels, &value) {
 		const struct failure_count *count = value;
+		size_t n = namespace_share_of(&counts->share, count->namespace);
 
-		if (!oldest || count->last_ns < oldest->last_ns) {
-			oldest = count;
-			drop = labels;
+		if (!drop || n > most || (n == most && count->last_ns < drop->last_ns)) {
+			drop = count;
+			drop_labels = labels;
+			most = n;
 		}
 	}
 	if (drop) {
-		char key[METRIC_LABELS_MAX];
-
-		/* The copy is needed because the map frees the key when it removes the entry. */
-		snprintf(key, sizeof(key), "%s", drop);
-		failure_count_free(strmap_remove(&counts->series, key));
+		namespace_share_remove(&counts->share, drop->namespace, 1);
+		failure_count_free(strmap_remove(&counts->series, drop_labels));
 	}
 }
 
-static struct failure_count *failure_counts_count_of(struct failure_counts *counts, const char *labels, int64_t now_ns)
+/* Adds a series. Returns NULL if there is no memory. */
+static struct failure_count *failure_counts_add_series(struct failure_counts *counts,
+						       const char *labels, const char *namespace,
+						       int64_t now_ns)
 {
-	struct failure_count *count = strmap_get(&counts->series, labels);
+	struct failure_count *count;
 
-	if (count)
-		return count;
 	if (counts->series.n >= FAILURE_COUNTS_MAX)
-		drop_the_oldest(counts);
+		failure_counts_make_room(counts);
 	count = calloc(1, sizeof(*count));
-	if (count && strmap_put(&counts->series, labels, count, NULL) < 0)
+	if (!count)
+		return NULL;
+	*count = (struct failure_count){ .first_ns = now_ns };
+	snprintf(count->namespace, sizeof(count->namespace), "%s", namespace);
+	if (!namespace_share_add(&counts->share, count->namespace, 1, SIZE_MAX, SIZE_MAX))
 		free(TAKE_PTR(count));
-	if (count)
-		count->first_ns = now_ns;
+	else if (strmap_put(&counts->series, labels, count, NULL) < 0) {
+		namespace_share_remove(&counts->share, count->namespace, 1);
+		free(TAKE_PTR(count));
+	}
 	return count;
 }
 
@@ -123,7 +133,12 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 	failure_counts_add_place(&labels, failure);
 	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"), PART_MAX);
 	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"), PART_MAX);
-	struct failure_count *count = strbuf_failed(&labels) ? NULL : failure_counts_count_of(counts, strbuf_str(&labels), now_ns);
+	if (strbuf_failed(&labels))
+		return;
+	struct failure_count *count = strmap_get(&counts->series, strbuf_str(&labels));
+	if (!count)
+		count = failure_counts_add_series(counts, strbuf_str(&labels),
+						  json_str_or(failure, "metadata.namespace", ""), now_ns);
 	if (!count)
 		return;
 	count->n++;

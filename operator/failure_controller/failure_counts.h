@@ -8,7 +8,8 @@
  * then its count.
  *
  * Tenants choose the names of clusters, and RayJobs make a cluster for each run. So the number of
- * series is bounded: a new series replaces the series with the oldest last failure.
+ * series is bounded: a new series replaces one of the namespace that has most, the one with the
+ * oldest last failure.
  *
  * afterglow_failure_last has the last failure of each series, and its verdict and advice, which alerts quote, only if
  * quote_verdicts is set: whoever reads the metrics reads these of all namespaces. Both have words of tenants in them: they are
@@ -22,6 +23,7 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/kube/metrics.h"
+#include "operator/kube/namespace_share.h"
 
 #define FAILURE_COUNTS_MAX METRIC_SERIES_MAX
 /* By default, Prometheus scrapes once a minute. */
@@ -32,6 +34,7 @@
 
 struct failure_counts {
 	struct strmap series; /* the labels -> struct failure_count */
+	struct namespace_share share; /* counts the series by namespace */
 	bool quote_verdicts;
 };
 

@@ -24,12 +24,14 @@ static int release(void **state)
 	return 0;
 }
 
+static const char *namespace = "ml"; /* of the failures that are added */
+
 static void add_verdict(const char *cluster, const char *class, const char *verdict, int64_t now_ns)
 {
 	_cleanup_json_ cJSON *failure = cJSON_CreateObject();
 	cJSON *metadata = cJSON_AddObjectToObject(failure, "metadata"), *spec = cJSON_AddObjectToObject(failure, "spec");
 
-	cJSON_AddStringToObject(metadata, "namespace", "ml");
+	cJSON_AddStringToObject(metadata, "namespace", namespace);
 	cJSON_AddStringToObject(spec, "cluster", cluster);
 	cJSON_AddStringToObject(spec, "class", class);
 	cJSON_AddStringToObject(spec, "confidence", "certain");
@@ -100,6 +102,31 @@ static void the_series_with_the_oldest_failure_makes_room_for_a_new_one(void **s
 	assert_true(value_of("one-more", "Killed", 2 * FAILURE_COUNTS_ZERO_NS) == 1);
 }
 
+static void a_namespace_with_many_series_displaces_none_of_another(void **state)
+{
+	char name[32];
+	(void)state;
+
+	add("victim", "Killed", 0);
+	namespace = "hostile";
+	for (int i = 0; i < FAILURE_COUNTS_MAX + 100; i++) {
+		snprintf(name, sizeof(name), "job-%d", i);
+		add(name, "Killed", i + 1);
+	}
+	namespace = "ml";
+	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);
+	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
+	/* Of all namespaces with as many series, the one with the oldest failure gives way. */
+	for (int i = 1; i < FAILURE_COUNTS_MAX / 2; i++) {
+		snprintf(name, sizeof(name), "job-%d", i);
+		add(name, "Killed", 2 * FAILURE_COUNTS_MAX + i);
+	}
+	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
+	add("one-more", "Killed", 3 * FAILURE_COUNTS_MAX);
+	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);
+	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == -1);
+}
+
 static void a_hostile_name_breaks_no_line(void **state)
 {
 	char name[400];
@@ -164,6 +191,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_new_series_shows_0_before_it_shows_its_first_failure, release),
 		cmocka_unit_test_teardown(later_failures_of_a_series_show_at_once, release),
 		cmocka_unit_test_teardown(the_series_with_the_oldest_failure_makes_room_for_a_new_one, release),
+		cmocka_unit_test_teardown(a_namespace_with_many_series_displaces_none_of_another, release),
 		cmocka_unit_test_teardown(the_last_failure_of_a_kind_is_quoted_for_an_hour, release),
 		cmocka_unit_test_teardown(without_consent_no_metric_has_words_of_a_verdict, release),
 		cmocka_unit_test_teardown(a_hostile_name_breaks_no_line, release),

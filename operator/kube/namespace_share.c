@@ -14,7 +14,7 @@ static const char *key_namespace(const char *key, char buf[static NAMESPACE_MAX]
 	return buf;
 }
 
-static size_t namespace_share_of(const struct namespace_share *share, const char *key)
+size_t namespace_share_of(const struct namespace_share *share, const char *key)
 {
 	char namespace[NAMESPACE_MAX];
 	const size_t *own = strmap_get(&share->counts, key_namespace(key, namespace));

@@ -19,6 +19,8 @@ struct namespace_share {
 	size_t n; /* of all */
 };
 
+/* Returns how many of the key's namespace are counted. */
+size_t namespace_share_of(const struct namespace_share *share, const char *key);
 /*
  * Counts n more items (or bytes), at least one, of the key's namespace ("": no namespace), unless
  * there were more than max then, or more of this namespace than its share, which is at most
