@@ -17,7 +17,6 @@ struct failure_count {
 	double n;
 	int64_t first_ns, last_ns;
 	double ended_s; /* Unix time at which the last failure ended */
-	char namespace[PART_MAX + 1];
 	char *last;	/* the labels of that failure; NULL: there was no memory */
 };
 
@@ -32,54 +31,44 @@ static void failure_count_free(void *value)
 
 void failure_counts_release(struct failure_counts *counts)
 {
-	strmap_release(&counts->series, failure_count_free);
-	namespace_share_release(&counts->share);
+	namespace_map_release(&counts->series, failure_count_free);
 }
 
 /* Drops the oldest series of the namespace that has most, so that a tenant displaces its own. */
 static void failure_counts_make_room(struct failure_counts *counts)
 {
 	const struct failure_count *drop = NULL;
-	const char *labels, *drop_labels = NULL;
+	const char *key, *drop_key = NULL;
 	size_t most = 0;
 	void *value;
 
-	strmap_each(&counts->series, &labels, &value) {
+	strmap_each(&counts->series.map, &key, &value) {
 		const struct failure_count *count = value;
-		size_t n = namespace_share_of(&counts->share, count->namespace);
+		size_t n = namespace_share_of(&counts->series.share, key);
 
 		if (!drop || n > most || (n == most && count->last_ns < drop->last_ns)) {
 			drop = count;
-			drop_labels = labels;
+			drop_key = key;
 			most = n;
 		}
 	}
-	if (drop) {
-		namespace_share_remove(&counts->share, drop->namespace, 1);
-		failure_count_free(strmap_remove(&counts->series, drop_labels));
-	}
+	if (drop)
+		failure_count_free(namespace_map_remove(&counts->series, drop_key));
 }
 
-/* Adds a series. Returns NULL if there is no memory. */
-static struct failure_count *failure_counts_add_series(struct failure_counts *counts,
-						       const char *labels, const char *namespace,
-						       int64_t now_ns)
+static struct failure_count *failure_counts_count_of(struct failure_counts *counts, const char *key, int64_t now_ns)
 {
-	struct failure_count *count;
+	struct failure_count *count = strmap_get(&counts->series.map, key);
 
-	if (counts->series.n >= FAILURE_COUNTS_MAX)
+	if (count)
+		return count;
+	if (counts->series.map.n >= FAILURE_COUNTS_MAX)
 		failure_counts_make_room(counts);
 	count = calloc(1, sizeof(*count));
-	if (!count)
-		return NULL;
-	*count = (struct failure_count){ .first_ns = now_ns };
-	snprintf(count->namespace, sizeof(count->namespace), "%s", namespace);
-	if (!namespace_share_add(&counts->share, count->namespace, 1, SIZE_MAX, SIZE_MAX))
+	if (count && !namespace_map_put(&counts->series, key, count, SIZE_MAX, NULL))
 		free(TAKE_PTR(count));
-	else if (strmap_put(&counts->series, labels, count, NULL) < 0) {
-		namespace_share_remove(&counts->share, count->namespace, 1);
-		free(TAKE_PTR(count));
-	}
+	if (count)
+		count->first_ns = now_ns;
 	return count;
 }
 
@@ -129,16 +118,15 @@ static void failure_count_keep(struct failure_count *count, const cJSON *failure
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(METRIC_LABELS_MAX);
+	_cleanup_strbuf_ struct strbuf key = STRBUF_INIT(METRIC_LABELS_MAX);
 
 	failure_counts_add_place(&labels, failure);
 	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"), PART_MAX);
 	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"), PART_MAX);
-	if (strbuf_failed(&labels))
+	strbuf_addf(&key, "%s %s", json_str_or(failure, "metadata.namespace", ""), strbuf_str(&labels));
+	if (strbuf_failed(&labels) || strbuf_failed(&key))
 		return;
-	struct failure_count *count = strmap_get(&counts->series, strbuf_str(&labels));
-	if (!count)
-		count = failure_counts_add_series(counts, strbuf_str(&labels),
-						  json_str_or(failure, "metadata.namespace", ""), now_ns);
+	struct failure_count *count = failure_counts_count_of(counts, strbuf_str(&key), now_ns);
 	if (!count)
 		return;
 	count->n++;
@@ -148,16 +136,16 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 
 void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics)
 {
-	const char *labels;
+	const char *key;
 	void *value;
 
 	metrics_forget(metrics, METRIC_FAILURES);
 	metrics_forget(metrics, METRIC_FAILURE_LAST);
-	strmap_each(&counts->series, &labels, &value) {
+	strmap_each(&counts->series.map, &key, &value) {
 		const struct failure_count *count = value;
 		bool is_new = now_ns - count->first_ns < FAILURE_COUNTS_ZERO_NS;
 
-		metrics_set(metrics, METRIC_FAILURES, is_new ? 0 : count->n, "%s", labels);
+		metrics_set(metrics, METRIC_FAILURES, is_new ? 0 : count->n, "%s", strchr(key, ' ') + 1);
 		if (count->last && now_ns - count->last_ns < FAILURE_COUNTS_LAST_NS)
 			metrics_set(metrics, METRIC_FAILURE_LAST, count->ended_s, "%s", count->last);
 	}

@@ -20,7 +20,6 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/kube/metrics.h"
 #include "operator/kube/namespace_share.h"
@@ -33,8 +32,7 @@
 #define FAILURE_COUNTS_TEXT_MAX 256 /* bytes of a verdict or an advice */
 
 struct failure_counts {
-	struct strmap series; /* the labels -> struct failure_count */
-	struct namespace_share share; /* counts the series by namespace */
+	struct namespace_map series; /* "NAMESPACE labels" -> struct failure_count */
 	bool quote_verdicts;
 };
 

@@ -96,7 +96,7 @@ static void the_series_with_the_oldest_failure_makes_room_for_a_new_one(void **s
 	/* The oldest series now has the newest failure. */
 	add("job-0", "Killed", FAILURE_COUNTS_MAX);
 	add("one-more", "Killed", FAILURE_COUNTS_MAX + 1);
-	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);
+	assert_int_equal(counts.series.map.n, FAILURE_COUNTS_MAX);
 	assert_true(value_of("job-0", "Killed", 2 * FAILURE_COUNTS_ZERO_NS) == 2);
 	assert_true(value_of("job-1", "Killed", 2 * FAILURE_COUNTS_ZERO_NS) == -1);
 	assert_true(value_of("one-more", "Killed", 2 * FAILURE_COUNTS_ZERO_NS) == 1);
@@ -114,7 +114,7 @@ static void a_namespace_with_many_series_displaces_none_of_another(void **state)
 		add(name, "Killed", i + 1);
 	}
 	namespace = "ml";
-	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);
+	assert_int_equal(counts.series.map.n, FAILURE_COUNTS_MAX);
 	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
 	/* Of all namespaces with as many series, the one with the oldest failure gives way. */
 	for (int i = 1; i < FAILURE_COUNTS_MAX / 2; i++) {
@@ -123,7 +123,7 @@ static void a_namespace_with_many_series_displaces_none_of_another(void **state)
 	}
 	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
 	add("one-more", "Killed", 3 * FAILURE_COUNTS_MAX);
-	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);
+	assert_int_equal(counts.series.map.n, FAILURE_COUNTS_MAX);
 	assert_true(value_of("victim", "Killed", FAILURE_COUNTS_ZERO_NS) == -1);
 }
 

@@ -87,7 +87,7 @@ static void a_namespace_whose_looks_take_long_waits_longer_than_others(void **st
 	assert_false(take(f, "ml"));
 	assert_true(take(f, "etl"));
 	assert_true(f->sinks.look_at_ns > 0);
-	assert_int_equal(f->sinks.looks.until.n, 2);
+	assert_int_equal(f->sinks.looks.until.map.n, 2);
 }
 
 int main(void)

@@ -14,8 +14,7 @@
 
 void event_filter_release(struct event_filter *filter)
 {
-	strmap_release(&filter->until, free);
-	namespace_share_release(&filter->share);
+	namespace_map_release(&filter->until, free);
 }
 
 static void event_filter_sweep(struct event_filter *filter, int64_t now_ns)
@@ -23,32 +22,15 @@ static void event_filter_sweep(struct event_filter *filter, int64_t now_ns)
 	const char *key;
 	void *value;
 
-	strmap_each(&filter->until, &key, &value)
-		if (*(const int64_t *)value <= now_ns) {
-			namespace_share_remove(&filter->share, key, 1);
-			free(strmap_remove(&filter->until, key));
-		}
+	strmap_each(&filter->until.map, &key, &value)
+		if (*(const int64_t *)value <= now_ns)
+			free(namespace_map_remove(&filter->until, key));
 	filter->sweep_ns = now_ns + SWEEP_NS;
-}
-
-/* Returns NULL if there is no room, or no memory. */
-static int64_t *event_filter_add(struct event_filter *filter, const char *key)
-{
-	int64_t *until;
-
-	if (!namespace_share_add(&filter->share, key, 1, EVENT_FILTER_MAX, EVENT_FILTER_MAX))
-		return NULL;
-	until = malloc(sizeof(*until));
-	if (until && strmap_put(&filter->until, key, until, NULL) == 0)
-		return until;
-	free(until);
-	namespace_share_remove(&filter->share, key, 1);
-	return NULL;
 }
 
 bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns)
 {
-	const int64_t *until = strmap_get(&filter->until, key);
+	const int64_t *until = strmap_get(&filter->until.map, key);
 
 	return until && now_ns < *until;
 }
@@ -57,11 +39,16 @@ bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t 
 {
 	if (now_ns >= filter->sweep_ns)
 		event_filter_sweep(filter, now_ns);
-	int64_t *until = strmap_get(&filter->until, key);
+	int64_t *until = strmap_get(&filter->until.map, key);
 	if (until && now_ns < *until)
 		return false;
-	if (!until && !(until = event_filter_add(filter, key)))
-		return false;
+	if (!until) {
+		until = malloc(sizeof(*until));
+		if (!until || !namespace_map_put(&filter->until, key, until, EVENT_FILTER_MAX, NULL)) {
+			free(until);
+			return false;
+		}
+	}
 	*until = now_ns + again_ns;
 	return true;
 }

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/strmap.h"
 #include "operator/kube/namespace_share.h"
 
 /*
@@ -17,8 +16,7 @@
 
 /* Starts zeroed. */
 struct event_filter {
-	struct strmap until; /* key -> int64_t: boottime until which it is not emitted again */
-	struct namespace_share share; /* counts the keys by namespace */
+	struct namespace_map until; /* key -> int64_t: boottime until which it is not emitted again */
 	int64_t sweep_ns; /* when expired keys are removed next */
 };
 

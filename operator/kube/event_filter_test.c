@@ -35,7 +35,7 @@ static void each_event_may_have_a_time_of_its_own(void **state)
 	assert_true(event_filter_is_time(&filter, "soon", 0, NS_PER_SEC));
 	/* An expired key is forgotten, and the other is not, whichever key is asked for. */
 	assert_true(event_filter_is_time(&filter, "new", 600 * NS_PER_SEC, NS_PER_SEC));
-	assert_int_equal(filter.until.n, 2);
+	assert_int_equal(filter.until.map.n, 2);
 	assert_false(event_filter_is_time(&filter, "hourly", 600 * NS_PER_SEC, NS_PER_SEC));
 	event_filter_release(&filter);
 }
@@ -72,7 +72,7 @@ static void one_namespace_leaves_room_for_the_events_of_others(void **state)
 	}
 	/* Expired keys give their room back. */
 	assert_true(event_filter_is_time(&filter, "hostile/more OOM", 61 * NS_PER_SEC, NS_PER_SEC));
-	assert_int_equal(filter.until.n, 1);
+	assert_int_equal(filter.until.map.n, 1);
 	event_filter_release(&filter);
 }
 

@@ -66,3 +66,30 @@ void namespace_share_release(struct namespace_share *share)
 	strmap_release(&share->counts, free);
 	share->n = 0;
 }
+
+bool namespace_map_put(struct namespace_map *m, const char *key, void *value, size_t max,
+		       void **ret_old)
+{
+	bool is_new = !strmap_get(&m->map, key);
+
+	if (is_new && !namespace_share_add(&m->share, key, 1, max, max))
+		return false;
+	if (strmap_put(&m->map, key, value, ret_old) == 0)
+		return true;
+	if (is_new)
+		namespace_share_remove(&m->share, key, 1);
+	return false;
+}
+
+void *namespace_map_remove(struct namespace_map *m, const char *key)
+{
+	if (strmap_get(&m->map, key))
+		namespace_share_remove(&m->share, key, 1);
+	return strmap_remove(&m->map, key);
+}
+
+void namespace_map_release(struct namespace_map *m, void (*free_value)(void *value))
+{
+	strmap_release(&m->map, free_value);
+	namespace_share_release(&m->share);
+}

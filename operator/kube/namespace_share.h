@@ -34,3 +34,19 @@ bool namespace_share_grow(struct namespace_share *share, const char *key, size_t
 /* Counts n items less. They must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *key, size_t n);
 void namespace_share_release(struct namespace_share *share);
+
+/* A map whose keys are counted in this way. It starts zeroed. */
+struct namespace_map {
+	struct strmap map;
+	struct namespace_share share;
+};
+
+/*
+ * Sets key to value (not NULL), as strmap_put does; ret_old may be NULL. Returns false if there is
+ * no room for a further key, of at most max, or no memory: nothing changed.
+ */
+bool namespace_map_put(struct namespace_map *m, const char *key, void *value, size_t max,
+		       void **ret_old);
+/* Removes the key, which may be the map's own, and returns its value; NULL if there is none. */
+void *namespace_map_remove(struct namespace_map *m, const char *key);
+void namespace_map_release(struct namespace_map *m, void (*free_value)(void *value));

@@ -55,7 +55,7 @@ static void the_image_of_another_container_is_no_trouble(void **state)
 	(void)state;
 	see(&t, "{name: mine, state: {waiting: {reason: ErrImagePull}}}", 10);
 	see(&t, "{name: afterglow, state: {waiting: {reason: CrashLoopBackOff}}}", 10);
-	assert_int_equal(t.names.n, 0);
+	assert_int_equal(t.names.map.n, 0);
 	remembered_release(&t);
 }
 
@@ -72,12 +72,12 @@ static void trouble_that_is_over_makes_room(void **state)
 		_cleanup_json_ cJSON *pod = cJSON_Parse(yaml);
 		image_trouble_see(&t, pod, 10 * SECOND);
 	}
-	assert_int_equal(t.names.n, REMEMBERED_MAX);
+	assert_int_equal(t.names.map.n, REMEMBERED_MAX);
 	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 20);
 	assert_false(image_trouble_holds(&t, "ml", 21 * SECOND));
 	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 400);
 	assert_true(image_trouble_holds(&t, "ml", 401 * SECOND));
-	assert_int_equal(t.names.n, 1);
+	assert_int_equal(t.names.map.n, 1);
 	remembered_release(&t);
 }
 

@@ -91,11 +91,11 @@ static void a_tenants_groups_leave_room_for_those_of_others_and_old_ones_go(void
 		snprintf(group, sizeof(group), "ns/c/%d", i);
 		refusals_note_try(&r, group, 100 * SECOND);
 	}
-	assert_int_equal(r.names.n, REMEMBERED_MAX / 2);
+	assert_int_equal(r.names.map.n, REMEMBERED_MAX / 2);
 	try_times(&r, 4, 100, 2);
 	assert_true(refusals_hold(&r, GROUP, 107 * SECOND));
 	refusals_note_try(&r, "ns/c/new", 200 * SECOND + REFUSALS_GAP_NS);
-	assert_int_equal(r.names.n, 1);
+	assert_int_equal(r.names.map.n, 1);
 	remembered_release(&r);
 }
 

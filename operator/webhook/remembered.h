@@ -20,8 +20,7 @@ struct remembered_name {
 
 /* Starts zeroed. */
 struct remembered {
-	struct strmap names; /* name -> struct remembered_name */
-	struct namespace_share share;
+	struct namespace_map names; /* name -> struct remembered_name */
 };
 
 void remembered_release(struct remembered *r);
