@@ -12,16 +12,17 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/failures/owner.h"
+#include "operator/kube/namespace_share.h"
 
 #define KEY_MAX 512
 #define PATH_MAX_LEN 2048
 /*
- * Each takes a few hundred bytes. If a namespace makes and removes more clusters in an hour,
- * failures lose the names of their owners, but no failure is lost.
+ * The most clusters whose owner is remembered, and whose RayJob; a namespace gets half of it at
+ * most. Each takes a few hundred bytes. If a namespace makes and removes more clusters in an hour,
+ * its failures lose the names of their owners, but no failure is lost.
  */
-#define GONE_MAX 2000
+#define KNOWN_MAX 4000
 #define GONE_NS (3600 * NS_PER_SEC)
-#define JOBS_MAX 2000
 #define JOB_KNOWN_NS (600 * NS_PER_SEC)
 #define JOB_UNKNOWN_NS (10 * NS_PER_SEC)
 /* No failure waits longer than this for the name of its job. */
@@ -41,8 +42,9 @@ struct job {
 
 struct failure_owners {
 	struct failure_owners_options o;
-	struct strmap gone; /* "namespace/cluster" -> struct gone */
-	struct strmap jobs; /* "namespace/cluster" -> struct job */
+	/* By "namespace/cluster". The values of both begin with until_ns. */
+	struct namespace_map gone; /* of struct gone */
+	struct namespace_map jobs; /* of struct job */
 };
 
 static const char *const job_fields[] = { "metadata.name", "metadata.uid", "status.jobId", "status.rayClusterName", NULL };
@@ -62,8 +64,8 @@ void failure_owners_free(struct failure_owners *owners)
 {
 	if (!owners)
 		return;
-	strmap_release(&owners->gone, free);
-	strmap_release(&owners->jobs, free);
+	namespace_map_release(&owners->gone, free);
+	namespace_map_release(&owners->jobs, free);
 	free(owners);
 }
 
@@ -73,32 +75,31 @@ static bool failure_owners_key_of(const char *namespace, const char *cluster,
 	return namespace && cluster && snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
 }
 
-/* Makes room. The values of both maps begin with until_ns. */
-static void failure_owners_forget(struct strmap *map, size_t max, int64_t now_ns)
+/* Forgets what is older than that time, and all clusters of the namespace with that prefix. */
+static void failure_owners_forget(struct namespace_map *known, const char *prefix, size_t len,
+				  int64_t now_ns)
 {
 	const char *key;
 	void *value;
 
-	if (map->n < max)
-		return;
-	strmap_each(map, &key, &value)
-		if (*(const int64_t *)value <= now_ns)
-			free(strmap_remove(map, key));
-	if (map->n >= max)
-		strmap_release(map, free);
+	strmap_each(&known->map, &key, &value)
+		if (*(const int64_t *)value <= now_ns || (len && strncmp(key, prefix, len) == 0))
+			free(namespace_map_remove(known, key));
 }
 
-/* Takes value. */
-static void failure_owners_put(struct strmap *map, size_t max, const char *key, void *value,
+/* Takes value. If there is no room, it takes the place of others of its namespace. */
+static void failure_owners_put(struct namespace_map *known, const char *key, void *value,
 			       int64_t now_ns)
 {
+	const size_t of_namespace[] = { 0, strcspn(key, "/") + 1 };
 	void *old = NULL;
+	bool done = value && namespace_map_put(known, key, value, KNOWN_MAX, &old);
 
-	if (!strmap_get(map, key))
-		failure_owners_forget(map, max, now_ns);
-	if (!value || strmap_put(map, key, value, &old) < 0)
-		free(value);
-	free(old);
+	for (size_t i = 0; value && !done && i < ARRAY_SIZE(of_namespace); i++) {
+		failure_owners_forget(known, key, of_namespace[i], now_ns);
+		done = namespace_map_put(known, key, value, KNOWN_MAX, &old);
+	}
+	free(done ? old : value);
 }
 
 void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns)
@@ -112,12 +113,12 @@ void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *clu
 		return;
 	}
 	gone->until_ns = now_ns + GONE_NS;
-	failure_owners_put(&owners->gone, GONE_MAX, key, gone, now_ns);
+	failure_owners_put(&owners->gone, key, gone, now_ns);
 }
 
 bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns)
 {
-	const struct gone *gone = strmap_get(&owners->gone, key);
+	const struct gone *gone = strmap_get(&owners->gone.map, key);
 
 	return gone && now_ns < gone->until_ns && !owners->o.find_cluster(owners->o.arg, key);
 }
@@ -127,7 +128,7 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
 static bool failure_owners_find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
 {
 	const cJSON *cluster = owners->o.find_cluster(owners->o.arg, key);
-	const struct gone *gone = strmap_get(&owners->gone, key);
+	const struct gone *gone = strmap_get(&owners->gone.map, key);
 
 	if (cluster)
 		return owner_of_cluster(cluster, ret_owner);
@@ -164,7 +165,7 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 		owner = *annotated;
 	else if (!is_known)
 		return;
-	const struct job *job = strmap_get(&owners->jobs, key);
+	const struct job *job = strmap_get(&owners->jobs.map, key);
 	if (job && owner.kind == OWNER_RAY_JOB)
 		add_job(job, &owner, failure);
 	ray_failure_set_owner(failure, &owner);
@@ -193,7 +194,7 @@ static void on_job(void *arg, struct client_response *response)
 		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key, err_text(&response->err));
 	if (job)
 		job->until_ns = now_ns + (*job->submission ? JOB_KNOWN_NS : JOB_UNKNOWN_NS);
-	failure_owners_put(&q->owners->jobs, JOBS_MAX, q->key, job, now_ns);
+	failure_owners_put(&q->owners->jobs, q->key, job, now_ns);
 	q->done(q->arg);
 	free(q);
 }
@@ -201,7 +202,7 @@ static void on_job(void *arg, struct client_response *response)
 static bool failure_owners_is_known(const struct failure_owners *owners, const char *key,
 				    int64_t now_ns)
 {
-	const struct job *job = strmap_get(&owners->jobs, key);
+	const struct job *job = strmap_get(&owners->jobs.map, key);
 
 	return job && now_ns < job->until_ns;
 }

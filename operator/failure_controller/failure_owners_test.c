@@ -120,6 +120,30 @@ static void clusters_that_come_and_go_take_bounded_room(void **state)
 	failure_owners_free(owners);
 }
 
+static void clusters_of_a_namespace_that_come_and_go_displace_none_of_another(void **state)
+{
+	_cleanup_json_ cJSON *victim = cluster_of("train-abc");
+	struct failure_owners *owners = owners_beside(&(const cJSON *){ NULL });
+
+	(void)state;
+	failure_owners_cluster_gone(owners, victim, 0);
+	for (int i = 0; i < 5000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "c-%d", i);
+		_cleanup_json_ cJSON *cluster = cluster_of(name);
+		json_set_str(json_get(cluster, "metadata"), "namespace", "hostile");
+		failure_owners_cluster_gone(owners, cluster, 0);
+		snprintf(name, sizeof(name), "hostile/c-%d", i);
+		assert_true(failure_owners_is_gone(owners, name, 1));
+	}
+	assert_false(failure_owners_is_gone(owners, "hostile/c-0", 1));
+	/* One that is known keeps its place, and others of its namespace keep theirs. */
+	failure_owners_cluster_gone(owners, victim, 1);
+	owner_is(owners, "", HOUR_NS, "RayJob/train", "u-1");
+	failure_owners_free(owners);
+}
+
 static void never(void *arg)
 {
 	(void)arg;
@@ -144,6 +168,7 @@ int main(void)
 		cmocka_unit_test(an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwards),
 		cmocka_unit_test(the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same),
 		cmocka_unit_test(clusters_that_come_and_go_take_bounded_room),
+		cmocka_unit_test(clusters_of_a_namespace_that_come_and_go_displace_none_of_another),
 		cmocka_unit_test(without_a_client_or_a_rayjob_nobody_is_asked),
 	};
 
