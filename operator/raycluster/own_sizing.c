@@ -90,13 +90,11 @@ static const char *own_sizing_annotation(const cJSON *annotations, const char *n
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
 }
 
-bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_annotations)
+bool keeps_own_command(const cJSON *annotations)
 {
-	const char *cluster = own_sizing_annotation(cluster_annotations, OVERWRITE_ANNOTATION);
-	const char *template = own_sizing_annotation(template_annotations, OVERWRITE_ANNOTATION);
+	const char *text = own_sizing_annotation(annotations, OVERWRITE_ANNOTATION);
 
-	return (cluster && strcasecmp(cluster, "true") == 0) ||
-	       (template && strcasecmp(template, "true") == 0);
+	return text && strcasecmp(text, "true") == 0;
 }
 
 struct resized_groups resized_groups_of(const cJSON *cluster_annotations)

@@ -28,8 +28,8 @@ struct own_sizing {
  */
 struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command);
 
-/* Returns whether the annotations of the RayCluster or of the pod's template keep the container's command. */
-bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_annotations);
+/* Returns whether the annotations, a RayCluster's or a pod template's, keep the container's command. */
+bool keeps_own_command(const cJSON *annotations);
 
 /*
  * The groups that the annotation ray.io/ippr names: Ray resizes their pods in place. Its autoscaler

@@ -51,13 +51,13 @@ static void what_the_author_says_is_seen(void **state)
 	}
 }
 
-static void the_cluster_or_the_template_keeps_the_command(void **state)
+static void an_annotation_keeps_the_command(void **state)
 {
 	_cleanup_json_ cJSON *yes = json_of("{" OVERWRITE_ANNOTATION ": \"True\"}"), *no = json_of("{" OVERWRITE_ANNOTATION ": \"yes\"}");
 
 	(void)state;
-	assert_true(keeps_own_command(yes, NULL) && keeps_own_command(NULL, yes) && keeps_own_command(no, yes));
-	assert_false(keeps_own_command(no, no) || keeps_own_command(NULL, NULL));
+	assert_true(keeps_own_command(yes));
+	assert_false(keeps_own_command(no) || keeps_own_command(NULL));
 }
 
 static void groups_that_ray_resizes_are_found_by_their_names(void **state)
@@ -93,7 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_author_says_is_seen),
-		cmocka_unit_test(the_cluster_or_the_template_keeps_the_command),
+		cmocka_unit_test(an_annotation_keeps_the_command),
 		cmocka_unit_test(groups_that_ray_resizes_are_found_by_their_names),
 	};
 

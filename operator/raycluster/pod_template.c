@@ -57,8 +57,8 @@ static void pod_template_add_labels(const struct pod_request *req, cJSON *metada
 
 static bool keeps_command(const struct pod_request *req)
 {
-	return keeps_own_command(json_get(req->cluster, "metadata.annotations"),
-				 json_get(req->group, "template.metadata.annotations"));
+	return keeps_own_command(json_get(req->cluster, "metadata.annotations")) ||
+	       keeps_own_command(json_get(req->group, "template.metadata.annotations"));
 }
 
 static void add_annotations(const struct pod_request *req, cJSON *metadata)
@@ -78,7 +78,7 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 	pod_annotate_ray_container(
 		json_get(metadata, "annotations"),
 		json_str(ray_container(json_get(req->group, "template.spec")), "name"));
-	if (keeps_own_command(json_get(req->cluster, "metadata.annotations"), NULL))
+	if (keeps_own_command(json_get(req->cluster, "metadata.annotations")))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
 

@@ -925,6 +925,24 @@ static void three_times_as_many_groups_take_about_three_times_as_many_steps(void
 		fail_msg("%zu steps for 1000 groups, %zu for 3000", small, large);
 }
 
+/* To look each of the annotations up for each group would take a second. */
+static void the_annotations_are_looked_at_once_and_not_for_each_group(void **state)
+{
+	_cleanup_json_ cJSON *cluster = cluster_of(1000), *annotated = cJSON_Duplicate(cluster, true);
+	cJSON *annotations = json_object_at(json_get(annotated, "metadata"), "annotations");
+	size_t few = steps_of_admissions(cluster), n = 5000;
+	char name[32];
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "k%zu", i);
+		cJSON_AddStringToObject(annotations, name, "v");
+	}
+	size_t many = steps_of_admissions(annotated);
+	if (many > few + 100 * n)
+		fail_msg("%zu steps without annotations, %zu with %zu", few, many, n);
+}
+
 static void groups_of_one_name_and_of_none(void **state)
 {
 	_cleanup_json_ cJSON *cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [" WORKER ", " WORKER ", {template: {spec: {containers: "
@@ -1073,6 +1091,7 @@ int main(void)
 		cmocka_unit_test(an_exported_manifest_stays_as_it_is_for_argo_cd),
 		cmocka_unit_test(of_many_groups_those_are_set_that_the_annotation_can_name),
 		cmocka_unit_test(three_times_as_many_groups_take_about_three_times_as_many_steps),
+		cmocka_unit_test(the_annotations_are_looked_at_once_and_not_for_each_group),
 		cmocka_unit_test(groups_of_one_name_and_of_none),
 		cmocka_unit_test(hostile_groups_are_left_alone),
 		cmocka_unit_test(warnings_are_bounded_and_printable),

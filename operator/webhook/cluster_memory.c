@@ -26,6 +26,7 @@ struct plan {
 	enum list_keeper keeper;
 	bool head_runs_tasks;
 	struct resized_groups resized;
+	bool keeps_command, kept_command; /* keeps_own_command of the object, and of the old one */
 	/* The record of the old object, or on CREATE of the object itself */
 	struct memory_record record;
 	/* On UPDATE, the record of the object: what an earlier pass over the same request set */
@@ -92,8 +93,7 @@ static struct group_context context_of(const struct plan *plan, enum ray_node no
 {
 	return (struct group_context){ .node = node,
 				       .head_runs_tasks = plan->head_runs_tasks,
-				       .annotations =
-					       json_get(plan->object, "metadata.annotations"),
+				       .cluster_keeps_command = plan->keeps_command,
 				       .lists = plan->keeper == LISTS_FREE,
 				       .name = "",
 				       .policy = policy };
@@ -222,10 +222,8 @@ static void drop_value(struct group_values *want, enum group_field field)
 /* Removes our values where this UPDATE says the same in another way, or has Ray resize the group. */
 static void yield_to_author(const struct plan *plan, const cJSON *group, struct step *step)
 {
-	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group),
-						    json_get(plan->old, "metadata.annotations"));
-	struct own_sizing now =
-		group_own_sizing(group, json_get(plan->object, "metadata.annotations"));
+	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group), plan->kept_command);
+	struct own_sizing now = group_own_sizing(group, plan->keeps_command);
 	/* With Recreate the removal would restart all pods. */
 	bool resized = is_resized(plan, step->node, group) && plan->keeper != LISTS_RECREATE;
 
@@ -418,6 +416,8 @@ int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper k
 		.modes = modes,
 		.keeper = keeper,
 		.resized = resized_groups_of(json_get(object, "metadata.annotations")),
+		.keeps_command = keeps_own_command(json_get(object, "metadata.annotations")),
+		.kept_command = keeps_own_command(json_get(old, "metadata.annotations")),
 		.head_runs_tasks = cluster_head_runs_tasks(json_get(object, "spec")),
 		.writer = RECORD_WRITER_INIT,
 	};

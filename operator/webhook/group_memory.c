@@ -366,10 +366,10 @@ static void take_env(const cJSON *group, const struct group_values *ours, const 
 				json_str(container_env(container, fields[f].key), "value"));
 }
 
-struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations)
+struct own_sizing group_own_sizing(const cJSON *group, bool cluster_keeps_command)
 {
-	bool keeps_command = keeps_own_command(cluster_annotations,
-					       json_get(group, "template.metadata.annotations"));
+	bool keeps_command = cluster_keeps_command ||
+			     keeps_own_command(json_get(group, "template.metadata.annotations"));
 
 	return own_sizing_of(group_memory_container_of(group), json_get(group, "rayStartParams"),
 			     keeps_command);
@@ -401,7 +401,7 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 		struct group_values *ret_want, cJSON *notes)
 {
 	_cleanup_json_ cJSON *before = NULL, *params = NULL, *pod_spec = NULL;
-	struct own_sizing own = group_own_sizing(group, cx->annotations);
+	struct own_sizing own = group_own_sizing(group, cx->cluster_keeps_command);
 	struct policy policy = policy_for(group, cx);
 	bool by_resources = group_uses_resources(group, ours);
 	int64_t limit = group_limit(group, ours);

@@ -88,8 +88,11 @@ int64_t group_limit(const cJSON *group, const struct group_values *ours);
  */
 bool group_uses_resources(const cJSON *group, const struct group_values *ours);
 
-/* Returns what the group's author says about Ray's size beside rayStartParams and resources. */
-struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations);
+/*
+ * Returns what the group's author says about Ray's size beside rayStartParams and resources.
+ * cluster_keeps_command: keeps_own_command of the cluster's annotations, which may be many.
+ */
+struct own_sizing group_own_sizing(const cJSON *group, bool cluster_keeps_command);
 
 struct group_context {
 	enum ray_node node;
@@ -97,7 +100,7 @@ struct group_context {
 	bool resized; /* Ray resizes the group in place, so it is left alone */
 	bool lists;           /* fields in lists may be set */
 	const char *name;     /* for the notes */
-	const cJSON *annotations; /* the cluster's */
+	bool cluster_keeps_command; /* as in group_own_sizing */
 	const struct policy *policy;
 };
 

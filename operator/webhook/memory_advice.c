@@ -79,7 +79,7 @@ static void say_notes(const struct advice_request *req, const cJSON *group,
 	cJSON_ArrayForEach(note, notes)
 		warnings_addf(warnings, "%s", json_str(note, "text"));
 	if (req->created && req->modes.budgets == MEMORY_MODE_APPLY &&
-	    group_own_sizing(group, cx->annotations).unseen)
+	    group_own_sizing(group, cx->cluster_keeps_command).unseen)
 		warnings_addf(
 			warnings,
 			"group %s: its envFrom may size Ray's memory, so memory safety sets no budget",
@@ -139,7 +139,7 @@ void memory_advise(const struct advice_request *req, cJSON *warnings)
 				    .policy = req->policy,
 				    .head_runs_tasks = cluster_head_runs_tasks(req->spec),
 				    .resized = resized_groups_have(&resized, HEAD_GROUP_NAME),
-				    .annotations = req->annotations,
+				    .cluster_keeps_command = keeps_own_command(req->annotations),
 				    .lists = req->keeper == LISTS_FREE };
 
 	advise_group(req, json_get(req->spec, "headGroupSpec"), &cx, req->record->head, warnings);
