@@ -312,6 +312,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	if (r < 0)
 		return r;
 	upgrade_hash(p->in->cluster, p->hash);
+	p->resized = resized_groups_of(json_get(p->in->cluster, "metadata.annotations"));
 	p->workers_ready = true;
 	p->view.service = p->in->service;
 	/*

@@ -4,6 +4,7 @@
 
 #include "lib/units.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/own_sizing.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_index.h"
 #include "operator/raycluster/status.h"
@@ -25,6 +26,7 @@ struct planner {
 	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
 	struct strmap taken;
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
+	struct resized_groups resized;
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
 	unsigned n_names; /* how many names were made so far, so that the next name differs */

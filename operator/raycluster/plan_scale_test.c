@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/testing.h"
@@ -48,7 +49,21 @@ struct scene {
 	int64_t groups, hosts; /* hosts of each replica */
 	int64_t wanted; /* how many workers are wanted for each thousand existing ones */
 	bool dead; /* all workers have ended, and their RayFailures are not written yet */
+	int resized; /* how often the annotation ray.io/ippr names a group */
 };
+
+/* Names one group again and again, because each repetition is compared with the first. */
+static void add_resized(cJSON *cluster, int n)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
+
+	strbuf_adds(&text, "{\"groups\": {");
+	for (int i = 0; i < n; i++)
+		strbuf_addf(&text, "%s\"other\": {}", i ? "," : "");
+	strbuf_adds(&text, "}}");
+	json_set_str(json_object_at(json_get(cluster, "metadata"), "annotations"), "ray.io/ippr",
+		     strbuf_str(&text));
+}
 
 static cJSON *cluster_of(const struct scene *scene, int64_t workers)
 {
@@ -68,6 +83,8 @@ static cJSON *cluster_of(const struct scene *scene, int64_t workers)
 		json_set_str(group, "groupName", name);
 		json_append(list, cJSON_Duplicate(group, true));
 	}
+	if (scene->resized)
+		add_resized(cluster, scene->resized);
 	return cluster;
 }
 
@@ -139,14 +156,14 @@ static size_t steps_of(const struct scene *scene, size_t workers)
 static void four_times_as_many_pods_take_about_four_times_as_many_steps(void **state)
 {
 	static const struct scene scenes[] = {
-		{ "nothing to do", 1, 1, 1000, false },
-		{ "nothing to do in 100 groups", 100, 1, 1000, false },
-		{ "scaled to zero", 1, 1, 0, false },
-		{ "half too many in 100 groups", 100, 1, 500, false },
-		{ "half to be made", 1, 1, 2000, false },
-		{ "all have ended", 1, 1, 1000, true },
-		{ "replicas of four hosts", 1, 4, 1000, false },
-		{ "replicas of four hosts, half too many", 1, 4, 500, false },
+		{ "nothing to do", 1, 1, 1000, false, 0 },
+		{ "nothing to do in 100 groups", 100, 1, 1000, false, 0 },
+		{ "scaled to zero", 1, 1, 0, false, 0 },
+		{ "half too many in 100 groups", 100, 1, 500, false, 0 },
+		{ "half to be made", 1, 1, 2000, false, 0 },
+		{ "all have ended", 1, 1, 1000, true, 0 },
+		{ "replicas of four hosts", 1, 4, 1000, false, 0 },
+		{ "replicas of four hosts, half too many", 1, 4, 500, false, 0 },
 	};
 	(void)state;
 
@@ -160,10 +177,22 @@ static void four_times_as_many_pods_take_about_four_times_as_many_steps(void **s
 	}
 }
 
+static void the_groups_that_ray_resizes_are_read_once_for_a_plan(void **state)
+{
+	static const struct scene plain = { "plain", 100, 1, 1000, false, 0 },
+				  resized = { "resized", 100, 1, 1000, false, 10000 };
+	size_t few = steps_of(&plain, SMALL), many = steps_of(&resized, SMALL);
+	(void)state;
+
+	if (many < few + 10000 || many > few + 50000)
+		fail_msg("%zu steps without the annotation, %zu with it", few, many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_times_as_many_pods_take_about_four_times_as_many_steps),
+		cmocka_unit_test(the_groups_that_ray_resizes_are_read_once_for_a_plan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,7 @@ void planner_release(struct planner *p)
 	plan_release(&p->plan);
 	cJSON_Delete(p->notes);
 	pod_index_release(&p->index);
+	resized_groups_release(&p->resized);
 	strmap_release(&p->taken, NULL);
 	free(p->crashes);
 	free(p->pods);
@@ -149,6 +150,7 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.node = node,
 		.group = group,
 		.hash = p->hash,
+		.resized = &p->resized,
 		.policy = p->in->policy,
 		.policy_origin = p->in->policy_origin,
 		.store_claim_trouble = p->in->store_claim_trouble,

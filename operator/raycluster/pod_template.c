@@ -17,7 +17,6 @@
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/memory.h"
-#include "operator/raycluster/own_sizing.h"
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/probes.h"
 #include "operator/raycluster/service.h"
@@ -192,10 +191,12 @@ static struct memory_request memory_request_of(const struct pod_request *req,
 {
 	struct own_sizing own = own_sizing_of(container, json_get(req->group, "rayStartParams"),
 					      keeps_command(req));
-	_cleanup_(resized_groups_release) struct resized_groups resized =
-		resized_groups_of(json_get(req->cluster, "metadata.annotations"));
+	_cleanup_(resized_groups_release) struct resized_groups computed = { 0 };
 	const char *group = group_name(req->node, req->group);
-	bool is_resized = resized_groups_have(&resized, group);
+
+	if (!req->resized)
+		computed = resized_groups_of(json_get(req->cluster, "metadata.annotations"));
+	bool is_resized = resized_groups_have(req->resized ? req->resized : &computed, group);
 
 	return (struct memory_request){ .node = req->node,
 					.group = group,

@@ -10,12 +10,14 @@
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/own_sizing.h"
 
 struct pod_request {
 	const cJSON *cluster;
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const char *hash;            /* the cluster's upgrade_hash, from a caller that makes many pods; NULL: it is computed, which takes long */
+	const struct resized_groups *resized; /* own_sizing.h; as with hash, NULL: they are computed */
 	const struct policy *policy;
 	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */
