@@ -15,9 +15,11 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/validate.h"
 
 #define KEY_MAX 512
 /* Of a cluster; each has GROWING_TEXT_MAX bytes, and a condition's message may have 32768. */
@@ -146,9 +148,15 @@ static int collect_crashes(const struct watches *watches, const char *key, enum 
 	return 0;
 }
 
+/* For a cluster that is refused nothing is planned, and its groups may be thousands of one name. */
 static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct cluster_state *o)
 {
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 	const cJSON *group;
+
+	validate_cluster(cluster, notes);
+	if (notes_have(notes, NOTE_SPEC_VALID))
+		return 0;
 	int r = collect_crashes(watches, key, RAY_HEAD, json_get(cluster, "spec.headGroupSpec"), o);
 
 	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))

@@ -7,7 +7,7 @@
 #include "operator/failure_controller/sidecar_poller.h"
 #include "operator/raycluster/plan.h"
 
-/* The most crashes for each group. */
+/* The most crashes for each group; a cluster that is refused (validate.h) has none. */
 #define OBSERVE_CRASHES_MAX 256
 #define OBSERVE_TOKEN_MAX 64
 #define OBSERVE_SEED_MAX 34

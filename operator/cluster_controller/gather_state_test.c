@@ -10,8 +10,9 @@
 
 #define CLUSTER(name, uid)                                                                                          \
 	"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"" name "\",\"uid\":\"" uid "\",\"resourceVersion\":\"5\"},\"spec\":{" \
-	"\"headGroupSpec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-head\"}]}}},\"workerGroupSpecs\":[{"  \
-	"\"groupName\":\"g\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]}}}]}}"
+	"\"headGroupSpec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-head\",\"image\":\"ray\"}]}}}," \
+	"\"workerGroupSpecs\":[{\"groupName\":\"g\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray-worker\"," \
+	"\"image\":\"ray\"}]}}}]}}"
 #define OWNED(uid) \
 	",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"demo\",\"uid\":\"" uid "\",\"controller\":true}]"
 #define POD(name, cluster, owner) \
@@ -120,6 +121,27 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	assert_string_equal(in.crashes[1].failure, "w1-ray-worker-aaaa");
 }
 
+/* Nothing is planned for such a cluster. Its groups may be thousands, and each might have hundreds of crashes. */
+static void of_a_cluster_that_is_refused_no_crashes_are_gathered(void **state)
+{
+	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };
+	struct plan_input in = { 0 };
+	struct bed *bed = *state;
+	char now[TIME_TEXT_MAX], items[1024];
+
+	time_format(now_realtime_ns(), now);
+	now[19] = 'Z';
+	now[20] = '\0';
+	snprintf(items, sizeof(items), FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", ""), now);
+	fake_api_lists(&bed->api, "/rayfailures", items);
+	bed_start(bed);
+	_cleanup_json_ cJSON *cluster = cJSON_Duplicate(store_get(watches_store(bed->watches, WATCH_CLUSTERS), "ml/demo"), true);
+	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs");
+	json_append(groups, cJSON_Duplicate(groups->child, true));
+	assert_int_equal(gather_state(bed->watches, bed->writer, bed->poller, "ml/demo", cluster, &o, &in, &(struct err){ 0 }), 0);
+	assert_int_equal(in.n_crashes, 0);
+}
+
 static void a_pod_whose_failure_waits_to_be_written_is_kept(void **state)
 {
 	static const char dead[] =
@@ -160,6 +182,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cluster_has_the_pods_that_it_controls_and_those_with_its_label, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cluster_of_which_nothing_is_there_has_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(crashes_are_the_recent_deaths_that_happened_by_themselves, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_cluster_that_is_refused_no_crashes_are_gathered, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_whose_failure_waits_to_be_written_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_plan_has_names_and_a_token_of_its_own, setup, teardown),
 	};
