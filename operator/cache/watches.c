@@ -276,6 +276,15 @@ const struct store *watches_store(const struct watches *w, enum watch_kind kind)
 	return informer_store(w->kinds[kind].informer);
 }
 
+const cJSON *watches_service(const struct watches *w, const char *namespace, const char *name)
+{
+	char key[512];
+
+	if (!name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
+		return NULL;
+	return store_get(watches_store(w, WATCH_SERVICES), key);
+}
+
 void watches_drop_views(struct watches *w)
 {
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)

@@ -64,13 +64,12 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 	return 0;
 }
 
-static const cJSON *find_service(const struct watches *watches, const char *namespace, const char *name)
+/* The watch precedes what was looked up earlier. */
+static void take_service(const struct watches *watches, const char *namespace, const char *name, const cJSON **service)
 {
-	char key[KEY_MAX];
+	const cJSON *watched = watches_service(watches, namespace, name);
 
-	if (!name || snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
-		return NULL;
-	return store_get(watches_store(watches, WATCH_SERVICES), key);
+	*service = watched ? watched : *service;
 }
 
 /* --- Deaths on record ----------------------------------------------------------------------------------- */
@@ -237,8 +236,8 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	collect_growing(poller, o, ret_in);
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
-	ret_in->service = find_service(watches, namespace, service);
-	ret_in->headless = find_service(watches, namespace, headless);
+	take_service(watches, namespace, service, &ret_in->service);
+	take_service(watches, namespace, headless, &ret_in->headless);
 	ret_in->crashes = o->crashes;
 	ret_in->n_crashes = o->n_crashes;
 	ret_in->token = *o->token ? o->token : NULL;

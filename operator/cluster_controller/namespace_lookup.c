@@ -97,6 +97,8 @@ static int get_object(struct namespace_lookup *l, const struct lookup_object *wa
 		[LOOKUP_JOB] = { "batch/v1", "Job" },
 		[LOOKUP_INGRESS] = { "networking.k8s.io/v1", "Ingress" },
 		[LOOKUP_GCS_CLAIM] = { "v1", "PersistentVolumeClaim" },
+		[LOOKUP_SERVICE] = { "v1", "Service" },
+		[LOOKUP_HEADLESS] = { "v1", "Service" },
 	};
 	size_t i = (size_t)(wanted - l->objects);
 

@@ -190,6 +190,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.ingress = r->lookup.namespaces.objects[LOOKUP_INGRESS].object,
 		.ingress_refused = r->lookup.namespaces.objects[LOOKUP_INGRESS].refused.code != 0,
 		.gcs_claim = r->lookup.namespaces.objects[LOOKUP_GCS_CLAIM].object,
+		.service = r->lookup.namespaces.objects[LOOKUP_SERVICE].object,
+		.headless = r->lookup.namespaces.objects[LOOKUP_HEADLESS].object,
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;

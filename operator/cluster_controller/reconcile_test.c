@@ -127,6 +127,21 @@ static void a_new_cluster_gets_its_service_its_pods_and_its_status(void **state)
 	assert_true(workqueue_next_ns(&f->queue) > 0);
 }
 
+static void a_service_that_the_watch_does_not_show_is_looked_up_and_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, CLUSTER(""));
+	fake_api_answers(&f->bed.api, "GET", "/services/demo-head-svc", 200,
+			 "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-svc\",\"uid\":\"x\"}}", 0);
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/"), 0);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "GET /api/v1/namespaces/ml/services/demo-head-svc"), 1);
+	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/"), 0);
+}
+
 static void an_answer_is_known_before_the_watch_delivers_it(void **state)
 {
 	struct fixture *f = *state;
@@ -274,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_cluster_gets_its_service_its_pods_and_its_status, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_service_that_the_watch_does_not_show_is_looked_up_and_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_is_known_before_the_watch_delivers_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_gone_is_forgotten_without_a_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup, teardown),

@@ -8,7 +8,9 @@
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
+#include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
+#include "operator/raycluster/service.h"
 
 /* Takes wanted; NULL means that there is nothing to read. */
 static void look_for(struct lookup_object *object, cJSON *wanted, struct known_cluster *known)
@@ -26,6 +28,7 @@ static void look_for(struct lookup_object *object, cJSON *wanted, struct known_c
 
 void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup)
 {
+	_cleanup_free_ char *name = head_service_name(cluster), *headless = headless_service_name(cluster);
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 
 	/* The plan says that the cluster is too large, and reads no object. */
@@ -33,4 +36,7 @@ void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct na
 		return;
 	look_for(&lookup->objects[LOOKUP_INGRESS], ingress_build(cluster), known);
 	look_for(&lookup->objects[LOOKUP_GCS_CLAIM], gcs_ft_claim(cluster), known);
+	look_for(&lookup->objects[LOOKUP_SERVICE], service_foreign(cluster, name), known);
+	if (headless_service_wanted(cluster))
+		look_for(&lookup->objects[LOOKUP_HEADLESS], service_foreign(cluster, headless), known);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "operator/kube/object.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/testing.h"
 
@@ -20,6 +21,8 @@ static void assert_wanted(const cJSON *cluster, const char *ingress, const char 
 	wanted_objects(cluster, NULL, &lookup);
 	assert_string_equal(lookup.objects[LOOKUP_INGRESS].name, ingress);
 	assert_string_equal(lookup.objects[LOOKUP_GCS_CLAIM].name, claim);
+	if (!lookup.objects[LOOKUP_SERVICE].name[0])
+		assert_string_equal(lookup.objects[LOOKUP_HEADLESS].name, "");
 }
 
 static void an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them(void **state)
@@ -31,6 +34,24 @@ static void an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them(voi
 	json_set(json_get(cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
 	json_set(json_get(cluster, "spec"), "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
 	assert_wanted(cluster, "demo-head-ingress", "demo-gcs-pvc");
+}
+
+static void both_services_are_looked_for_until_they_are_known_to_be_foreign(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *foreign = object_new("v1", "Service", "ml", "demo-head-svc");
+	struct namespace_lookup lookup = { 0 }, again = { 0 };
+	struct known_state known = { 0 };
+	struct known_cluster *own = known_state_of_cluster(&known, "ray/demo");
+	(void)state;
+
+	json_set_int(json_get(cluster, "spec.workerGroupSpecs")->child, "numOfHosts", 2);
+	wanted_objects(cluster, own, &lookup);
+	assert_string_equal(lookup.objects[LOOKUP_SERVICE].name, "demo-head-svc");
+	assert_string_equal(lookup.objects[LOOKUP_HEADLESS].name, "demo-headless");
+	known_state_note_applied(own, foreign, INT64_MAX);
+	wanted_objects(cluster, own, &again);
+	assert_string_equal(again.objects[LOOKUP_SERVICE].name, "");
+	known_state_release(&known);
 }
 
 static void of_a_cluster_that_is_too_large_nothing_is_looked_for(void **state)
@@ -52,6 +73,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them),
+		cmocka_unit_test(both_services_are_looked_for_until_they_are_known_to_be_foreign),
 		cmocka_unit_test(of_a_cluster_that_is_too_large_nothing_is_looked_for),
 	};
 

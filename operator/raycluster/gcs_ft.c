@@ -139,7 +139,8 @@ cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 	const char *uid = json_str(controller, "uid"), *own = json_str(cluster, "metadata.uid");
 	bool ours = uid && own && strcmp(uid, own) == 0, retained = is_retained(json_get(cluster, OPTIONS ".storage"));
 
-	if (retained ? !ours : controller != NULL)
+	/* A claim that others made would be deleted with the cluster. */
+	if (retained ? !ours : controller || !json_is(cluster, "metadata.name", object_label(claim, "ray.io/cluster")))
 		return NULL;
 	cJSON *body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
 	cJSON *metadata = json_get(body, "metadata");

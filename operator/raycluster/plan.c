@@ -314,7 +314,6 @@ static int plan_valid(struct planner *p, struct err *err)
 	upgrade_hash(p->in->cluster, p->hash);
 	p->resized = resized_groups_of(json_get(p->in->cluster, "metadata.annotations"));
 	p->workers_ready = true;
-	p->view.service = p->in->service;
 	/*
 	 * A deletion that has begun is completed: a part of an old cluster is of no use to a new
 	 * one.

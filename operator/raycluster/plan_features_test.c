@@ -121,6 +121,66 @@ static void the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at(
 	assert_int_equal(count(w, PLAN_APPLY), 0);
 }
 
+/* Who may write RayClusters, but not Services, must not get at the Services of others by their names. */
+static void a_foreign_service_of_that_name_is_left_alone(void **state)
+{
+	static const char *const foreign[] = {
+		"metadata: {namespace: ml, name: demo-head-svc}\nspec: {clusterIP: 10.0.0.9, ports: [{name: web, port: 80}]}",
+		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: other}}\nspec: {ports: [{name: web, port: 80}]}",
+	};
+	struct world *w = *state;
+
+	json_set_int(small_group(w), "numOfHosts", 2);
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++) {
+		cJSON_DeleteItemFromObject(w->applied, "Service/demo-head-svc");
+		cJSON_Delete(w->service);
+		w->service = json_of(foreign[i]);
+		plan(w);
+		assert_int_equal(count(w, PLAN_APPLY), 1); /* the Service of the workers */
+		assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-headless");
+		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateService");
+		assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "Service ml/demo-head-svc already exists"));
+		assert_null(json_get(op(w, PLAN_STATUS, 0), "status.endpoints"));
+		note_applied(w, op(w, PLAN_BELIEVE, 0));
+		plan(w);
+		assert_int_equal(count(w, PLAN_APPLY), 1);
+		assert_int_equal(count(w, PLAN_BELIEVE), 0); /* it is said once */
+	}
+	/* As long as this is believed the operator does not look for the Service again. */
+	cJSON_Delete(TAKE_PTR(w->service));
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 1);
+	w->service = json_of("metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}");
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 2);
+}
+
+static void of_the_services_the_workers_own_is_left_alone_as_well(void **state)
+{
+	struct world *w = *state;
+
+	json_set_int(small_group(w), "numOfHosts", 2);
+	w->headless = json_of("metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: other}}");
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 1);
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-head-svc");
+}
+
+/* KubeRay's headless Service has no label ray.io/cluster. */
+static void a_service_of_the_cluster_is_known_by_its_owner_or_its_label(void **state)
+{
+	struct world *w = *state;
+	char owned[300];
+
+	json_set_int(small_group(w), "numOfHosts", 2);
+	snprintf(owned, sizeof(owned), "metadata: {namespace: ml, name: demo-head-svc, ownerReferences: [{uid: \"%s\", controller: true}]}",
+		 json_str(w->cluster, "metadata.uid"));
+	w->service = json_of(owned);
+	w->headless = json_of("metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: demo}}");
+	plan(w);
+	assert_int_equal(count(w, PLAN_APPLY), 2);
+}
+
 static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time(void **state)
 {
 	struct world *w = *state;
@@ -129,14 +189,19 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		const char *policy, *owner; /* the policy and the owner of the existing claim */
 		/* The number of owners that are written; -1: nothing is written. */
 		int owners;
+		const char *label; /* its label ray.io/cluster */
 	} rows[] = {
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0 },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1 },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1 },
-		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1 },
-		{ "{backend: rocksdb}", "", 1 },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, "demo" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1, "demo" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1, "demo" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1, "demo" },
+		{ "{backend: rocksdb}", "", 1, "demo" },
 		/* A second controller is never added. */
-		{ "{backend: rocksdb}", "another", -1 },
+		{ "{backend: rocksdb}", "another", -1, "demo" },
+		/* A foreign claim must not be deleted with the cluster. */
+		{ "{backend: rocksdb}", "", -1, NULL },
+		{ "{backend: rocksdb}", "", -1, "other" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -144,6 +209,7 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 				     *owner = json_of("{controller: true}");
 		const cJSON *written;
 
+		json_set_str(json_object_at(json_get(claim, "metadata"), "labels"), "ray.io/cluster", rows[i].label);
 		json_set_str(owner, "uid", rows[i].owner);
 		if (*rows[i].owner)
 			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
@@ -771,6 +837,9 @@ int main(void)
 		TEST(an_ingress_leads_to_all_paths_of_the_dashboard),
 		TEST(a_foreign_ingress_of_that_name_stays_and_is_reported_once),
 		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
+		TEST(a_foreign_service_of_that_name_is_left_alone),
+		TEST(of_the_services_the_workers_own_is_left_alone_as_well),
+		TEST(a_service_of_the_cluster_is_known_by_its_owner_or_its_label),
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
 		TEST(labels_for_batch_schedulers_are_reported_to_have_no_effect),

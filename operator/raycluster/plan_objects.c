@@ -20,6 +20,8 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/service.h"
 
+#define NOT_OURS "already exists and is not owned by this RayCluster"
+
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 {
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(body, true);
@@ -49,15 +51,36 @@ static void plan_objects_keep(struct planner *p, enum plan_op_kind kind, cJSON *
 		planner_add(p, kind, body);
 }
 
+/* Says that an object is not ours, and believes body, so that it is not said again soon. Takes body. */
+static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
+{
+	const char *kind = json_str(body, "kind");
+	char note[512], reason[64];
+
+	snprintf(reason, sizeof(reason), "FailedToCreate%s", kind);
+	snprintf(note, sizeof(note), "%s %s/%s %s; not modifying it", kind, json_str(body, "metadata.namespace"),
+		 json_str(body, "metadata.name"), why);
+	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, reason, "Create", note, p->in->now_ns));
+	planner_add(p, PLAN_BELIEVE, body);
+}
+
 /*
- * Plans the service. clusterIP cannot be changed: a service that has one (for example from KubeRay)
- * keeps it. Takes wanted.
+ * Plans the service. Somebody else's service of that name is not changed: who may write RayClusters
+ * need not have a right to Services. clusterIP cannot be changed: a service that has one (for
+ * example from KubeRay) keeps it. Takes wanted.
  */
 static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 {
-	_cleanup_json_ cJSON *service = wanted;
+	_cleanup_json_ cJSON *service = wanted, *foreign = service_foreign(p->in->cluster, json_str(wanted, "metadata.name"));
 	const char *cluster_ip = json_str(have, "spec.clusterIP");
+	bool ours = service_is_of(have, p->in->cluster);
 
+	if (!ours && foreign && is_believed(p, foreign))
+		return;
+	if (have && !ours) {
+		plan_objects_leave(p, TAKE_PTR(foreign), NOT_OURS);
+		return;
+	}
 	if (cluster_ip && *cluster_ip && service)
 		json_set_str(json_get(service, "spec"), "clusterIP", cluster_ip);
 	if (!have || !object_covers(have, service))
@@ -88,14 +111,6 @@ static cJSON *head_service(struct planner *p)
 	return service;
 }
 
-static bool has_hosts(const cJSON *cluster)
-{
-	json_each(group, json_get(cluster, "spec.workerGroupSpecs"))
-		if (json_int(group, "numOfHosts", 1) > 1)
-			return true;
-	return false;
-}
-
 /*
  * These objects are created, not applied: an account or role of the same name may exist already
  * (every namespace has an account "default"). It must not be changed, and must not be deleted with
@@ -122,16 +137,11 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 	_cleanup_json_ cJSON *ingress = wanted;
 	const cJSON *have = p->in->ingress;
 	bool ours = have && pod_is_owned(have, json_str(p->in->cluster, "metadata.uid"));
-	char note[512];
 
 	if (!ingress || is_believed(p, ingress))
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
-		snprintf(note, sizeof(note), "Ingress %s/%s %s; not modifying it", json_str(ingress, "metadata.namespace"),
-			 json_str(ingress, "metadata.name"),
-			 have ? "already exists and is not owned by this RayCluster" : "may not be read by the operator");
-		planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "FailedToCreateIngress", "Create", note, p->in->now_ns));
-		planner_add(p, PLAN_BELIEVE, TAKE_PTR(ingress));
+		plan_objects_leave(p, TAKE_PTR(ingress), have ? NOT_OURS : "may not be read by the operator");
 		return;
 	}
 	/* The precondition makes sure that the patch applies to the Ingress that was read. */
@@ -158,8 +168,9 @@ void plan_objects(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
 
+	p->view.service = service_is_of(p->in->service, cluster) ? p->in->service : NULL;
 	plan_service(p, p->in->service, head_service(p));
-	if (has_hosts(cluster))
+	if (headless_service_wanted(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
 	/* As with KubeRay, an existing object stays as it is. */
 	plan_objects_keep(p, PLAN_CREATE, serve_service_build(cluster));

@@ -13,6 +13,7 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/pod_state.h"
 
 #define DEFAULT_METRICS_PORT 8080
 /* Members of an existing object. Ours have at most twice BOUND_MEMBERS, and a few. */
@@ -176,6 +177,25 @@ cJSON *headless_service_build(const cJSON *cluster)
 	json_set_str(selector, "ray.io/cluster", name);
 	json_set_str(selector, "ray.io/node-type", "worker");
 	return service;
+}
+
+bool headless_service_wanted(const cJSON *cluster)
+{
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs"))
+		if (json_int(group, "numOfHosts", 1) > 1)
+			return true;
+	return false;
+}
+
+cJSON *service_foreign(const cJSON *cluster, const char *name)
+{
+	return object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
+}
+
+bool service_is_of(const cJSON *service, const cJSON *cluster)
+{
+	return pod_is_owned(service, json_str(cluster, "metadata.uid")) ||
+	       json_is(cluster, "metadata.name", object_label(service, "ray.io/cluster"));
 }
 
 static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
