@@ -57,13 +57,6 @@ static int cluster_lookup_take_policy(struct cluster_lookup *l, const cJSON *clu
 	return policy_copy(policy, &l->policy, err);
 }
 
-/* Does not look a Service up that the watch shows. */
-static void drop_watched(const struct cluster_lookup *l, struct lookup_object *service)
-{
-	if (watches_service(l->watches, l->namespace, service->name))
-		service->name[0] = '\0';
-}
-
 static void look_at_namespace(struct cluster_lookup *l, struct known_namespace *known)
 {
 	const cJSON *cluster = cluster_lookup_cluster_of(l);
@@ -82,8 +75,10 @@ static void look_at_namespace(struct cluster_lookup *l, struct known_namespace *
 	if (cluster_lookup_is_held(cluster))
 		redis_cleanup_name(cluster, l->namespaces.objects[LOOKUP_JOB].name);
 	wanted_objects(cluster, known_state_of_cluster(l->known, l->key), &l->namespaces);
-	drop_watched(l, &l->namespaces.objects[LOOKUP_SERVICE]);
-	drop_watched(l, &l->namespaces.objects[LOOKUP_HEADLESS]);
+	/* A Service that the watch shows need not be looked up. */
+	for (size_t i = LOOKUP_SERVICE; i <= LOOKUP_HEADLESS; i++)
+		if (watches_service(l->watches, l->namespace, l->namespaces.objects[i].name))
+			l->namespaces.objects[i].name[0] = '\0';
 	namespace_lookup_start(&l->namespaces);
 }
 

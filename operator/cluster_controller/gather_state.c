@@ -64,14 +64,6 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 	return 0;
 }
 
-/* The watch precedes what was looked up earlier. */
-static void take_service(const struct watches *watches, const char *namespace, const char *name, const cJSON **service)
-{
-	const cJSON *watched = watches_service(watches, namespace, name);
-
-	*service = watched ? watched : *service;
-}
-
 /* --- Deaths on record ----------------------------------------------------------------------------------- */
 
 static const struct store_entry *next_failure(const struct watches *watches, const char *key, const char *group,
@@ -236,8 +228,10 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 	collect_growing(poller, o, ret_in);
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
-	take_service(watches, namespace, service, &ret_in->service);
-	take_service(watches, namespace, headless, &ret_in->headless);
+	if (!ret_in->service)
+		ret_in->service = watches_service(watches, namespace, service);
+	if (!ret_in->headless)
+		ret_in->headless = watches_service(watches, namespace, headless);
 	ret_in->crashes = o->crashes;
 	ret_in->n_crashes = o->n_crashes;
 	ret_in->token = *o->token ? o->token : NULL;

@@ -28,8 +28,8 @@ struct cluster_state {
 void cluster_state_release(struct cluster_state *o);
 
 /*
- * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. Of the
- * Services it leaves those that the watches do not have. key is "namespace/name".
+ * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. A
+ * Service that was looked up stays. key is "namespace/name".
  */
 int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
