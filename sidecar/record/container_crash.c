@@ -98,7 +98,7 @@ static bool ended_by_core(const struct container *c, const struct crash_info *in
 	return end && end->status_known && WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == info->signal;
 }
 
-/* Returns whether the core lies on a volume that other pods may have as well. Their processes have the same PIDs as ours. */
+/* Returns whether the core lies on a volume that other pods may have as well, or we cannot tell. Their processes have the same PIDs as ours. */
 static bool may_be_of_another_pod(const struct container *c, int core_fd)
 {
 	static const char label[] = "mnt_id:";
@@ -110,7 +110,7 @@ static bool may_be_of_another_pod(const struct container *c, int core_fd)
 	file_read(AT_FDCWD, path, &info, NULL);
 	at = strstr(strbuf_str(&info), label);
 	snprintf(path, sizeof(path), "proc/%d/mountinfo", (int)c->hello.launcher);
-	return at && rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) >= 0 &&
+	return !at || rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) < 0 ||
 	       limits_mount_may_be_shared(strbuf_str(&mounts), strtol(at + strlen(label), NULL, 10));
 }
 

@@ -112,11 +112,11 @@ bool limits_mount_may_be_shared(const char *mountinfo, long id)
 		struct mount m;
 
 		if (strtol(line, NULL, 10) == id)
-			return mount_parse(line, &m) && strcmp(m.point, "/") != 0 && strcmp(m.type, "tmpfs") != 0 &&
-			       !strstr(m.root, "/kubernetes.io~empty-dir/");
+			return !mount_parse(line, &m) ||
+			       (strcmp(m.point, "/") != 0 && !strstr(m.root, "/kubernetes.io~empty-dir/"));
 		line = *end ? end + 1 : end;
 	}
-	return false;
+	return true;
 }
 
 bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)

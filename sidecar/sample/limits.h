@@ -61,8 +61,8 @@ int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text);
 #define LIMITS_MOUNTS_MAX (256 * 1024)
 
 /*
- * Whether other pods may have what is mounted as the mount of that ID, too: it is neither the container's root nor in memory nor an
- * emptyDir. False also if mountinfo has no such mount. Pure.
+ * Whether other pods may have what is mounted as the mount of that ID, too: it is neither the container's root nor an emptyDir on
+ * a disk. An emptyDir in memory looks like a hostPath of the node's /dev/shm. True also if mountinfo has no such mount. Pure.
  */
 bool limits_mount_may_be_shared(const char *mountinfo, long id);
 
