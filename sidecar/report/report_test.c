@@ -554,6 +554,19 @@ static void the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent(v
 		}
 }
 
+static void a_name_that_was_cut_within_a_character_leaves_the_message_utf_8(void **state)
+{
+	struct report r = plain_report();
+	size_t len;
+	bool whole;
+	(void)state;
+
+	r.id.report_key = "00112233445566778899aabbccddeeff";
+	snprintf(r.signature, sizeof(r.signature), "%.6s", "ray::\xc3\xa9");
+	check_message(&r, true, TERMINATION_MESSAGE_MAX, &len, &whole);
+	assert_true(whole);
+}
+
 static void a_message_begins_with_the_sentence(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(TERMINATION_MESSAGE_MAX);
@@ -681,6 +694,7 @@ int main(void)
 		cmocka_unit_test(absent_facts_are_null_and_never_zero),
 		cmocka_unit_test(the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent),
 		cmocka_unit_test(a_message_begins_with_the_sentence),
+		cmocka_unit_test(a_name_that_was_cut_within_a_character_leaves_the_message_utf_8),
 		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
 		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
 		cmocka_unit_test(our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one),

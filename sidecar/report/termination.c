@@ -55,6 +55,7 @@ static char *summary_of_size(const struct report *r, bool final, bool with_words
 
 		if (!text)
 			return NULL;
+		utf8_mend(text); /* the API server would replace what is not UTF-8, and the MAC would not hold */
 		if (strlen(text) <= max)
 			return TAKE_PTR(text);
 		if (n == 0)

@@ -7,12 +7,15 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/utf8.h"
+
 static void set(struct verdict *v, const char *name, int pid, int signal)
 {
 	v->process.pid = pid;
 	v->process.signal = signal;
 	v->process.exit_code = -1;
 	snprintf(v->process.name, sizeof(v->process.name), "%s", name);
+	utf8_mend(v->process.name);
 }
 
 static bool oom_ended_container(const struct observation *o, const struct verdict *v)

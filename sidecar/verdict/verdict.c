@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/utf8.h"
+
+/* Sets a text; where it was cut within a character, whoever reads it as JSON would change it, and a signature would not hold. */
+static void verdict_text(char *text, size_t size, const char *fmt, va_list ap)
+{
+	vsnprintf(text, size, fmt, ap);
+	utf8_mend(text);
+}
+
 void verdict_set(struct verdict *v, enum failure_class class, enum confidence confidence,
 		 const char *fmt, ...)
 {
@@ -14,7 +23,7 @@ void verdict_set(struct verdict *v, enum failure_class class, enum confidence co
 	v->class = class;
 	v->confidence = confidence;
 	va_start(ap, fmt);
-	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
+	verdict_text(v->sentence, sizeof(v->sentence), fmt, ap);
 	va_end(ap);
 }
 
@@ -23,7 +32,7 @@ void verdict_say(struct verdict *v, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
+	verdict_text(v->sentence, sizeof(v->sentence), fmt, ap);
 	va_end(ap);
 }
 
@@ -35,7 +44,7 @@ void verdict_continue(struct verdict *v, const char *fmt, ...)
 	if (n == 0 || v->sentence[n - 1] != '.')
 		return;
 	va_start(ap, fmt);
-	vsnprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, fmt, ap);
+	verdict_text(v->sentence + n - 1, sizeof(v->sentence) - n + 1, fmt, ap);
 	va_end(ap);
 }
 
@@ -49,7 +58,7 @@ void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt
 	v->n_evidence++;
 	e->source = source;
 	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	verdict_text(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 }
 
@@ -65,5 +74,7 @@ void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 	if (v->n_missing == MISSING_MAX)
 		return;
 	snprintf(v->missing[v->n_missing].what, sizeof(v->missing->what), "%s", what);
-	snprintf(v->missing[v->n_missing++].needs, sizeof(v->missing->needs), "%s", needs);
+	snprintf(v->missing[v->n_missing].needs, sizeof(v->missing->needs), "%s", needs);
+	utf8_mend(v->missing[v->n_missing].what);
+	utf8_mend(v->missing[v->n_missing++].needs);
 }
