@@ -240,16 +240,24 @@ void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCH
 		}
 }
 
+/* What cannot be read otherwise, as when descriptors have run out, may still be a zombie. */
+static bool watched_is_reaped(const struct watched_process *p)
+{
+	struct stat_line line;
+
+	errno = 0;
+	return read_stat(p->pid, &line) ? line.start != p->start : errno == ENOENT || errno == ESRCH;
+}
+
 void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd)
 {
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++) {
 		struct watched_process *p = &w->list[i];
 		struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
-		struct stat_line line;
 
 		/* A child that parent had not reaped is the launcher's by now: a zombie, or reaped. */
 		if (!p->pid || p->pidfd < 0 || p->parent != parent || p->status != WATCHED_STATUS_UNKNOWN ||
-		    poll(&ended, 1, 0) <= 0 || (read_stat(p->pid, &line) && line.start == p->start))
+		    poll(&ended, 1, 0) <= 0 || !watched_is_reaped(p))
 			continue;
 		note_end(p);
 		tell(p, socket_fd);

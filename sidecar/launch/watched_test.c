@@ -169,6 +169,7 @@ static void what_a_parent_has_reaped_is_reported_before_the_parent(void **state)
 	char text[LAUNCH_MESSAGE_MAX + 1];
 	int sockets[2], pipe_fd, fd;
 	pid_t pid = start_child(&pipe_fd);
+	struct rlimit limit;
 	siginfo_t info;
 
 	(void)state;
@@ -178,6 +179,11 @@ static void what_a_parent_has_reaped_is_reported_before_the_parent(void **state)
 	kill(pid, SIGKILL);
 	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
 	watched_parent_ended(&w, getpid(), sockets[0]); /* a zombie */
+	/* Nor can its state be read while descriptors have run out. */
+	assert_return_code(getrlimit(RLIMIT_NOFILE, &limit), errno);
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1, limit.rlim_max }), errno);
+	watched_parent_ended(&w, getpid(), sockets[0]);
+	assert_return_code(setrlimit(RLIMIT_NOFILE, &limit), errno);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	watched_parent_ended(&w, getpid() + 1, sockets[0]);
 	assert_int_equal(connection_receive(sockets[1], text, &fd), -1);
