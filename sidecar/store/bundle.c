@@ -179,15 +179,20 @@ static void sync_directory(int dir_fd, const char *directory)
 	close(fd);
 }
 
-/* Removes an incomplete file, and its directory if that is empty then. */
-static int bundle_give_up(struct bundle *b, const char *file, struct err *err)
+/* Removes the directory of a file. This fails, as it should, if other files are in it. */
+static void remove_directory_of(struct bundle *b, const char *file)
 {
 	char directory[NAME_MAX + 1];
 
-	unlinkat(b->fd, file, 0);
 	if (directory_of(file, directory))
-		/* This fails, as it should, if other files are in the directory. */
 		unlinkat(b->fd, directory, AT_REMOVEDIR);
+}
+
+/* Removes an incomplete file, and its directory if that is empty then. */
+static int bundle_give_up(struct bundle *b, const char *file, struct err *err)
+{
+	unlinkat(b->fd, file, 0);
+	remove_directory_of(b, file);
 	return err_wrap(err, "%s/%s", b->store, b->path);
 }
 
@@ -201,9 +206,12 @@ static int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, str
 	if (make_directory_of(b, file, err) < 0)
 		return bundle_give_up(b, file, err);
 	fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	if (fd < 0)
-		/* EEXIST: the existing file belongs to another writer and stays */
-		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file);
+	if (fd < 0) {
+		/* A file that exists belongs to another writer and stays. */
+		err_set(err, errno, "%s/%s/%s", b->store, b->path, file);
+		remove_directory_of(b, file);
+		return -err->code;
+	}
 	*ret_fd = fd;
 	return 0;
 }

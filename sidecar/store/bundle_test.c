@@ -190,8 +190,14 @@ static void files_may_lie_in_a_directory(void **state)
 	close(fd);
 	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(bundle_copy(b, "logs/directory", fd, 1, NULL), -EISDIR);
+	/* A directory whose only file could not be made does not stay. */
+	snprintf(path, sizeof(path), "cores/%0*d", NAME_MAX + 1, 0);
+	assert_int_equal(bundle_add(b, path, "x", 1, NULL), -ENAMETOOLONG);
+	assert_int_equal(bundle_copy(b, path, fd, 1, NULL), -ENAMETOOLONG);
 	close(fd);
 	assert_int_equal(bundle_commit(b, NULL), 0);
+	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/cores", store);
+	assert_int_equal(access(path, F_OK), -1);
 	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/logs/raylet.out", store);
 	assert_int_equal(file_read(AT_FDCWD, path, &text, NULL), 0);
 	assert_string_equal(strbuf_str(&text), "said");
