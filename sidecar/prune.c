@@ -18,7 +18,6 @@
 #include "sidecar/spool/inventory.h"
 
 #define BUNDLES_MAX 100000
-#define STALE_NS (24 * 3600 * NS_PER_SEC) /* no shipper works on one file for so long */
 
 struct prune {
 	const char *below;
@@ -77,7 +76,7 @@ static void drop_all(const struct prune *p, int fd, const struct inventory *inv,
 		}
 		n[dropped]++;
 		if (dropped == DROP_BUNDLE)
-			inventory_remove_empty(fd, inv->stored[i].path, components(p->below), STALE_NS);
+			inventory_remove_empty(fd, inv->stored[i].path, components(p->below), INVENTORY_STALE_NS);
 	}
 	printf("{\"bundles\":%zu,\"dropped\":{\"core\":%zu,\"files\":%zu,\"bundle\":%zu}}\n", inv->n + inv->left_out, n[DROP_CORE],
 	       n[DROP_FILES], n[DROP_BUNDLE]);
@@ -103,6 +102,6 @@ int prune_run(char **argv, struct err *err)
 		return err_set(err, ENOMEM, "prune");
 	quota_plan(inv.stored, inv.n, &p.quota, now_realtime_ns(), 0, DROP_BUNDLE, drops);
 	drop_all(&p, fd, &inv, drops);
-	inventory_remove_stale(fd, p.below, STALE_NS);
+	inventory_remove_stale(fd, p.below, INVENTORY_STALE_NS, INVENTORY_STALE_NS);
 	return 0;
 }

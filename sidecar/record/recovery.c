@@ -264,7 +264,7 @@ static void remove_partial_in(const char *directory, const char *below)
 	_cleanup_close_ int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (fd >= 0)
-		inventory_remove_stale(fd, below, 0);
+		inventory_remove_stale(fd, below, 0, INVENTORY_STALE_NS);
 }
 
 static void remove_partial_bundles(int, void *arg)

@@ -453,7 +453,7 @@ static bool is_nfs_leftover(const char *name)
 	       !name[4 + 24];
 }
 
-static void remove_stale_in(DIR *dir, int64_t age_ns, int depth, bool in_bundle)
+static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int depth, bool in_bundle)
 {
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		const char *name = entry->d_name;
@@ -465,24 +465,24 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth, bool in_bundle)
 		if (is_partial(name, in_bundle) && older_than(st.st_mtim, age_ns))
 			tree_remove(dirfd(dir), name);
 		/* Of a leftover the time of its renaming counts: it may have been written long before. */
-		if (in_bundle && S_ISREG(st.st_mode) && is_nfs_leftover(name) && older_than(st.st_ctim, age_ns))
+		if (in_bundle && S_ISREG(st.st_mode) && is_nfs_leftover(name) && older_than(st.st_ctim, leftover_ns))
 			unlinkat(dirfd(dir), name, 0);
 		if (!S_ISDIR(st.st_mode) || name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
 		sub = inventory_open_dir(dirfd(dir), name);
 		if (!sub)
 			continue;
-		remove_stale_in(sub, age_ns, depth + 1, in_bundle || is_bundle_name(name));
+		remove_stale_in(sub, age_ns, leftover_ns, depth + 1, in_bundle || is_bundle_name(name));
 		closedir(sub);
 	}
 }
 
-void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns)
+void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns, int64_t leftover_ns)
 {
 	DIR *dir = inventory_open_dir(rootfd, below);
 
 	if (!dir)
 		return;
-	remove_stale_in(dir, age_ns, 0, false);
+	remove_stale_in(dir, age_ns, leftover_ns, 0, false);
 	closedir(dir);
 }

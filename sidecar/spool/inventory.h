@@ -59,9 +59,12 @@ void inventory_finish_drop(int rootfd, const char *path);
  */
 void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns);
 
+#define INVENTORY_STALE_NS (24 * 3600 * NS_PER_SEC) /* no shipper or reader works on one file for so long */
+
 /*
  * Removes what is left below `below` ("": below rootfd) of bundles that a process was writing or
  * removing when it died, if that was more than age_ns ago (0: whenever it was); and what NFS clients
- * that died left of removed files of a bundle.
+ * left of files of a bundle that were removed more than leftover_ns ago: while such a client lives, a
+ * process of its machine may still read the file.
  */
-void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
+void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns, int64_t leftover_ns);

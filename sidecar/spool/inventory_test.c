@@ -305,9 +305,9 @@ static void only_what_is_stale_is_cleared_away(void **state)
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/." FIRST ".partial", 0755), 0);
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/.x.partial", 0755), 0);
 	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/.core.partial", "x", 1, 0600, NULL), 0);
-	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
+	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC, 0);
 	assert_true(exists(POD "/ray-worker/." FIRST ".partial"));
-	inventory_remove_stale(rootfd, "", 0);
+	inventory_remove_stale(rootfd, "", 0, 3600 * NS_PER_SEC);
 	assert_false(exists(POD "/ray-worker/." FIRST ".partial"));
 	assert_true(exists(POD "/ray-worker/.x.partial"));
 	assert_false(exists(POD "/ray-worker/" FIRST "/.core.partial"));
@@ -325,9 +325,9 @@ static void what_dead_nfs_clients_left_is_cleared_away(void **state)
 		assert_int_equal(file_put(rootfd, mine[i], "x", 1, 0600, NULL), 0);
 	/* The file was written long ago, and removed just now. */
 	assert_int_equal(utimensat(rootfd, left, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
-	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
+	inventory_remove_stale(rootfd, "", 0, INVENTORY_STALE_NS);
 	assert_true(exists(left));
-	inventory_remove_stale(rootfd, "", 0);
+	inventory_remove_stale(rootfd, "", INVENTORY_STALE_NS, 0);
 	assert_false(exists(left));
 	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
 		assert_true(exists(mine[i]));
