@@ -198,7 +198,7 @@ static bool node_of_others(struct report *r)
 {
 	int64_t own = r->memory.usage - MAX(r->memory.file, 0), others = r->machine.used - own;
 
-	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared || others <= own ||
+	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared || r->machine.total <= 0 || others <= own ||
 	    (double)others < DOMINANT * (double)r->machine.total)
 		return false;
 	SAY(r, "Of the node's %s, others held %s and this container %s%s.", SIZE_TEXT(r->machine.total), SIZE_TEXT(others), SIZE_TEXT(own),

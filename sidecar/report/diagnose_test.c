@@ -284,6 +284,8 @@ static const struct row {
 	  "memory requests that are as large", .pod = "w", .machine = { 64 * GIB, 63 * GIB } },
 	{ "the same of one with a limit, and with page cache", FAILURE_KERNEL_OOM_NODE, 8 * GIB, 3 * GIB, -1, { { "ray::f", 2 * GIB, 0, 0 } },
 	  "others held 61.0 GiB and this container 2.0 GiB.", "find what else ran", .file = GIB, .machine = { 64 * GIB, 63 * GIB } },
+	{ "a node of which nothing is known, and page cache that was charged since", FAILURE_KERNEL_OOM_NODE, -1, 3 * GIB, -1,
+	  { { "ray::f", 2900 * MIB, 0, 0 } }, "One process, ray::f, held", NULL, .file = 4 * GIB },
 	{ "a node that one of several containers filled", FAILURE_KERNEL_OOM_NODE, -1, 40 * GIB, -1, { { "ray::f", 39 * GIB, 0, 0 } },
 	  "One process, ray::f, held 98 % of the memory", NULL, .machine = { 64 * GIB, 63 * GIB } },
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/fileio.h"
+#include "lib/macros.h"
 
 #define VMSTAT_MAX (64 << 10)
 
@@ -42,10 +43,11 @@ static int64_t meminfo_find(const char *meminfo, const char *name)
 void vm_events_parse_memory(const char *meminfo, struct machine_memory *ret_memory)
 {
 	int64_t total = meminfo_find(meminfo, "MemTotal:"), available = meminfo_find(meminfo, "MemAvailable:");
+	int64_t used = total - available - MAX(meminfo_find(meminfo, "Hugetlb:"), (int64_t)0);
 
 	*ret_memory = (struct machine_memory){ 0 };
-	if (available >= 0 && total > available)
-		*ret_memory = (struct machine_memory){ .total = total, .used = total - available };
+	if (available >= 0 && used > 0)
+		*ret_memory = (struct machine_memory){ .total = total, .used = used };
 }
 
 void vm_events_memory(struct machine_memory *ret_memory)

@@ -15,9 +15,9 @@ int64_t vm_events_oom_kills(void);
 
 struct machine_memory {
 	int64_t total; /* bytes; 0: not known */
-	int64_t used; /* bytes that the kernel cannot take back for others */
+	int64_t used; /* bytes that the kernel cannot take back for others, without huge pages that were set aside */
 };
 
-/* Reads it from /proc/meminfo (MemTotal, MemAvailable; Linux 3.14). */
+/* Reads it from /proc/meminfo (MemTotal, MemAvailable, Hugetlb; Linux 3.14, 4.16). */
 void vm_events_memory(struct machine_memory *ret_memory);
 void vm_events_parse_memory(const char *meminfo, struct machine_memory *ret_memory); /* pure */

@@ -34,6 +34,8 @@ static void memory_in_use_is_what_is_not_available(void **state)
 		struct machine_memory memory;
 	} cases[] = {
 		{ "MemTotal:  64 kB\nMemFree: 1 kB\nMemAvailable:    24 kB\n", { 64 * 1024, 40 * 1024 } },
+		{ "MemTotal: 64 kB\nMemAvailable: 24 kB\nHugetlb:  30 kB\n", { 64 * 1024, 10 * 1024 } },
+		{ "MemTotal: 64 kB\nMemAvailable: 24 kB\nHugetlb:  41 kB\n", { 0, 0 } },
 		{ "MemTotal: 64 kB\nMemFree: 1 kB\n", { 0, 0 } },
 		{ "MemTotal: 64 kB\nMemAvailable: 65 kB\n", { 0, 0 } },
 		{ "MemTotal: 64 kB\nMemAvailable: -1 kB\n", { 0, 0 } },
