@@ -9,6 +9,7 @@
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "sidecar/sample/rootfd.h"
 
 #define VMSTAT_MAX (64 << 10)
 
@@ -21,11 +22,19 @@ int64_t vm_events_parse_oom_kills(const char *vmstat)
 	return at && sscanf(at + strlen(name), "%18" SCNd64, &kills) == 1 ? kills : -1;
 }
 
+/* LXCFS mounts files of its own over some of /proc, and whoever reads one waits for that server. */
+static int proc_read(const char *file, struct strbuf *text)
+{
+	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return rootfd_read_no_fuse(proc_fd, file, text, NULL);
+}
+
 int64_t vm_events_oom_kills(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(VMSTAT_MAX);
 
-	if (file_read(AT_FDCWD, "/proc/vmstat", &text, NULL) < 0)
+	if (proc_read("vmstat", &text) < 0)
 		return -1;
 	return vm_events_parse_oom_kills(strbuf_str(&text));
 }
@@ -54,6 +63,6 @@ void vm_events_memory(struct machine_memory *ret_memory)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(VMSTAT_MAX);
 
-	file_read(AT_FDCWD, "/proc/meminfo", &text, NULL);
+	proc_read("meminfo", &text);
 	vm_events_parse_memory(strbuf_str(&text), ret_memory);
 }

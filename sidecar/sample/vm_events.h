@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what the kernel counts for the whole machine; /proc/vmstat and /proc/meminfo are the same in all containers. */
+/*
+ * Reads what the kernel counts for the whole machine: /proc/vmstat and /proc/meminfo are the same in all containers, but
+ * where LXCFS stands in the place of one. That file is not read: it is a container's, and its server may not answer.
+ */
 #pragma once
 
 #include <stdint.h>
