@@ -143,14 +143,13 @@ static int collect_crashes(const struct watches *watches, const char *key, enum 
 static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct cluster_state *o)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
-	const cJSON *group;
 
 	validate_cluster(cluster, notes);
 	if (notes_have(notes, NOTE_SPEC_VALID))
 		return 0;
 	int r = collect_crashes(watches, key, RAY_HEAD, json_get(cluster, "spec.headGroupSpec"), o);
 
-	cJSON_ArrayForEach(group, json_get(cluster, "spec.workerGroupSpecs"))
+	json_each(group, json_get(cluster, "spec.workerGroupSpecs"))
 		if (r == 0)
 			r = collect_crashes(watches, key, RAY_WORKER, group, o);
 	return r;

@@ -3,12 +3,12 @@
 #include "operator/raycluster/gcs_ft.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/json.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
+#include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/start_params.h"
 
 #define OPTIONS "spec.gcsFaultToleranceOptions"
@@ -136,8 +136,7 @@ static const cJSON *controller_of(const cJSON *object)
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 {
 	const cJSON *controller = controller_of(claim);
-	const char *uid = json_str(controller, "uid"), *own = json_str(cluster, "metadata.uid");
-	bool ours = uid && own && strcmp(uid, own) == 0, retained = is_retained(json_get(cluster, OPTIONS ".storage"));
+	bool ours = pod_is_owned(claim, json_str(cluster, "metadata.uid")), retained = is_retained(json_get(cluster, OPTIONS ".storage"));
 
 	/* A claim that others made would be deleted with the cluster. */
 	if (retained ? !ours : controller || !json_is(cluster, "metadata.name", object_label(claim, "ray.io/cluster")))

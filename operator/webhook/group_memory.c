@@ -201,11 +201,11 @@ int64_t group_limit(const cJSON *group, const struct group_values *ours)
 
 bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 {
-	const cJSON *resources = json_get(group, "resources"), *item;
+	const cJSON *resources = json_get(group, "resources");
 
 	if (!cJSON_IsObject(resources))
 		return false;
-	cJSON_ArrayForEach(item, resources)
+	json_each(item, resources)
 		if (!(ours && strcmp(item->string, "CPU") == 0 && group_field_is(group, GROUP_CPUS, ours->text[GROUP_CPUS])) &&
 		    !(ours && strcmp(item->string, "memory") == 0 &&
 		      group_field_is(group, GROUP_MEMORY, ours->text[GROUP_MEMORY])))
@@ -235,14 +235,13 @@ static bool has_own_resources(const cJSON *group)
 {
 	const char *gpus = start_param(json_get(group, "rayStartParams"), "num-gpus");
 	const char *custom = start_param(json_get(group, "rayStartParams"), "resources");
-	const cJSON *item;
 
 	if ((gpus && *gpus && strcmp(gpus, "0") != 0) || (custom && *custom))
 		return true;
-	cJSON_ArrayForEach(item, json_get(group, "resources"))
+	json_each(item, json_get(group, "resources"))
 		if (strcasecmp(item->string, "cpu") != 0 && strcasecmp(item->string, "memory") != 0)
 			return true;
-	cJSON_ArrayForEach(item, json_get(group_memory_container_of(group), "resources.limits"))
+	json_each(item, json_get(group_memory_container_of(group), "resources.limits"))
 		if (resource_is_gpu(item->string) || strcmp(item->string, "google.com/tpu") == 0 ||
 		    strcmp(item->string, "aws.amazon.com/neuroncore") == 0)
 			return true;
@@ -269,10 +268,9 @@ static void copy_param(const cJSON *group, const char *name, cJSON *params)
 /* Copies the resources. `resources` has precedence over rayStartParams, in upper and lower case. */
 static void copy_resources(const cJSON *group, const struct group_values *ours, cJSON *params)
 {
-	const cJSON *item;
 	char text[GROUP_VALUE_MAX];
 
-	cJSON_ArrayForEach(item, json_get(group, "resources")) {
+	json_each(item, json_get(group, "resources")) {
 		if (strcasecmp(item->string, "cpu") == 0) {
 			if (strcmp(item->string, "CPU") != 0 || is_users(group, GROUP_CPUS, ours))
 				json_set_str(params, "num-cpus", "");

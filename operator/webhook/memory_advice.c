@@ -72,11 +72,9 @@ static void say_numbers(const struct advice_request *req, const cJSON *group,
 static void say_notes(const struct advice_request *req, const cJSON *group,
 		      const struct group_context *cx, const cJSON *notes, cJSON *warnings)
 {
-	const cJSON *note;
-
 	if (req->modes.budgets == MEMORY_MODE_OFF)
 		return;
-	cJSON_ArrayForEach(note, notes)
+	json_each(note, notes)
 		warnings_addf(warnings, "%s", json_str(note, "text"));
 	if (req->created && req->modes.budgets == MEMORY_MODE_APPLY &&
 	    group_own_sizing(group, cx->cluster_keeps_command).unseen)
