@@ -92,7 +92,6 @@ static int threshold_step(double first, double fraction)
 static void describe_snapshot(const struct container *c, struct report *r)
 {
 	const struct snapshot *s = &c->observer.last;
-	char usage[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX];
 	int64_t now = now_boottime_ns();
 
 	*r = (struct report){
@@ -106,10 +105,9 @@ static void describe_snapshot(const struct container *c, struct report *r)
 	r->id.container = c->hello.name;
 	memcpy(r->top, s->top, sizeof(r->top));
 	report_leave_out_launcher(r);
-	snprintf(r->verdict.sentence, sizeof(r->verdict.sentence), "%s%s uses %s of its memory limit of %s (%.0f %%).",
-		 c->options->own_launcher ? "" : "Container ", c->hello.name, size_format((uint64_t)s->memory.usage, usage),
-		 size_format((uint64_t)s->memory.limit, limit),
-		 100.0 * (double)s->memory.usage / (double)s->memory.limit);
+	verdict_say(&r->verdict, "%s%s uses %s of its memory limit of %s (%.0f %%).", c->options->own_launcher ? "" : "Container ",
+		    c->hello.name, SIZE_TEXT(s->memory.usage), SIZE_TEXT(s->memory.limit),
+		    100.0 * (double)s->memory.usage / (double)s->memory.limit);
 }
 
 static void say_snapshot(struct container *c, const struct report *r)
@@ -134,9 +132,8 @@ void container_check_request(struct container *c, int64_t now_ns)
 		return;
 	c->request_said = true;
 	describe_snapshot(c, &r);
-	snprintf(r.verdict.sentence, sizeof(r.verdict.sentence),
-		 "%s was asked to stop and goes on: %s. If SIGKILL ends all processes here at once, no report follows.", c->hello.name,
-		 stop_request_describe(&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked, sizeof(asked)));
+	verdict_say(&r.verdict, "%s was asked to stop and goes on: %s. If SIGKILL ends all processes here at once, no report follows.", c->hello.name,
+		    stop_request_describe(&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked, sizeof(asked)));
 	report_use_command_words(&r);
 	say_snapshot(c, &r);
 }
@@ -194,10 +191,8 @@ void container_check_growth(struct container *c, int64_t now_ns)
 /* Under the limit of the command the kernel may take us as well, while the command still gives its memory back: this is all that we can say. */
 static void say_risk(const struct container *c, int step, struct report *r)
 {
-	size_t n = strlen(r->verdict.sentence);
-
 	if (c->options->own_launcher && c->observer.cgroup_shared && step >= 3)
-		snprintf(r->verdict.sentence + n, sizeof(r->verdict.sentence) - n, " If the OOM killer takes Afterglow as well, no report follows.");
+		verdict_continue(&r->verdict, ". If the OOM killer takes Afterglow as well, no report follows.");
 }
 
 void container_check_threshold(struct container *c, int64_t now_ns)

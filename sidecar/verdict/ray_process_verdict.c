@@ -468,13 +468,11 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 void ray_error_verdict(const struct ray_error *error, struct verdict *v)
 {
 	char about[RAY_ERROR_ABOUT_MAX];
-	size_t n = strlen(v->sentence);
 
 	verdict_add_evidence(v, "driver's log", "%s", error->line);
 	ray_error_about(error, about);
-	snprintf(v->sentence + n, sizeof(v->sentence) - n, " Its last exception is Ray's %s%s%s%s%s.", error->name,
-		 about[0] ? ", about " : "", about,
-		 error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
+	verdict_continue(v, ". Its last exception is Ray's %s%s%s%s%s.", error->name, about[0] ? ", about " : "", about,
+			 error->meant ? ", about what a program of the job had ended itself, by " : "", error->meant ? error->meant : "");
 	if (about[0])
 		verdict_add_missing(v, "why that had died", "the RayFailure of its pod, which this one's status.causedBy names");
 }
