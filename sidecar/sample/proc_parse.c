@@ -238,6 +238,13 @@ static void hide_secrets(char *data, size_t len)
 	}
 }
 
+/* A title may have the whole command line in its one argument. */
+static void copy_name(char *name, size_t size, const char *text, size_t len)
+{
+	copy_printable(name, size, text, len);
+	hide_secrets(name, strlen(name));
+}
+
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX])
 {
@@ -256,7 +263,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 
 	size_t first_len = strnlen(data, len);
 	if (first_len > 5 && memcmp(data, "ray::", 5) == 0) {
-		copy_printable(name, PROCESS_NAME_MAX, first, first_len);
+		copy_name(name, PROCESS_NAME_MAX, first, first_len);
 		return true;
 	}
 	/* Ray's components set a title with their command line in parentheses. */
@@ -267,7 +274,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		first = proc_parse_base_name(first, &first_len);
 	if (first_len == 0)
 		return true; /* for "" or "dir/" the name that is set already says more */
-	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
+	copy_name(name, PROCESS_NAME_MAX, first, first_len);
 	size_t script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
 	if (script_len > 0)
 		script = proc_parse_base_name(script, &script_len);
@@ -275,7 +282,7 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		size_t used = strlen(name);
 
 		name[used] = ' ';
-		copy_printable(name + used + 1, PROCESS_NAME_MAX - used - 1, script, script_len);
+		copy_name(name + used + 1, PROCESS_NAME_MAX - used - 1, script, script_len);
 	}
 	return true;
 }

@@ -261,6 +261,27 @@ static void credentials_on_a_command_line_are_hidden(void **state)
 	}
 }
 
+static void credentials_in_a_title_are_hidden_in_the_name_too(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t len;
+		const char *name;
+	} rows[] = {
+		{ LINE("server --token=abcd"), "server --token=****" },
+		{ LINE("ray::serve token=abcd"), "ray::serve token=****" },
+		{ LINE("python\0app?secret=abcd"), "python app?secret=****" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX];
+
+		assert_true(proc_parse_cmdline(rows[i].data, rows[i].len, name, command));
+		assert_string_equal(name, rows[i].name);
+	}
+}
+
 static void a_long_title_is_cut_between_characters(void **state)
 {
 	char title[400], name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX];
@@ -299,6 +320,7 @@ int main(void)
 		cmocka_unit_test(a_process_is_dying_from_its_signal_on),
 		cmocka_unit_test(a_command_line_becomes_the_name_that_people_know),
 		cmocka_unit_test(credentials_on_a_command_line_are_hidden),
+		cmocka_unit_test(credentials_in_a_title_are_hidden_in_the_name_too),
 		cmocka_unit_test(a_long_title_is_cut_between_characters),
 		cmocka_unit_test(an_interpreter_with_a_long_name_leaves_no_room_for_a_script),
 	};
