@@ -394,15 +394,13 @@ static bool counters_are_ours(const struct observation *o)
 	return o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared && !o->cgroup_unseen;
 }
 
+/* An exit code of 0 is no signal, and anybody in the container can log that there was one. */
 static void stopped_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	const char *title = ray_process_title(c->kind);
-
-	v->class = FAILURE_TERMINATED;
-	v->confidence = c->word && c->end->status_known ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	verdict_say(v, "Ray was %sstopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
-		       "on without it.",
-		    v->confidence == CONFIDENCE_CERTAIN ? "" : "most likely ", o->container, title);
+	verdict_set(v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
+		    "Ray was most likely stopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
+		    "on without it.",
+		    o->container, ray_process_title(c->kind));
 }
 
 static void exited_sentence(const struct observation *o, struct verdict *v)
