@@ -47,8 +47,10 @@ static void append_to(struct tls_connections *all, struct tls_connection *c)
 	all->last = c;
 }
 
+/* A connection that has ended holds nothing, because nobody could end it again to free that. */
 static void tls_connections_hold(struct tls_connection *c, size_t bytes)
 {
+	bytes = c->ended ? 0 : bytes;
 	if (c->all)
 		c->all->held += bytes - c->held;
 	c->held = bytes;

@@ -604,6 +604,45 @@ static void requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever(
 	finish();
 }
 
+/* Makes a connection that was ended because of its long answer. */
+static struct tls_connection *ended_connection(struct tls_connections *all, SSL_CTX *context,
+					       struct bufferevent **ret_bev, int *ret_peer)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	*ret_bev = tls_connections_add(all, context);
+	assert_int_equal(bufferevent_setfd(*ret_bev, fds[0]), 0);
+	*ret_peer = fds[1];
+	tls_connection_answering(tls_connection_of(*ret_bev), TLS_SERVER_HELD_MAX + 1);
+	assert_int_equal(all->held, 0);
+	return tls_connection_of(*ret_bev);
+}
+
+static void answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever(void **state)
+{
+	struct tls_connections all = { .base = event_base_new(), .step_ms = 60000, .idle_ms = 60000 };
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	struct bufferevent *bevs[2];
+	int peers[2];
+
+	(void)state;
+	ended_connection(&all, context, &bevs[0], &peers[0]);
+	struct tls_connection *last = ended_connection(&all, context, &bevs[1], &peers[1]);
+	alarm(60);
+	tls_connection_answering(last, TLS_SERVER_HELD_MAX + 1);
+	alarm(0);
+	assert_int_equal(all.held, 0);
+	for (int i = 0; i < 2; i++) {
+		bufferevent_free(bevs[i]);
+		close(peers[i]);
+	}
+	event_base_loop(all.base, EVLOOP_NONBLOCK);
+	assert_int_equal(all.n, 0);
+	SSL_CTX_free(context);
+	event_base_free(all.base);
+}
+
 static void vanish(struct work *w)
 {
 	struct linger reset = { .l_onoff = 1 };
@@ -803,6 +842,7 @@ int main(void)
 		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
 		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
 		cmocka_unit_test(answers_that_nobody_reads_share_a_bound),
+		cmocka_unit_test(answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever),
 		cmocka_unit_test(requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever),
 		cmocka_unit_test(clients_that_vanish_do_not_end_the_program),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
