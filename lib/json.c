@@ -97,17 +97,20 @@ bool json_time(const cJSON *obj, const char *path, int64_t *ret_ns)
 	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
+int64_t json_number_cut(double number)
+{
+	if (number >= 9223372036854775807.0)
+		return INT64_MAX;
+	return number > -9223372036854775808.0 ? (int64_t)number : INT64_MIN;
+}
+
 int64_t json_int(const cJSON *obj, const char *path, int64_t fallback)
 {
 	const cJSON *item = json_get(obj, path);
 
 	if (!cJSON_IsNumber(item) || item->valuedouble != item->valuedouble)
 		return fallback;
-	if (item->valuedouble >= 9223372036854775807.0)
-		return INT64_MAX;
-	if (item->valuedouble <= -9223372036854775808.0)
-		return INT64_MIN;
-	return (int64_t)item->valuedouble;
+	return json_number_cut(item->valuedouble);
 }
 
 bool json_bool(const cJSON *obj, const char *path, bool fallback)

@@ -51,6 +51,9 @@ bool json_time(const cJSON *obj, const char *path, int64_t *ret_ns);
  */
 int64_t json_int(const cJSON *obj, const char *path, int64_t fallback);
 
+/* Returns the number, cut to the range of int64_t. */
+int64_t json_number_cut(double number);
+
 /* Returns the boolean at path, or fallback. */
 bool json_bool(const cJSON *obj, const char *path, bool fallback);
 

@@ -114,7 +114,7 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	 * it.
 	 */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
-		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
+		      in->policy->store.spool_max ? quantity_format_bytes(MIN(in->policy->store.spool_max / 3, INT64_MAX / 4) * 4, size) : "1Gi");
 	/*
 	 * Adds the volume for the files that the sidecar writes all the time, and for a spool that
 	 * cannot be written. It counts as the sidecar's memory, not Ray's.

@@ -344,6 +344,21 @@ static void bundles_take_a_share_of_the_ephemeral_storage_at_most(void **state)
 	}
 }
 
+static void the_largest_spool_makes_a_volume_of_a_valid_size(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true");
+	const char *size;
+
+	(void)state;
+	p.store.spool_max = INT64_MAX;
+	assert_true(inject(spec, &in));
+	size = json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"), "emptyDir.sizeLimit");
+	assert_non_null(size);
+	assert_true(strtoll(size, NULL, 10) > INT64_MAX / 2);
+}
+
 /* Only the sidecar gets credentials. */
 static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 {
@@ -783,6 +798,7 @@ int main(void)
 		cmocka_unit_test(metrics_take_no_port_of_the_node),
 		cmocka_unit_test(metrics_take_no_port_that_the_pods_own_containers_name),
 		cmocka_unit_test(bundles_take_a_share_of_the_ephemeral_storage_at_most),
+		cmocka_unit_test(the_largest_spool_makes_a_volume_of_a_valid_size),
 		cmocka_unit_test(the_secrets_of_a_store_are_only_in_the_sidecar),
 		cmocka_unit_test(web_identity_is_a_token_for_the_sidecar_alone),
 		cmocka_unit_test(a_claim_is_kept_within_bounds_if_that_is_asked_for),

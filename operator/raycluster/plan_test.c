@@ -114,6 +114,23 @@ static void a_worker_whose_group_nobody_knows_is_replaced(void **state)
 	assert_int_equal(count(w, PLAN_CREATE), 1);
 }
 
+static void resources_beyond_all_numbers_are_the_largest_in_the_status(void **state)
+{
+	struct world *w = *state;
+	cJSON *resources = json_object_at(cJSON_GetArrayItem(json_get(small_group(w), "template.spec.containers"), 0), "resources");
+
+	json_set(resources, "limits", json_of("{cpu: 1e30, memory: 1e30, nvidia.com/gpu: 1e30, amd.com/gpu: 1e30, google.com/tpu: 1e30}"));
+	json_set(resources, "requests", json_of("{memory: 1e30}"));
+	json_set_int(small_group(w), "maxReplicas", 2000);
+	json_set_int(small_group(w), "replicas", 2000);
+	plan(w);
+	const cJSON *status = json_get(op(w, PLAN_STATUS, 0), "status");
+	assert_string_equal(json_str(status, "desiredCPU"), "9223372036854775807m");
+	assert_string_equal(json_str(status, "desiredMemory"), "9223372036854775807");
+	assert_string_equal(json_str(status, "desiredGPU"), "9223372036854775807");
+	assert_string_equal(json_str(status, "desiredTPU"), "9223372036854775807");
+}
+
 static void a_settled_cluster_is_ready_and_left_alone(void **state)
 {
 	struct world *w = *state;
@@ -596,6 +613,7 @@ int main(void)
 		TEST(an_unanswered_name_is_for_its_own_group),
 		TEST(labels_that_were_taken_away_are_put_back),
 		TEST(a_worker_whose_group_nobody_knows_is_replaced),
+		TEST(resources_beyond_all_numbers_are_the_largest_in_the_status),
 		TEST(a_settled_cluster_is_ready_and_left_alone),
 		TEST(a_broken_sidecar_does_not_make_the_cluster_unready),
 		TEST(more_replicas_are_clamped_and_created),

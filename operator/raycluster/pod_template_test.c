@@ -157,6 +157,15 @@ static void the_users_values_win(void **state)
 	    "--wait-tcp \"$FQ_RAY_IP:6380\"");
 }
 
+static void an_amount_beyond_all_numbers_is_the_largest(void **state)
+{
+	struct world *w = *state;
+
+	json_set(group_of(w, RAY_HEAD), "resources", json_of("{CPU: 1e30}"));
+	build(w, RAY_HEAD);
+	has(start_line(w), " --num-cpus=9223372036854775807 ");
+}
+
 static void group_resources_are_logical_resources(void **state)
 {
 	struct world *w = *state;
@@ -419,6 +428,7 @@ int main(void)
 		TEST(a_worker_is_as_in_the_fixture),
 		TEST(the_template_in_the_cluster_is_not_touched),
 		TEST(the_users_values_win),
+		TEST(an_amount_beyond_all_numbers_is_the_largest),
 		TEST(group_resources_are_logical_resources),
 		TEST(a_head_without_workers_keeps_its_cpus),
 		TEST(one_kind_of_accelerators_gets_rays_name),

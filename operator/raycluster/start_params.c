@@ -50,7 +50,7 @@ static int64_t start_params_quantity_of(const cJSON *item)
 	int64_t value;
 
 	if (cJSON_IsNumber(item))
-		return item->valuedouble > 0 ? (int64_t)(item->valuedouble + 0.999999) : 0;
+		return item->valuedouble > 0 ? json_number_cut(item->valuedouble + 0.999999) : 0;
 	if (!cJSON_IsString(item) || quantity_parse(item->valuestring, &value, NULL) < 0)
 		return 0;
 	return value;

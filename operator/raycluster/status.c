@@ -49,11 +49,20 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 		const cJSON *item = cJSON_GetObjectItemCaseSensitive(list, name);
 
 		if (cJSON_IsNumber(item))
-			return (int64_t)(item->valuedouble * 1000);
+			return json_number_cut(item->valuedouble * 1000);
 		if (cJSON_IsString(item) && quantity_parse_milli(item->valuestring, &milli, NULL) == 0)
 			return milli;
 	}
 	return 0;
+}
+
+/* A sum that is too large stays at the largest number: users write any amounts. */
+static void amount_add(int64_t *sum, int64_t n, int64_t amount)
+{
+	if (__builtin_mul_overflow(n, amount, &amount) ||
+	    __builtin_add_overflow(*sum, amount, &amount))
+		amount = INT64_MAX;
+	*sum = amount;
 }
 
 	/*
@@ -66,7 +75,7 @@ static int64_t gpus_of(const cJSON *container)
 
 	json_each(item, json_get(container, "resources.limits"))
 		if (resource_is_gpu(item->string))
-			n += requested_milli(container, item->string) / 1000;
+			amount_add(&n, 1, requested_milli(container, item->string) / 1000);
 	return n;
 }
 
@@ -78,10 +87,10 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 		/* Sidecar and autoscaler do not count, because Ray cannot use their resources. */
 		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 || strcmp(name, AUTOSCALER_CONTAINER) == 0))
 			continue;
-		view->cpu_milli += n * requested_milli(container, "cpu");
-		view->memory_bytes += n * (requested_milli(container, "memory") / 1000);
-		view->gpus += n * gpus_of(container);
-		view->tpus += n * (requested_milli(container, "google.com/tpu") / 1000);
+		amount_add(&view->cpu_milli, n, requested_milli(container, "cpu"));
+		amount_add(&view->memory_bytes, n, requested_milli(container, "memory") / 1000);
+		amount_add(&view->gpus, n, gpus_of(container));
+		amount_add(&view->tpus, n, requested_milli(container, "google.com/tpu") / 1000);
 	}
 }
 
@@ -203,8 +212,10 @@ static void set_counts(struct builder *b, const struct status_view *view)
 	json_set_int(b->status, "readyWorkerReplicas", view->ready_workers);
 	json_set_str(b->status, "desiredCPU", quantity_format_milli(view->cpu_milli, text));
 	json_set_str(b->status, "desiredMemory", quantity_format_bytes(view->memory_bytes, text));
-	json_set_str(b->status, "desiredGPU", quantity_format_milli(view->gpus * 1000, text));
-	json_set_str(b->status, "desiredTPU", quantity_format_milli(view->tpus * 1000, text));
+	snprintf(text, sizeof(text), "%" PRId64, view->gpus);
+	json_set_str(b->status, "desiredGPU", text);
+	snprintf(text, sizeof(text), "%" PRId64, view->tpus);
+	json_set_str(b->status, "desiredTPU", text);
 }
 
 static void set_head(struct builder *b, const struct status_view *view)
