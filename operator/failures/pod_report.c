@@ -17,6 +17,7 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 #include "operator/kube/event.h"
+#include "operator/kube/json_shape.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/policy/policy.h"
 
@@ -147,9 +148,13 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 {
 	_cleanup_json_ cJSON *json = NULL;
 	struct pod_report report = { 0 };
+	struct json_shape shape;
 
 	if (len > POD_REPORT_MAX)
 		return err_set(err, EPROTO, "an answer of %zu bytes", len);
+	json_shape(text, len, &shape);
+	if (shape.values > POD_REPORT_VALUES_MAX)
+		return err_set(err, EPROTO, "an answer of %zu JSON values", shape.values);
 	if (report_key_of(pod) &&
 	    !report_mac_holds(report_key_of(pod), REPORT_MAC_FAILURES, text, len))
 		return err_set(

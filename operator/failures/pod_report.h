@@ -19,6 +19,8 @@
 #include "operator/failures/unmet_end.h"
 
 #define POD_REPORT_MAX ((size_t)320 << 10) /* bytes of an answer; the sidecar keeps below 309 KiB */
+/* JSON values of an answer. One with 64 failures of many pieces of evidence has some thousand. */
+#define POD_REPORT_VALUES_MAX ((size_t)20000)
 #define POD_REPORT_FAILURES_MAX 64
 #define POD_REPORT_HOLDS_MAX 8
 #define POD_REPORT_TAG_MAX 64

@@ -156,6 +156,25 @@ static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
 	}
 }
 
+static void an_answer_of_too_many_values_is_not_parsed(void **state)
+{
+	_cleanup_json_ cJSON *pod = cJSON_Parse(POD);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
+	struct pod_report report;
+
+	(void)state;
+	strbuf_adds(&text, "{\"podUID\":\"u1\",\"failures\":[],\"warnings\":[1");
+	for (size_t i = 0; i < POD_REPORT_VALUES_MAX - 10; i++)
+		strbuf_adds(&text, ",1");
+	size_t len = text.len;
+	strbuf_adds(&text, "]}");
+	assert_int_equal(pod_report_parse(pod, text.data, text.len, NOW, &report, NULL), 0);
+	pod_report_release(&report);
+	strbuf_truncate(&text, len);
+	strbuf_adds(&text, ",1,1,1,1,1,1,1,1,1,1]}");
+	assert_int_equal(pod_report_parse(pod, text.data, text.len, NOW, &report, NULL), -EPROTO);
+}
+
 static void whatever_its_class_the_mark_says_that_the_container_lives(void **state)
 {
 	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "FileDescriptorsExhausted", "WorkerCrash", "Segfault",
@@ -387,6 +406,7 @@ int main(void)
 		cmocka_unit_test(the_name_is_the_same_whenever_and_another_for_another),
 		cmocka_unit_test(an_answer_that_the_sidecar_did_not_sign_is_refused),
 		cmocka_unit_test(what_is_no_answer_of_this_pods_sidecar_is_refused),
+		cmocka_unit_test(an_answer_of_too_many_values_is_not_parsed),
 		cmocka_unit_test(whatever_its_class_the_mark_says_that_the_container_lives),
 		cmocka_unit_test(the_process_that_ended_first_is_taken_within_bounds),
 		cmocka_unit_test(entries_that_are_no_such_failures_are_counted_and_dropped),
