@@ -51,7 +51,8 @@ void watches_start(struct watches *watches);
 struct informer *watches_informer(const struct watches *watches, enum watch_kind kind);
 const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
 /* Returns the Service of that name, as store_get does. NULL if name is NULL. */
-const cJSON *watches_service(const struct watches *watches, const char *namespace, const char *name);
+const cJSON *watches_service(const struct watches *watches, const char *namespace,
+			     const char *name);
 /* Frees the views of all kinds, so that one plan's pods do not stay in memory for the next. */
 void watches_drop_views(struct watches *watches);
 /*

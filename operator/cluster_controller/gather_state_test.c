@@ -132,13 +132,16 @@ static void of_a_cluster_that_is_refused_no_crashes_are_gathered(void **state)
 	time_format(now_realtime_ns(), now);
 	now[19] = 'Z';
 	now[20] = '\0';
-	snprintf(items, sizeof(items), FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", ""), now);
+	snprintf(items, sizeof(items),
+		 FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", ""), now);
 	fake_api_lists(&bed->api, "/rayfailures", items);
 	bed_start(bed);
-	_cleanup_json_ cJSON *cluster = cJSON_Duplicate(store_get(watches_store(bed->watches, WATCH_CLUSTERS), "ml/demo"), true);
+	const cJSON *read = store_get(watches_store(bed->watches, WATCH_CLUSTERS), "ml/demo");
+	_cleanup_json_ cJSON *cluster = cJSON_Duplicate(read, true);
 	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs");
 	json_append(groups, cJSON_Duplicate(groups->child, true));
-	assert_int_equal(gather_state(bed->watches, bed->writer, bed->poller, "ml/demo", cluster, &o, &in, &(struct err){ 0 }), 0);
+	assert_int_equal(gather_state(bed->watches, bed->writer, bed->poller, "ml/demo", cluster,
+				      &o, &in, &(struct err){ 0 }), 0);
 	assert_int_equal(in.n_crashes, 0);
 }
 

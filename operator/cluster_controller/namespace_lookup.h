@@ -15,7 +15,10 @@
  * Objects that are not watched, because few clusters have them, or they seldom change. Of Services
  * those with the label ray.io/cluster are watched, so only a foreign one has to be looked up.
  */
-enum lookup_object_kind { LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_SERVICE, LOOKUP_HEADLESS, LOOKUP_OBJECT_COUNT };
+enum lookup_object_kind {
+	LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_SERVICE, LOOKUP_HEADLESS,
+	LOOKUP_OBJECT_COUNT
+};
 
 #define LOOKUP_NAME_MAX 256
 

@@ -28,7 +28,8 @@ static void look_for(struct lookup_object *object, cJSON *wanted, struct known_c
 
 void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup)
 {
-	_cleanup_free_ char *name = head_service_name(cluster), *headless = headless_service_name(cluster);
+	_cleanup_free_ char *name = head_service_name(cluster),
+			    *headless = headless_service_name(cluster);
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 
 	/* The plan says that the cluster is too large, and reads no object. */
@@ -38,5 +39,6 @@ void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct na
 	look_for(&lookup->objects[LOOKUP_GCS_CLAIM], gcs_ft_claim(cluster), known);
 	look_for(&lookup->objects[LOOKUP_SERVICE], service_foreign(cluster, name), known);
 	if (headless_service_wanted(cluster))
-		look_for(&lookup->objects[LOOKUP_HEADLESS], service_foreign(cluster, headless), known);
+		look_for(&lookup->objects[LOOKUP_HEADLESS], service_foreign(cluster, headless),
+			 known);
 }

@@ -32,13 +32,15 @@ static void an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them(voi
 
 	assert_wanted(cluster, "", "");
 	json_set(json_get(cluster, "spec.headGroupSpec"), "enableIngress", cJSON_CreateTrue());
-	json_set(json_get(cluster, "spec"), "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
+	json_set(json_get(cluster, "spec"), "gcsFaultToleranceOptions",
+		 json_of("{backend: rocksdb}"));
 	assert_wanted(cluster, "demo-head-ingress", "demo-gcs-pvc");
 }
 
 static void both_services_are_looked_for_until_they_are_known_to_be_foreign(void **state)
 {
-	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *foreign = object_new("v1", "Service", "ml", "demo-head-svc");
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"),
+			     *foreign = object_new("v1", "Service", "ml", "demo-head-svc");
 	struct namespace_lookup lookup = { 0 }, again = { 0 };
 	struct known_state known = { 0 };
 	struct known_cluster *own = known_state_of_cluster(&known, "ray/demo");

@@ -140,7 +140,8 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 	if (fake_api_by_rule(api, request, method, uri))
 		return;
 	if (strcmp(method, "GET") == 0 && strstr(uri, "/services/"))
-		fake_api_send(request, 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
+		fake_api_send(request, 404,
+			      "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
 	else if (strcmp(method, "GET") == 0)
 		fake_api_send(request, 200,
 			      "{\"metadata\":{\"resourceVersion\":\"100\"},\"items\":[]}");

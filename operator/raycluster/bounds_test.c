@@ -140,7 +140,8 @@ static void each_bound_holds_and_is_named_with_its_field(void **state)
 		int64_t most;
 		const char *words;
 	} rows[] = {
-		{ add_groups, BOUND_GROUPS, "spec.workerGroupSpecs has 501 members, at most 500 are allowed" },
+		{ add_groups, BOUND_GROUPS,
+		  "spec.workerGroupSpecs has 501 members, at most 500 are allowed" },
 		{ set_hosts, BOUND_HOSTS,
 		  "spec.workerGroupSpecs[0].numOfHosts is 4097, at most 4096 are allowed" },
 		{ set_least, BOUND_PODS,

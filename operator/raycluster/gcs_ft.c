@@ -136,10 +136,11 @@ static const cJSON *controller_of(const cJSON *object)
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 {
 	const cJSON *controller = controller_of(claim);
-	bool ours = pod_is_owned(claim, json_str(cluster, "metadata.uid")), retained = is_retained(json_get(cluster, OPTIONS ".storage"));
+	bool ours = pod_is_owned(claim, json_str(cluster, "metadata.uid")),
+	     retained = is_retained(json_get(cluster, OPTIONS ".storage"));
 
 	/* A claim that others made would be deleted with the cluster. */
-	if (retained ? !ours : controller || !json_is(cluster, "metadata.name", object_label(claim, "ray.io/cluster")))
+	if (retained ? !ours : controller || !object_is_of_cluster(claim, cluster))
 		return NULL;
 	cJSON *body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
 	cJSON *metadata = json_get(body, "metadata");

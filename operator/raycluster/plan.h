@@ -60,8 +60,8 @@ struct plan_input {
 	const cJSON *const *pods;
 	size_t n_pods;
 	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
-	const cJSON *service;              /* with the name of the head service, NULL when there is none */
-	const cJSON *headless;             /* with that of the service of the workers, NULL when there is none */
+	const cJSON *service;              /* with the name of the head service, NULL: none */
+	const cJSON *headless;             /* with that of the workers' service, NULL: none */
 	const char *store_claim_trouble;   /* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	const struct policy *policy;

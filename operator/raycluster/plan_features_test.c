@@ -137,9 +137,12 @@ static void a_foreign_service_of_that_name_is_left_alone(void **state)
 		w->service = json_of(foreign[i]);
 		plan(w);
 		assert_int_equal(count(w, PLAN_APPLY), 1); /* the Service of the workers */
-		assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-headless");
-		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateService");
-		assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "Service ml/demo-head-svc already exists"));
+		assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"),
+				    "demo-headless");
+		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"),
+				    "FailedToCreateService");
+		assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"),
+				       "Service ml/demo-head-svc already exists"));
 		assert_null(json_get(op(w, PLAN_STATUS, 0), "status.endpoints"));
 		note_applied(w, op(w, PLAN_BELIEVE, 0));
 		plan(w);
@@ -150,7 +153,8 @@ static void a_foreign_service_of_that_name_is_left_alone(void **state)
 	cJSON_Delete(TAKE_PTR(w->service));
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 1);
-	w->service = json_of("metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}");
+	w->service = json_of(
+		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
 }
@@ -160,7 +164,8 @@ static void of_the_services_the_workers_own_is_left_alone_as_well(void **state)
 	struct world *w = *state;
 
 	json_set_int(small_group(w), "numOfHosts", 2);
-	w->headless = json_of("metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: other}}");
+	w->headless = json_of(
+		"metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: other}}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 1);
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-head-svc");
@@ -173,10 +178,13 @@ static void a_service_of_the_cluster_is_known_by_its_owner_or_its_label(void **s
 	char owned[300];
 
 	json_set_int(small_group(w), "numOfHosts", 2);
-	snprintf(owned, sizeof(owned), "metadata: {namespace: ml, name: demo-head-svc, ownerReferences: [{uid: \"%s\", controller: true}]}",
-		 json_str(w->cluster, "metadata.uid"));
+	snprintf(
+		owned, sizeof(owned),
+		"metadata: {namespace: ml, name: demo-head-svc, ownerReferences: [{uid: \"%s\", controller: true}]}",
+		json_str(w->cluster, "metadata.uid"));
 	w->service = json_of(owned);
-	w->headless = json_of("metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: demo}}");
+	w->headless = json_of(
+		"metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: demo}}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
 }
@@ -194,7 +202,8 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, "demo" },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1, "demo" },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1, "demo" },
-		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1, "demo" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1,
+		  "demo" },
 		{ "{backend: rocksdb}", "", 1, "demo" },
 		/* A second controller is never added. */
 		{ "{backend: rocksdb}", "another", -1, "demo" },
@@ -209,7 +218,8 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 				     *owner = json_of("{controller: true}");
 		const cJSON *written;
 
-		json_set_str(json_object_at(json_get(claim, "metadata"), "labels"), "ray.io/cluster", rows[i].label);
+		json_set_str(json_object_at(json_get(claim, "metadata"), "labels"),
+			     "ray.io/cluster", rows[i].label);
 		json_set_str(owner, "uid", rows[i].owner);
 		if (*rows[i].owner)
 			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
@@ -758,14 +768,17 @@ static void of_a_service_that_others_filled_a_bounded_part_is_looked_at(void **s
 	settle(w);
 	for (int i = 0; i < 5000; i++) {
 		snprintf(name, sizeof(name), "k%d", i);
-		cJSON_AddStringToObject(json_object_at(json_get(w->service, "metadata"), "annotations"), name, "v");
+		cJSON_AddStringToObject(
+			json_object_at(json_get(w->service, "metadata"), "annotations"), name, "v");
 		cJSON *port = json_named_new(name);
 		json_set_int(port, "port", i + 10000);
 		json_append(json_get(w->service, "spec.ports"), port);
 	}
 	plan(w);
-	assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_STATUS, 0), "status.endpoints")), BOUND_MEMBERS);
-	json_set(json_get(w->service, "spec"), "ports", cJSON_Duplicate(json_get(op(w, PLAN_APPLY, 0), "spec.ports"), true));
+	assert_int_equal(cJSON_GetArraySize(json_get(op(w, PLAN_STATUS, 0), "status.endpoints")),
+			 BOUND_MEMBERS);
+	json_set(json_get(w->service, "spec"), "ports",
+		 cJSON_Duplicate(json_get(op(w, PLAN_APPLY, 0), "spec.ports"), true));
 	plan(w);
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "kind"), "Service");
 }

@@ -58,9 +58,10 @@ static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 	char note[512], reason[64];
 
 	snprintf(reason, sizeof(reason), "FailedToCreate%s", kind);
-	snprintf(note, sizeof(note), "%s %s/%s %s; not modifying it", kind, json_str(body, "metadata.namespace"),
-		 json_str(body, "metadata.name"), why);
-	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, reason, "Create", note, p->in->now_ns));
+	snprintf(note, sizeof(note), "%s %s/%s %s; not modifying it", kind,
+		 json_str(body, "metadata.namespace"), json_str(body, "metadata.name"), why);
+	planner_add(p, PLAN_EVENT,
+		    event_warning(p->in->cluster, reason, "Create", note, p->in->now_ns));
 	planner_add(p, PLAN_BELIEVE, body);
 }
 
@@ -71,9 +72,11 @@ static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
  */
 static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 {
-	_cleanup_json_ cJSON *service = wanted, *foreign = service_foreign(p->in->cluster, json_str(wanted, "metadata.name"));
+	_cleanup_json_ cJSON *service = wanted,
+			     *foreign = service_foreign(p->in->cluster,
+							json_str(wanted, "metadata.name"));
 	const char *cluster_ip = json_str(have, "spec.clusterIP");
-	bool ours = service_is_of(have, p->in->cluster);
+	bool ours = object_is_of_cluster(have, p->in->cluster);
 
 	if (!ours && foreign && is_believed(p, foreign))
 		return;
@@ -141,7 +144,8 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 	if (!ingress || is_believed(p, ingress))
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
-		plan_objects_leave(p, TAKE_PTR(ingress), have ? NOT_OURS : "may not be read by the operator");
+		plan_objects_leave(p, TAKE_PTR(ingress),
+				   have ? NOT_OURS : "may not be read by the operator");
 		return;
 	}
 	/* The precondition makes sure that the patch applies to the Ingress that was read. */
@@ -168,7 +172,7 @@ void plan_objects(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
 
-	p->view.service = service_is_of(p->in->service, cluster) ? p->in->service : NULL;
+	p->view.service = object_is_of_cluster(p->in->service, cluster) ? p->in->service : NULL;
 	plan_service(p, p->in->service, head_service(p));
 	if (headless_service_wanted(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));

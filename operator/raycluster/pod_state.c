@@ -26,6 +26,12 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 	return false;
 }
 
+bool object_is_of_cluster(const cJSON *object, const cJSON *cluster)
+{
+	return pod_is_owned(object, json_str(cluster, "metadata.uid")) ||
+	       json_is(cluster, "metadata.name", object_label(object, "ray.io/cluster"));
+}
+
 /* Either label may have been removed. No group of workers has this name. */
 bool pod_is_head(const cJSON *pod)
 {

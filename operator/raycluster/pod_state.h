@@ -8,6 +8,8 @@
 
 /* Returns whether the cluster of that uid controls the pod. */
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid);
+/* Returns whether an existing object is the cluster's, by its owner or its label. NULL is not. */
+bool object_is_of_cluster(const cJSON *object, const cJSON *cluster);
 
 bool pod_is_head(const cJSON *pod);
 /* Returns a label's value, "" if it is missing; pod_group returns ray.io/group. */

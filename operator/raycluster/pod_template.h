@@ -17,7 +17,7 @@ struct pod_request {
 	enum ray_node node;
 	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
 	const char *hash;            /* the cluster's upgrade_hash, from a caller that makes many pods; NULL: it is computed, which takes long */
-	const struct resized_groups *resized; /* own_sizing.h; as with hash, NULL: they are computed */
+	const struct resized_groups *resized; /* as with hash, NULL: it is computed */
 	const struct policy *policy;
 	const char *policy_origin;   /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */

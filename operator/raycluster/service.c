@@ -13,7 +13,6 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/pod_state.h"
 
 #define DEFAULT_METRICS_PORT 8080
 /* Members of an existing object. Ours have at most twice BOUND_MEMBERS, and a few. */
@@ -190,12 +189,6 @@ bool headless_service_wanted(const cJSON *cluster)
 cJSON *service_foreign(const cJSON *cluster, const char *name)
 {
 	return object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
-}
-
-bool service_is_of(const cJSON *service, const cJSON *cluster)
-{
-	return pod_is_owned(service, json_str(cluster, "metadata.uid")) ||
-	       json_is(cluster, "metadata.name", object_label(service, "ray.io/cluster"));
 }
 
 static void copy_serving_ports(cJSON *ports, const cJSON *cluster)

@@ -24,8 +24,6 @@ bool headless_service_wanted(const cJSON *cluster);
 
 /* Returns what a plan believes (PLAN_BELIEVE) where a Service of that name is somebody else's. */
 cJSON *service_foreign(const cJSON *cluster, const char *name);
-/* Returns whether an existing Service is the cluster's, by its owner or its label. NULL is not. */
-bool service_is_of(const cJSON *service, const cJSON *cluster);
 
 cJSON *serve_service_build(const cJSON *cluster);
 

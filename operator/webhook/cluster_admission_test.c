@@ -928,7 +928,8 @@ static void three_times_as_many_groups_take_about_three_times_as_many_steps(void
 /* To look each of the annotations up for each group would take a second. */
 static void the_annotations_are_looked_at_once_and_not_for_each_group(void **state)
 {
-	_cleanup_json_ cJSON *cluster = cluster_of(1000), *annotated = cJSON_Duplicate(cluster, true);
+	_cleanup_json_ cJSON *cluster = cluster_of(1000),
+			     *annotated = cJSON_Duplicate(cluster, true);
 	cJSON *annotations = json_object_at(json_get(annotated, "metadata"), "annotations");
 	size_t few = steps_of_admissions(cluster), n = 5000;
 	char name[32];

@@ -222,7 +222,8 @@ static void drop_value(struct group_values *want, enum group_field field)
 /* Removes our values where this UPDATE says the same in another way, or has Ray resize the group. */
 static void yield_to_author(const struct plan *plan, const cJSON *group, struct step *step)
 {
-	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group), plan->kept_command);
+	struct own_sizing before =
+		group_own_sizing(old_group_of(plan, step, group), plan->kept_command);
 	struct own_sizing now = group_own_sizing(group, plan->keeps_command);
 	/* With Recreate the removal would restart all pods. */
 	bool resized = is_resized(plan, step->node, group) && plan->keeper != LISTS_RECREATE;
