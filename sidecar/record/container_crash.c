@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/core_route.h"
@@ -98,20 +98,20 @@ static bool ended_by_core(const struct container *c, const struct crash_info *in
 	return end && end->status_known && WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == info->signal;
 }
 
-/* Returns whether the core lies on a volume that other pods may have as well, or we cannot tell. Their processes have the same PIDs as ours. */
+/*
+ * Returns whether the core lies on a volume that other pods may have as well, whose processes have the
+ * same PIDs as ours, or we cannot tell: before Linux 5.8 statx(2) gives no ID of the mount.
+ */
 static bool may_be_of_another_pod(const struct container *c, int core_fd)
 {
-	static const char label[] = "mnt_id:";
-	_cleanup_strbuf_ struct strbuf info = STRBUF_INIT(4096), mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
+	struct statx st = { .stx_mask = 0 };
 	char path[48];
-	const char *at;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", core_fd);
-	file_read(AT_FDCWD, path, &info, NULL);
-	at = strstr(strbuf_str(&info), label);
 	snprintf(path, sizeof(path), "proc/%d/mountinfo", (int)c->hello.launcher);
-	return !at || rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) < 0 ||
-	       limits_mount_may_be_shared(strbuf_str(&mounts), strtol(at + strlen(label), NULL, 10));
+	return statx(core_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID) ||
+	       rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) < 0 ||
+	       limits_mount_may_be_shared(strbuf_str(&mounts), (long)st.stx_mnt_id);
 }
 
 /*
