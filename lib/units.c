@@ -278,15 +278,6 @@ static int64_t clock_ns(clockid_t id)
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
-#define FILE_TIME_MAX_S (INT64_C(1) << 32)
-
-int64_t file_time_ns(struct timespec t)
-{
-	int64_t seconds = MAX(MIN((int64_t)t.tv_sec, FILE_TIME_MAX_S), -FILE_TIME_MAX_S);
-
-	return seconds * NS_PER_SEC + t.tv_nsec;
-}
-
 int64_t now_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

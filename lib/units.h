@@ -66,13 +66,6 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 int64_t now_realtime_ns(void);
 int64_t now_boottime_ns(void);
 
-/*
- * The time of a file as nanoseconds since 1970. Because its owner can set any time, a time more
- * than 136 years before or after 1970 is cut to that, so that the difference to the present time
- * fits int64_t.
- */
-int64_t file_time_ns(struct timespec t);
-
 #define NS_PER_SEC ((int64_t)1000000000)
 #define NS_PER_MS ((int64_t)1000000)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of sizes, quantities and times. */
+#include "lib/file_time.h"
 #include "lib/units.h"
 
 #include <setjmp.h>

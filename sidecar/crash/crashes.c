@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/failure_class.h"
+#include "lib/file_time.h"
 #include "lib/log.h"
 #include "lib/printable.h"
 #include "lib/units.h"

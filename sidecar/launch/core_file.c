@@ -10,17 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/file_time.h"
 #include "sidecar/launch/clock.h"
 
 #define QUIET_NS (2 * NS_PER_SEC) /* a file that has not changed for this long is not being written any more */
-
-/* As file_time_ns of lib/units.h, which the launcher does not link: the owner of a file can set any time. */
-static int64_t core_file_time_ns(struct timespec t)
-{
-	const int64_t most = INT64_C(1) << 32;
-
-	return (t.tv_sec > most ? most : t.tv_sec < -most ? -most : t.tv_sec) * NS_PER_SEC + t.tv_nsec;
-}
 
 /*
  * Returns whether a process may still write to the file. A lease tells; on a filesystem without
@@ -39,7 +32,7 @@ static bool may_be_written_to(int fd, const struct stat *st, enum core_found fou
 	if (errno == EAGAIN || found == CORE_FOUND_AT_END)
 		return errno == EAGAIN;
 	clock_gettime(CLOCK_REALTIME, &now);
-	return core_file_time_ns(now) - core_file_time_ns(st->st_mtim) < QUIET_NS;
+	return file_time_ns(now) - file_time_ns(st->st_mtim) < QUIET_NS;
 }
 
 static bool begins_as_a_core(int fd)
@@ -76,7 +69,7 @@ int core_file_open(int dir_fd, const char *name, enum core_found found, struct c
 		return -EAGAIN;
 	}
 	*ret_key = (struct core_key){
-		.dev = st.st_dev, .ino = st.st_ino, .mtime_ns = core_file_time_ns(st.st_mtim),
+		.dev = st.st_dev, .ino = st.st_ino, .mtime_ns = file_time_ns(st.st_mtim),
 	};
 	return fd;
 }

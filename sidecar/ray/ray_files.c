@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/file_time.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"

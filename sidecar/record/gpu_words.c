@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/file_time.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/file_time.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"

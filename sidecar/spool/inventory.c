@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/failure_class.h"
+#include "lib/file_time.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"

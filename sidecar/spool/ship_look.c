@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/file_time.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
