@@ -24,13 +24,14 @@ static void forwarding_send(pid_t command, int signo)
 {
 	char path[32];
 	struct stat owned;
+	int dumpable = prctl(PR_GET_DUMPABLE);
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)command);
 	if (kill(command, signo) == 0 || errno != EPERM || stat(path, &owned) < 0 || seteuid(owned.st_uid) < 0)
 		return;
 	kill(command, signo);
 	if (seteuid(getuid()) == 0)
-		prctl(PR_SET_DUMPABLE, 1); /* a change of user clears it, and hides our files in /proc */
+		prctl(PR_SET_DUMPABLE, dumpable); /* a change of user clears it, and hides our files in /proc */
 }
 
 bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
