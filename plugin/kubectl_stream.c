@@ -47,7 +47,7 @@ static void end_close(int *end)
 		close(TAKE_FD(*end));
 }
 
-static _Noreturn void become(const char *const *argv, pipe_ends ends, const struct stream *stream)
+static _Noreturn void kubectl_exec(const char *const *argv, pipe_ends ends, const struct stream *stream)
 {
 	/* Ctrl-C at a terminal sends SIGINT to the whole process group. */
 	if (stream->shielded)
@@ -119,7 +119,7 @@ int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
 	return strbuf_failed(out) ? err_set(err, EFBIG, "what kubectl prints is too large") : 0;
 }
 
-static int run(const char *const *argv, pipe_ends ends, const struct stream *stream, struct err *err)
+static int kubectl_run(const char *const *argv, pipe_ends ends, const struct stream *stream, struct err *err)
 {
 	pid_t pid = fork();
 	int r, end;
@@ -127,7 +127,7 @@ static int run(const char *const *argv, pipe_ends ends, const struct stream *str
 	if (pid < 0)
 		return err_set(err, errno, "start %s", argv[0]);
 	if (pid == 0)
-		become(argv, ends, stream);
+		kubectl_exec(argv, ends, stream);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		end_close(kubectls_end(ends, fd));
 	r = write_input(ends[STDIN_FILENO][1], stream, err);
@@ -150,7 +150,7 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 	for (int fd = stream->asks && !stream->input ? STDOUT_FILENO : STDIN_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
 		r = pipe_open(ends[fd], err);
 	if (r == 0)
-		r = run(argv, ends, stream, err);
+		r = kubectl_run(argv, ends, stream, err);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		end_close(&ends[fd][0]);
 		end_close(&ends[fd][1]);

@@ -93,6 +93,14 @@ static void a_cluster_of_which_nothing_is_there_has_nothing(void **state)
 	assert_false(in.growing_unheard);
 }
 
+/* As RayFailures have it: without a fraction. */
+static void time_of_now(char now[static TIME_TEXT_MAX])
+{
+	time_format(now_realtime_ns(), now);
+	now[19] = 'Z';
+	now[20] = '\0';
+}
+
 static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **state)
 {
 	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };
@@ -100,9 +108,7 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	struct bed *bed = *state;
 	char now[TIME_TEXT_MAX], items[8192];
 
-	time_format(now_realtime_ns(), now);
-	now[19] = 'Z';
-	now[20] = '\0';
+	time_of_now(now);
 	snprintf(items, sizeof(items),
 		 FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", "") ","
 		 FAILURE("w2-ray-worker-bbbb", "g", "Evicted", "%s", "") ","
@@ -129,9 +135,7 @@ static void of_a_cluster_that_is_refused_no_crashes_are_gathered(void **state)
 	struct bed *bed = *state;
 	char now[TIME_TEXT_MAX], items[1024];
 
-	time_format(now_realtime_ns(), now);
-	now[19] = 'Z';
-	now[20] = '\0';
+	time_of_now(now);
 	snprintf(items, sizeof(items),
 		 FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", ""), now);
 	fake_api_lists(&bed->api, "/rayfailures", items);
