@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs in Python, shells and their children do that the other tables have not: timers, limits of a process, exec in the middle, sessions,
-handlers, files that are cut or removed. Each as root and as an ordinary user, but for those that need root."""
+"""
+These deaths are of programs in Python, of shells and of their children, by causes that the other tables lack: timers, limits of a process, exec in
+the middle, sessions, handlers, and files that are cut or removed. Each is brought about as root and as an ordinary user, unless it needs root.
+"""
 from common import HERE, LIVES, PYTHON
 from truth import Death, exits, oom, signalled
 

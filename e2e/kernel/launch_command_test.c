@@ -401,7 +401,8 @@ static void a_launcher_started_by_a_descriptor_closes_it_and_goes_by_its_own_nam
 /* As people read it in a container, where the launcher is process 1. */
 static void the_launchers_own_environment_is_the_containers(void **state)
 {
-	static const char script[] = "tr '\\0' '\\n' </proc/$PPID/environ | grep -e '^with[.]dot' -e AFTERGLOW_ENVIRONMENT";
+	static const char script[] = "tr '\\0' '\\n' </proc/$PPID/environ | "
+				     "grep -e '^with[.]dot' -e AFTERGLOW_ENVIRONMENT";
 	const struct how how = { .prepare = put_launcher_at_3 };
 	/* clang-format off */
 	const char *const argv[] = { "/proc/self/fd/./3", "--self-fd", "3", "--socket", socket_path,

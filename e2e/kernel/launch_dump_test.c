@@ -129,8 +129,11 @@ static void expect_dump(const struct how *how)
 	h = receive_hello(&s);
 	read_text(p.out, "ready\n");
 	/* On a busy machine it may not get the processor within the time in which it has to stop. */
-	for (d = dump_of(&s, h.command_pid); d.error == 0 && d.first.error == EBUSY && now_ms() < until; d = dump_of(&s, h.command_pid))
+	d = dump_of(&s, h.command_pid);
+	while (d.error == 0 && d.first.error == EBUSY && now_ms() < until) {
 		dumped_release(&d);
+		d = dump_of(&s, h.command_pid);
+	}
 	assert_int_equal(d.error, 0);
 	assert_int_equal(d.n_fds, FDS);
 	assert_memory_equal(d.head.magic, DUMP_MAGIC, sizeof(d.head.magic));

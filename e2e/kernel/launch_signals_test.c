@@ -108,7 +108,10 @@ static const struct row {
 	{ AS_USER("PROBE", "take", "sigwait"), true },
 };
 
-/* There root may trace no other user's processes, and not even signal them, if only the needed capabilities were added. */
+/*
+ * In a container, root may not trace the processes of other users. If only the needed capabilities
+ * were added, it may not even signal them.
+ */
 static void become_roots_container(void)
 {
 	prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE);

@@ -55,11 +55,15 @@ static void sigterm_ends_the_wait_for_a_sidecar(void **state)
 	assert_int_equal(finish(&p), 7);
 }
 
-/* The kubelet starts no sidecar for a pod that it ends, and kills what is still there when the time of grace is over. */
+/*
+ * The kubelet starts no sidecar for a pod that it ends. When the time of grace is over, it kills the
+ * container.
+ */
 static void a_container_that_the_runtime_has_asked_to_stop_waits_for_no_sidecar(void **state)
 {
-	struct process p = start(&as_pid1, "--wait-sidecar", "3600", "--wait-after-success", "3600", "--", "/bin/sh", "-c",
-				 "trap 'exit 7' TERM; echo ready; while :; do sleep .05; done", NULL);
+	static const char script[] = "trap 'exit 7' TERM; echo ready; while :; do sleep .05; done";
+	struct process p = start(&as_pid1, "--wait-sidecar", "3600", "--wait-after-success", "3600",
+				 "--", "/bin/sh", "-c", script, NULL);
 
 	(void)state;
 	read_text(p.out, "ready\n");

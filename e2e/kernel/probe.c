@@ -323,7 +323,8 @@ static int deed_old_kernel(char **command)
 /* user COMMAND...: runs it as another user, as gosu does. */
 static int deed_user(char **command)
 {
-	int program = open(command[0], O_RDONLY | O_CLOEXEC); /* its directory may be closed to that user */
+	/* That user may not be allowed to enter the directory of the program. */
+	int program = open(command[0], O_RDONLY | O_CLOEXEC);
 
 	if (program < 0 || setgroups(0, NULL) < 0 || setgid(4712) < 0 || setuid(4711) < 0)
 		return 99;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The kubelet and containerd's shims are killed with -9 in the middle of deaths, and then the machine loses its power in the middle of
-others. Each death is told once, and nothing is certain but what happened.
+others. Each death is reported once, and a verdict that is certain is true.
 """
 
 import collections
@@ -16,7 +16,7 @@ from node_v2.deaths import Deaths, head, says
 
 # The shim of a pod is the parent of the first processes of its containers.
 SHIM = "print(open('/proc/%d/stat').read().rpartition(')')[2].split()[1])"
-# Runs on the node by itself, because whoever asks does so through the kubelet.
+# The node runs this by itself, because our connection to the node goes through the kubelet.
 KILLS = """
 systemctl kill --signal=KILL kubelet
 until [ "$(systemctl is-active kubelet)" = failed ]; do sleep .1; done
@@ -38,7 +38,7 @@ def failures(deaths, name):
 
 
 @pytest.fixture(scope="module")
-def told(deaths, node, go):
+def reported(deaths, node, go):
     """The RayFailures of each cluster when the kubelet runs again."""
     shims = []
     for name in DEEDS:
@@ -55,51 +55,51 @@ def told(deaths, node, go):
 
 
 @pytest.fixture(scope="module")
-def told_again(deaths, told):
-    """The RayFailures of each cluster when the machine runs again. It lost its power when the first of the next deaths was told."""
+def reported_again(deaths, reported):
+    """The RayFailures of each cluster when the machine runs again. It lost its power when the first of the next deaths was reported."""
     dying = [name for name in DEEDS if "shim" not in name]
     for name in dying:
         deaths.go.start(name, 1)
-    wait_for("one of these deaths to be told", lambda: [f for name in dying for f in failures(deaths, name) if f.get("restartCount") == 1])
+    wait_for("one of these deaths to be reported", lambda: [f for name in dying for f in failures(deaths, name) if f.get("restartCount") == 1])
     subprocess.run([MACHINE, "crash"], check=True, timeout=120)
     for name in DEEDS:
         wait_for(f"{name} to run again", lambda name=name: deaths.ray(name)["restartCount"] > 1 and deaths.ray(name)["state"]["running"],
                  timeout=240)
         deaths.failure(name, 1)
-    assert told
+    assert reported
     return {name: failures(deaths, name) for name in DEEDS}
 
 
-def check_once(told):
-    for name, found in told.items():
+def check_once(reported):
+    for name, found in reported.items():
         assert set(collections.Counter(f.get("containerID", f["endedAt"]) for f in found).values()) == {1}, (name, says(found))
 
 
-def test_each_death_beside_a_killed_kubelet_or_shim_is_told_once(told):
-    check_once(told)
+def test_each_death_beside_a_killed_kubelet_or_shim_is_reported_once(reported):
+    check_once(reported)
 
 
 @pytest.mark.parametrize("name", DEEDS)
-def test_without_a_kubelet_or_a_shim_nothing_is_certain_but_what_happened(told, name):
+def test_without_a_kubelet_or_a_shim_nothing_is_certain_but_what_happened(reported, name):
     _, code, failure_class = DEEDS[name]
     true = {(code, failure_class)} | ({(137, "Killed")} if "shim" in name else set())
-    for failure in told[name]:
+    for failure in reported[name]:
         assert failure["confidence"] != "certain" or (failure["exitCode"], failure["class"]) in true, says(failure)
 
 
-def test_each_death_is_told_once_after_a_loss_of_power(told_again):
-    check_once(told_again)
+def test_each_death_is_reported_once_after_a_loss_of_power(reported_again):
+    check_once(reported_again)
 
 
 @pytest.mark.parametrize("name", DEEDS)
-def test_after_a_loss_of_power_nothing_is_certain_but_what_happened(told_again, name):
-    for failure in told_again[name]:
+def test_after_a_loss_of_power_nothing_is_certain_but_what_happened(reported_again, name):
+    for failure in reported_again[name]:
         if failure.get("restartCount") == 1 and failure["confidence"] == "certain":
             assert failure["class"] in {"NodeLost", DEEDS[name][2]}, says(failure)
 
 
-def test_each_bundle_is_whole_after_a_loss_of_power(told_again, volume):
-    assert told_again
+def test_each_bundle_is_whole_after_a_loss_of_power(reported_again, volume):
+    assert reported_again
     bundles = [m.parent for m in volume.glob("*/*/*/ray-head/*/MANIFEST.json") if not m.parent.name.startswith(".")]
     assert len(bundles) >= len(DEEDS)
     for bundle in bundles:
