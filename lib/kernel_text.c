@@ -66,11 +66,10 @@ static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
 {
 	static const char task[] = ",task=", pid[] = ",pid=";
 	const char *at = kernel_span_find_last(*s, pid);
-	struct kernel_span rest;
 
 	if (!at)
 		return false;
-	rest = kernel_text_span_after(*s, at, pid);
+	struct kernel_span rest = kernel_text_span_after(*s, at, pid);
 	if (!kernel_span_number(&rest, INT32_MAX, &oom->pid) || !kernel_span_take(&rest, ",uid=") ||
 	    !kernel_span_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
 		return false;
