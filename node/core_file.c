@@ -32,10 +32,9 @@ int core_process_check(int pidfd, struct err *err)
 static int open_of(pid_t pid, const char *name, struct err *err)
 {
 	char path[64];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? err_set(err, errno, "%s", path) : fd;
 }
 
@@ -89,11 +88,10 @@ static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
 	bool same = in_our_user_namespace(pid);
 	struct process_status status;
-	int rc;
 
 	if (root < 0 || cwd < 0)
 		return -err->code;
-	rc = process_status_read("/proc", pid, &status, err);
+	int rc = process_status_read("/proc", pid, &status, err);
 	if (rc >= 0)
 		rc = core_process_check(pidfd, err);
 	if (rc < 0)
@@ -212,7 +210,6 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 {
 	bool as_root = arguments->dumpable == 2;
 	_cleanup_close_ int file = -1;
-	int rc;
 
 	/* With a limit below a page the kernel writes no core (min_coredump of ELF). */
 	if (arguments->limit < (uint64_t)sysconf(_SC_PAGESIZE))
@@ -223,7 +220,8 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 	 */
 	if (as_root && name[0] != '/')
 		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
-	rc = as_root ? core_process_check(pidfd, err) : go_where_it_was(arguments->pid, pidfd, err);
+	int rc = as_root ? core_process_check(pidfd, err) :
+			   go_where_it_was(arguments->pid, pidfd, err);
 	if (rc < 0)
 		return rc;
 	if (!as_root)
@@ -243,11 +241,10 @@ int core_file_write(const struct core_arguments *arguments, int pidfd, const cha
 		    struct err *err)
 {
 	struct core_account account;
-	int rc;
 
 	/* Before root is given up. */
 	core_account_open(arguments->pid, &account);
-	rc = write_as_who_crashed(arguments, pidfd, name, stream, &account, err);
+	int rc = write_as_who_crashed(arguments, pidfd, name, stream, &account, err);
 	core_account_release(&account);
 	return rc;
 }

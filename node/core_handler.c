@@ -157,10 +157,9 @@ static int hand_over(int link, struct core_slot *slot, const struct core_argumen
 static void link_leave(int link)
 {
 	struct pollfd other_end = { .fd = link };
-	pid_t pid;
 
 	shutdown(link, SHUT_WR);
-	pid = link >= 0 && poll(&other_end, 1, 0) == 0 ? fork() : -1;
+	pid_t pid = link >= 0 && poll(&other_end, 1, 0) == 0 ? fork() : -1;
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	if (pid != 0)
@@ -212,11 +211,10 @@ static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *e
 	const char *name = a->before[0] ? a->before[0] : "";
 	struct process_status status;
 	char path[PATH_MAX];
-	int rc;
 
 	if (!a->may_add_pid || !kernel_adds_pid())
 		return name[0] ? core_file_write(a, pidfd, name, STDIN_FILENO, err) : 0;
-	rc = process_status_read("/proc", a->pid, &status, err);
+	int rc = process_status_read("/proc", a->pid, &status, err);
 	if (rc >= 0)
 		rc = core_process_check(pidfd, err);
 	if (rc < 0)

@@ -41,7 +41,6 @@ static bool takes_pid(const char *before)
 int core_pattern_make(const char *directory, const char *before, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err)
 {
 	char pattern[CORE_PATTERN_MAX + 1];
-	int len;
 
 	if (before[0] == '@')
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": the kernel connects the process that crashes to a socket, and "
@@ -49,8 +48,9 @@ int core_pattern_make(const char *directory, const char *before, char ret_patter
 	if (before[0] != '|' && strpbrk(before, " \t"))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": a file's name with blanks cannot be kept in ours. Cores stay as "
 			       "they are", before);
-	len = snprintf(pattern, sizeof(pattern), "|%s/%s%s%s%s", directory, CORE_PROGRAM ARGUMENTS,
-		       takes_pid(before) ? "u" : "", before[0] ? " " : "", before);
+	int len = snprintf(pattern, sizeof(pattern), "|%s/%s%s%s%s", directory,
+			   CORE_PROGRAM ARGUMENTS, takes_pid(before) ? "u" : "",
+			   before[0] ? " " : "", before);
 	if (len < 0 || (size_t)len >= sizeof(pattern))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": with ours before it that is %d bytes, and the kernel takes %d. A "
 			       "shorter --directory may help. Cores stay as they are", before, len, CORE_PATTERN_MAX);

@@ -141,7 +141,6 @@ int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe
 	unsigned int of_pod = pipe_limit ? MIN(MAX(pipe_limit / 8, 1u), most) : most;
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	int own, rc;
 
 	pipe_limit = MIN(pipe_limit, LIMIT_MAX);
 	if (pipe_limit && has_had_its_share(directory, pod_uid))
@@ -149,10 +148,10 @@ int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe
 	fd = slots_open(directory, "core-slots");
 	if (fd < 0)
 		return err_set(err, errno, "%s/core-slots", directory);
-	own = lock_one(fd, pod_offset(pod_uid), of_pod);
+	int own = lock_one(fd, pod_offset(pod_uid), of_pod);
 	if (own < 0)
 		return err_set(err, -own, "%u cores of this pod are under way", of_pod);
-	rc = pipe_limit ? take_of_all(fd, pipe_limit, own == 0) : 0;
+	int rc = pipe_limit ? take_of_all(fd, pipe_limit, own == 0) : 0;
 	if (rc < 0)
 		return err_set(err, -rc, "%u cores of pods are under way", MAX(pipe_limit / 2, 1u));
 	/* Where the descriptor stands tells later how often somebody had found all taken before. */

@@ -43,10 +43,9 @@ static int cores_read_pattern(const struct node_options *o, char ret_pattern[sta
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CORE_PATTERN_MAX + 1);
 	char path[PATH_MAX];
-	int rc;
 
 	pattern_path(o, path);
-	rc = file_read(AT_FDCWD, path, &text, err);
+	int rc = file_read(AT_FDCWD, path, &text, err);
 	if (rc < 0)
 		return rc;
 	snprintf(ret_pattern, CORE_PATTERN_MAX + 1, "%.*s", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
@@ -59,7 +58,6 @@ static int write_pattern(const struct node_options *o, const char *pattern, stru
 	char path[PATH_MAX], after[CORE_PATTERN_MAX + 1], line[CORE_PATTERN_MAX + 2];
 	_cleanup_close_ int fd = -1;
 	size_t len = strlen(pattern) + 1;
-	int rc;
 
 	pattern_path(o, path);
 	snprintf(line, sizeof(line), "%s\n", pattern);
@@ -68,7 +66,7 @@ static int write_pattern(const struct node_options *o, const char *pattern, stru
 		return err_set(err, errno, "open %s", path);
 	if (write(fd, line, len) != (ssize_t)len)
 		return err_set(err, errno, "write %s", path);
-	rc = cores_read_pattern(o, after, err);
+	int rc = cores_read_pattern(o, after, err);
 	if (rc < 0)
 		return rc;
 	return strcmp(after, pattern) == 0 ? 0 : err_set(err, EIO, "%s is \"%s\" after \"%s\" was written", path, after, pattern);
@@ -129,10 +127,9 @@ static int cores_install(const struct node_options *o, struct err *err)
 {
 	char path[PATH_MAX], config[PATH_MAX];
 	_cleanup_close_ int directory = -1;
-	int rc;
 
 	snprintf(path, sizeof(path), "%s%s", o->root, o->directory);
-	rc = dir_make_all(path, 0755, err);
+	int rc = dir_make_all(path, 0755, err);
 	if (rc < 0)
 		return rc;
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -181,12 +178,10 @@ static int cores_probe(const struct node_options *o, struct err *err)
 	char path[PATH_MAX];
 	int fds[2], status;
 	_cleanup_close_ int file = -1;
-	bool ran;
-	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_set(err, errno, "pipe");
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		close(fds[1]);
 		crash_on_request(fds[0]);
@@ -199,7 +194,7 @@ static int cores_probe(const struct node_options *o, struct err *err)
 	if (pid < 0 || file < 0)
 		return err_set(err, errno, "a process to see whether the kernel runs our program");
 	waitpid(pid, &status, 0);
-	ran = wait_until_gone(path);
+	bool ran = wait_until_gone(path);
 	unlink(path);
 	return ran ? 0 : err_set(err, EACCES, "the kernel does not run %s/" CORE_PROGRAM " for a core: a security module or the mount may "
 				 "forbid it, or we are not in the node's PID namespace", o->directory);
@@ -210,26 +205,24 @@ static int cores_probe(const struct node_options *o, struct err *err)
 static int give_back(const struct node_options *o, struct err *err)
 {
 	char pattern[CORE_PATTERN_MAX + 1];
-	const char *before;
 	int rc = cores_read_pattern(o, pattern, err);
 
 	if (rc < 0)
 		return rc;
-	before = core_pattern_before(pattern);
+	const char *before = core_pattern_before(pattern);
 	return before ? write_pattern(o, before, err) : 0;
 }
 
 static int cores_take_over(const struct node_options *o, struct err *err)
 {
 	char now[CORE_PATTERN_MAX + 1], ours[CORE_PATTERN_MAX + 1];
-	const char *before;
 	int rc = cores_read_pattern(o, now, err);
 
 	cores.refuses = false;
 	if (rc < 0)
 		return rc;
 	/* The pattern may already be that of an agent that was killed or that we replace. */
-	before = core_pattern_before(now);
+	const char *before = core_pattern_before(now);
 	rc = core_pattern_make(o->directory, before ? before : now, ours, err);
 	cores.refuses = rc < 0;
 	snprintf(cores.refused, sizeof(cores.refused), "%s", now);
@@ -288,13 +281,11 @@ static void cores_on_look(struct source *s, int64_t now_ns)
 
 int cores_start(struct node *n, struct err *err)
 {
-	int rc;
-
 	if (!n->options->cores)
 		return 0;
 	/* From now on cores_stop gives back what an agent that was killed has left. */
 	cores.options = n->options;
-	rc = cores_install(n->options, err);
+	int rc = cores_install(n->options, err);
 	if (rc == 0)
 		rc = take_over_or_refuse(n->options, err);
 	if (rc < 0)

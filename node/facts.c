@@ -39,11 +39,10 @@ static long long read_swap(const char *proc)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FILE_MAX);
 	char full[PATH_ROOM];
-	const char *line;
 
 	snprintf(full, sizeof(full), "%s/meminfo", proc);
 	file_read(AT_FDCWD, full, &text, NULL);
-	line = strstr(strbuf_str(&text), "SwapTotal:");
+	const char *line = strstr(strbuf_str(&text), "SwapTotal:");
 	return line ? strtoll(line + strlen("SwapTotal:"), NULL, 10) * 1024 : -1;
 }
 
@@ -80,12 +79,11 @@ void facts_read(const char *root, const char *proc, const char *directory, struc
 	struct facts f = { .swap = read_swap(proc), .runtime = find_runtime(root) };
 	struct utsname name;
 	char restricted[8], pattern[sizeof(f.core_pattern)];
-	const char *before;
 
 	if (uname(&name) == 0)
 		snprintf(f.kernel, sizeof(f.kernel), "%s", name.release);
 	facts_read_line(proc, "/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	before = core_pattern_before(pattern);
+	const char *before = core_pattern_before(pattern);
 	snprintf(f.core_pattern, sizeof(f.core_pattern), "%s", before ? before : pattern);
 	f.cores_left_alone = core_pattern_make(directory, f.core_pattern, ours, NULL) < 0;
 	facts_read_line(proc, "/sys/kernel/dmesg_restrict", restricted, sizeof(restricted));

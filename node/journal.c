@@ -141,13 +141,12 @@ void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 	 * last entry.
 	 */
 	bool replaced = j->file.fd < 0 || is_replaced(j);
-	int64_t read_us;
 
 	if (j->file.fd >= 0)
 		journal_read_on(j, fn);
 	if (!replaced)
 		return;
-	read_us = j->file.written_us;
+	int64_t read_us = j->file.written_us;
 	closep(&j->file.fd);
 	j->file.fd = -1;
 	open_one(j, j->path, false, false);

@@ -89,11 +89,10 @@ static bool read_header(const struct journal_file *f, struct header *ret_header)
 bool journal_file_refresh(struct journal_file *f)
 {
 	struct header h;
-	uint64_t tail;
 
 	if (!read_header(f, &h))
 		return false;
-	tail = le64toh(h.tail_object);
+	uint64_t tail = le64toh(h.tail_object);
 	f->tail = tail < INT64_MAX / 2 ? tail : 0;
 	f->written_us = (int64_t)(le64toh(h.tail_realtime_us) & INT64_MAX);
 	return true;
@@ -111,11 +110,10 @@ int journal_file_open(struct journal_file *ret_file, int fd, bool from_end, stru
 {
 	struct journal_file f = { .fd = fd };
 	struct header h;
-	uint32_t flags;
 
 	if (!read_header(&f, &h))
 		return err_set(err, EPROTO, "no file of a journal");
-	flags = le32toh(h.incompatible_flags);
+	uint32_t flags = le32toh(h.incompatible_flags);
 	if (flags & ~(COMPRESSIONS | KEYED_HASH | COMPACT))
 		return err_set(err, ENOTSUP,
 			       "a file of a later journal (its incompatible flags are 0x%x)",
@@ -178,12 +176,11 @@ static bool take_item(const struct journal_file *f, uint64_t at, struct fields *
 	const size_t payload = f->compact ? DATA_PAYLOAD_COMPACT : DATA_PAYLOAD;
 	char text[sizeof("MESSAGE=") + JOURNAL_LINE_MAX];
 	struct object o;
-	size_t len;
 
 	if (!at || !journal_file_read_object(f, at, &o) || o.type != OBJECT_DATA ||
 	    o.size < payload)
 		return false;
-	len = (size_t)MIN(o.size - payload, sizeof(text));
+	size_t len = (size_t)MIN(o.size - payload, sizeof(text));
 	if (o.flags & OBJECT_COMPRESSED) {
 		out->has_compressed = true;
 		return true;
@@ -234,12 +231,12 @@ static size_t write_line(const struct fields *of, char *line)
 {
 	const char *pid = of->is_of_kernel ? "" : of->pid;
 	char when[TIME_TEXT_MAX];
-	size_t tag, len;
 
 	time_format(of->realtime_us * (NS_PER_MS / 1000), when);
-	tag = (size_t)snprintf(line, JOURNAL_LINE_MAX, "%s %s %s%s%s%s: ", when, of->hostname,
-			       of->identifier, *pid ? "[" : "", pid, *pid ? "]" : "");
-	len = MIN(of->message_len, JOURNAL_LINE_MAX - tag);
+	size_t tag =
+		(size_t)snprintf(line, JOURNAL_LINE_MAX, "%s %s %s%s%s%s: ", when, of->hostname,
+				 of->identifier, *pid ? "[" : "", pid, *pid ? "]" : "");
+	size_t len = MIN(of->message_len, JOURNAL_LINE_MAX - tag);
 	memcpy(line + tag, of->message, len);
 	return tag + len;
 }

@@ -72,14 +72,13 @@ static struct pod_of_process pod_of_path_in(const char *path, size_t len)
 static bool is_constraint(const char *text, struct kernel_line *l)
 {
 	struct kernel_oom oom;
-	struct pod_of_process limit;
 
 	if (!kernel_oom_parse(text, strlen(text), &oom))
 		return false;
 	l->kind = KERNEL_LINE_OOM_CONSTRAINT;
 	l->pid = (pid_t)oom.pid;
 	l->victim = pod_of_path_in(oom.victim.at, oom.victim.len);
-	limit = pod_of_path_in(oom.limit.at, oom.limit.len);
+	struct pod_of_process limit = pod_of_path_in(oom.limit.at, oom.limit.len);
 	l->within = l->victim.pod_uid[0] && strcmp(limit.pod_uid, l->victim.pod_uid) == 0;
 	return true;
 }

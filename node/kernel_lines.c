@@ -231,15 +231,13 @@ static void kernel_lines_on_readable(struct source *s)
 
 int kernel_lines_start(struct node *n, struct err *err)
 {
-	int fd;
-
 	if (!n->options->kernel_lines || !n->processes)
 		return 0;
 	lines.node = n;
 	oom_report_init(&lines.report);
 	lines.devices = (struct budget){ .spacing_ns = NS_PER_SEC, .burst = 5 };
 	outbox_init(&lines.outbox);
-	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = kernel_lines_on_readable };
 	if (fd < 0)
 		return err_set(err, errno, "open /dev/kmsg");

@@ -54,7 +54,6 @@ static int loop_turn(struct loop *l, struct err *err)
 	struct pollfd fds[LOOP_SOURCES_MAX];
 	struct source *sources[LOOP_SOURCES_MAX];
 	size_t n = l->n;
-	int64_t now;
 
 	for (size_t i = 0; i < n; i++) {
 		sources[i] = l->sources[i];
@@ -62,7 +61,7 @@ static int loop_turn(struct loop *l, struct err *err)
 	}
 	if (poll(fds, n, wait_ms(l, now_boottime_ns())) < 0)
 		return errno == EINTR ? 0 : err_set(err, errno, "poll");
-	now = now_boottime_ns();
+	int64_t now = now_boottime_ns();
 	/* The callback of one source may remove another source, or close its descriptor. */
 	for (size_t i = 0; i < n; i++) {
 		if (fds[i].revents && loop_is_there(l, sources[i]) && sources[i]->fd == fds[i].fd)

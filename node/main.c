@@ -104,12 +104,11 @@ int main(int argc, char **argv)
 {
 	struct node_options options;
 	struct err err = { 0 };
-	int rc;
 
 	/* The kernel starts the core handler, and no one reads its output, so it has no other options. */
 	if (core_handler_is_asked(argc, argv))
 		return core_handler_run(argv);
-	rc = node_options_parse(argv, &options, &err);
+	int rc = node_options_parse(argv, &options, &err);
 	if (rc >= 0 && options.help)
 		return options_print_help(&node_options_table);
 	if (rc >= 0 && options.version)

@@ -96,12 +96,11 @@ static int connect_pod(struct node *n, const char *pod_uid, int *ret_fd, struct 
 {
 	size_t room = unread_room(&n->unread, pod_uid);
 	char pods[512];
-	int rc;
 
 	if (!room)
 		return err_set(err, EAGAIN, "the sidecar does not read what it was sent");
 	snprintf(pods, sizeof(pods), "%s%s/pods", n->options->root, n->options->kubelet);
-	rc = sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
+	int rc = sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 	/* The kernel doubles the number. */
 	if (rc >= 0)
 		setsockopt(*ret_fd, SOL_SOCKET, SO_SNDBUF, &(int){ (int)(MIN(room, SEND_BUFFER) / 2) }, sizeof(int));

@@ -197,9 +197,8 @@ int pod_of_process(const char *proc, pid_t pid, struct pod_of_process *ret_pod, 
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
 	char path[256];
-	int rc;
 
 	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, (int)pid);
-	rc = file_read(AT_FDCWD, path, &text, err);
+	int rc = file_read(AT_FDCWD, path, &text, err);
 	return rc < 0 ? rc : pod_of_cgroups(strbuf_str(&text), ret_pod, err);
 }

@@ -128,9 +128,8 @@ int process_status_read(const char *proc, pid_t pid, struct process_status *ret_
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATUS_TEXT_MAX);
 	char path[256];
-	int rc;
 
 	snprintf(path, sizeof(path), "%s/%d/status", proc, (int)pid);
-	rc = file_read(AT_FDCWD, path, &text, err);
+	int rc = file_read(AT_FDCWD, path, &text, err);
 	return rc < 0 ? rc : process_status_parse(strbuf_str(&text), ret_status, err);
 }

@@ -47,13 +47,11 @@ static void on_sweep(struct source *s, int64_t now_ns)
 
 int processes_start(struct node *n, struct err *err)
 {
-	int rc;
-
 	if (!n->options->signals && !n->options->kernel_lines && !n->options->syslog)
 		return 0;
 	processes.node = n;
 	outbox_init(&processes.outbox);
-	rc = process_table_new(n->options->proc, &n->processes, err);
+	int rc = process_table_new(n->options->proc, &n->processes, err);
 	if (rc >= 0)
 		rc = process_table_sweep(n->processes, err);
 	if (rc < 0)

@@ -91,16 +91,15 @@ int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, p
 {
 	_cleanup_close_ int file = find_socket(pods, pod_uid, err);
 	char hello[32];
-	int fd, rc;
 
 	if (file < 0)
 		return file;
-	fd = connect_to(file, err);
+	int fd = connect_to(file, err);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
 	snprintf(hello, sizeof(hello), "node %d", NODE_PROTOCOL_VERSION);
-	rc = check_listener(fd, proc, pod_uid, crashed, err);
+	int rc = check_listener(fd, proc, pod_uid, crashed, err);
 	return rc < 0 ? rc : sidecar_link_send(fd, hello, -1, err);
 }
 
@@ -153,14 +152,13 @@ int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAG
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int n = poll(&ready, 1, within_ms);
-	ssize_t len;
 
 	if (n == 0 || (n < 0 && errno == EINTR))
 		return err_set(err, ETIMEDOUT, "the sidecar does not answer");
 	/*
 	 * There is no room for descriptors in this call, so the kernel closes any that were sent.
 	 */
-	len = n < 0 ? -1 : recv(fd, ret_text, NODE_MESSAGE_MAX, MSG_DONTWAIT);
+	ssize_t len = n < 0 ? -1 : recv(fd, ret_text, NODE_MESSAGE_MAX, MSG_DONTWAIT);
 	if (len < 0 && errno == EAGAIN)
 		return err_set(err, ETIMEDOUT, "the sidecar does not answer");
 	if (len <= 0)

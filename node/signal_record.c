@@ -27,13 +27,12 @@ bool signal_formats_parse(const char *signal, const char *victim, struct signal_
 bool signal_record_parse(const struct signal_formats *f, const struct trace_event *event, struct signal_record *ret_record)
 {
 	uint16_t id;
-	bool victim;
 	struct signal_record r;
 
 	if (event->len < sizeof(id))
 		return false;
 	memcpy(&id, event->data, sizeof(id));
-	victim = id == f->victim_id;
+	bool victim = id == f->victim_id;
 	if (!victim && id != f->signal_id)
 		return false;
 	r = (struct signal_record){

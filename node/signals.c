@@ -195,7 +195,6 @@ static int add_sources(struct err *err)
 int signals_start(struct node *n, struct err *err)
 {
 	char tracefs[256];
-	int rc;
 
 	if (!n->options->signals || !n->processes)
 		return 0;
@@ -207,7 +206,8 @@ int signals_start(struct node *n, struct err *err)
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
 		log_warning("the agent cannot raise its priority: the sender of a signal may end before the agent sees it");
 	snprintf(tracefs, sizeof(tracefs), "%s/sys/kernel/tracing", n->options->root);
-	rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs, n->options->instance, &signals.trace, err);
+	int rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs,
+				     n->options->instance, &signals.trace, err);
 	if (rc >= 0)
 		rc = read_formats(err);
 	if (rc >= 0)

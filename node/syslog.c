@@ -112,11 +112,9 @@ static int syslog_open_file(bool from_end)
 	static const char *const names[] = { "syslog", "messages" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		int fd;
-
 		snprintf(syslog_file.path, sizeof(syslog_file.path), "%s/var/log/%s",
 			 syslog_file.node->options->root, names[i]);
-		fd = open(syslog_file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+		int fd = open(syslog_file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 		if (fd < 0)
 			continue;
 		if (fstat(fd, &syslog_file.st) == 0 && S_ISREG(syslog_file.st.st_mode)) {

@@ -10,12 +10,11 @@ int trace_format_id(const char *text)
 {
 	const char *id = strncmp(text, "ID: ", 4) == 0 ? text : strstr(text, "\nID: ");
 	char *end;
-	long value;
 
 	if (!id)
 		return -1;
 	id = strchr(id, ':') + 2;
-	value = strtol(id, &end, 10);
+	long value = strtol(id, &end, 10);
 	return end > id && *end == '\n' && value >= 0 && value <= UINT16_MAX ? (int)value : -1;
 }
 
@@ -40,10 +39,8 @@ struct trace_field trace_format_field(const char *text, const char *name)
 	unsigned int offset, size;
 
 	while ((p = strstr(p, "field:"))) {
-		const char *semicolon;
-
 		p += strlen("field:");
-		semicolon = strchr(p, ';');
+		const char *semicolon = strchr(p, ';');
 		if (!semicolon)
 			break;
 		if (trace_format_declares(p, semicolon, name) && sscanf(semicolon, "; offset:%5u; size:%5u;", &offset, &size) == 2 &&

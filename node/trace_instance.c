@@ -68,10 +68,9 @@ static int trace_instance_write_value(int dirfd, const char *path, const char *v
 static int set_up(struct trace_instance *t, struct err *err)
 {
 	char kilobytes[16];
-	int rc;
 
 	snprintf(kilobytes, sizeof(kilobytes), "%d", TRACE_BUFFER_KB);
-	rc = trace_instance_write_value(t->directory, "buffer_size_kb", kilobytes, err);
+	int rc = trace_instance_write_value(t->directory, "buffer_size_kb", kilobytes, err);
 	if (rc >= 0)
 		rc = trace_instance_write_value(t->directory, "trace_clock", "boot", err);
 	if (rc >= 0)
@@ -94,10 +93,8 @@ static int open_buffers(struct trace_instance *t, struct err *err)
 	char path[64];
 
 	for (int cpu = 0; cpu < TRACE_CPUS_MAX; cpu++) {
-		int fd;
-
 		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
-		fd = openat(t->directory, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		int fd = openat(t->directory, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd >= 0)
 			t->fds[t->n_fds++] = fd;
 		else if (errno != ENOENT)
@@ -109,7 +106,6 @@ static int open_buffers(struct trace_instance *t, struct err *err)
 static int open_instance(struct trace_instance *t, const char *directory, struct err *err)
 {
 	char path[80];
-	int rc;
 
 	t->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	t->page = malloc(t->page_size);
@@ -122,20 +118,19 @@ static int open_instance(struct trace_instance *t, const char *directory, struct
 	t->directory = openat(t->tracefs, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->directory < 0 || !t->page)
 		return err_set(err, t->page ? errno : ENOMEM, "open %s in tracefs", path);
-	rc = set_up(t, err);
+	int rc = set_up(t, err);
 	return rc < 0 ? rc : open_buffers(t, err);
 }
 
 int trace_instance_open(const char *directory, const char *name, struct trace_instance **ret_instance, struct err *err)
 {
 	struct trace_instance *t = calloc(1, sizeof(*t));
-	int rc;
 
 	if (!t)
 		return err_set(err, ENOMEM, "tracefs");
 	t->tracefs = t->directory = -1;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	rc = open_instance(t, directory, err);
+	int rc = open_instance(t, directory, err);
 	if (rc < 0) {
 		trace_instance_close(t);
 		return rc;
@@ -173,10 +168,9 @@ int trace_instance_format(const struct trace_instance *t, const char *event, str
 int trace_instance_enable(const struct trace_instance *t, const char *event, const char *filter, struct err *err)
 {
 	char path[128];
-	int rc;
 
 	snprintf(path, sizeof(path), "events/%s/filter", event);
-	rc = trace_instance_write_value(t->directory, path, filter ? filter : "0", err);
+	int rc = trace_instance_write_value(t->directory, path, filter ? filter : "0", err);
 	if (rc < 0)
 		return rc;
 	snprintf(path, sizeof(path), "events/%s/enable", event);

@@ -35,11 +35,9 @@ static uint64_t u64_at(const unsigned char *p)
 
 bool trace_page_open(struct trace_page *p, const void *data, size_t len)
 {
-	uint64_t commit;
-
 	if (len < HEADER_SIZE)
 		return false;
-	commit = u64_at((const unsigned char *)data + 8);
+	uint64_t commit = u64_at((const unsigned char *)data + 8);
 	*p = (struct trace_page){
 		.data = data,
 		.at = HEADER_SIZE,
