@@ -292,10 +292,9 @@ static void skip_refused(struct execution *x)
 bool execution_may_start(struct execution *x)
 {
 	const struct executor *e = x->executor;
-	const struct plan_op *next;
 
 	skip_refused(x);
-	next = &x->plan.ops[x->at];
+	const struct plan_op *next = &x->plan.ops[x->at];
 	if (x->stop || x->at >= x->plan.n_ops || !e->may_write(e->arg, x->namespace))
 		return false;
 	if (x->in_flight == 0)

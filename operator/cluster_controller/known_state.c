@@ -113,11 +113,11 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 {
 	char name[KEY_MAX];
 	struct known_cluster *cluster = strmap_get(&known->clusters, key);
-	struct known_namespace *namespace;
 
 	if (cluster)
 		return cluster;
-	namespace = known_state_of_namespace(known, known_state_namespace_of(key, name));
+	struct known_namespace *namespace =
+		known_state_of_namespace(known, known_state_namespace_of(key, name));
 	cluster =
 		namespace ? known_state_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
 	if (cluster)
@@ -128,13 +128,13 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 void known_state_forget_cluster(struct known_state *known, const char *key)
 {
 	struct known_cluster *cluster = strmap_remove(&known->clusters, key);
-	struct known_namespace *namespace;
 	char name[KEY_MAX];
 
 	if (!cluster)
 		return;
 	known_state_cluster_free(cluster);
-	namespace = strmap_get(&known->namespaces, known_state_namespace_of(key, name));
+	struct known_namespace *namespace =
+		strmap_get(&known->namespaces, known_state_namespace_of(key, name));
 	if (namespace)
 		namespace->clusters--;
 	forget_if_unused(known, name);
@@ -169,10 +169,9 @@ void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, 
 bool known_state_is_applied(void *arg, const char *kind, const char *name, const char *hash)
 {
 	const struct known_cluster *cluster = arg;
-	const struct applied *applied;
 	char key[KEY_MAX];
 
 	applied_key(kind, name, key);
-	applied = strmap_get(&cluster->applied, key);
+	const struct applied *applied = strmap_get(&cluster->applied, key);
 	return applied && now_boottime_ns() < applied->until_ns && strcmp(applied->hash, hash) == 0;
 }

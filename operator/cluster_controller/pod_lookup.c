@@ -102,10 +102,9 @@ static int pod_lookup_list_page(struct pod_lookup *l, const char *token, struct 
 static void pod_lookup_take_names(struct pod_lookup *l, const cJSON *list)
 {
 	const struct store *store = watches_store(l->watches, WATCH_PODS);
-	const cJSON *item;
 	char key[512];
 
-	cJSON_ArrayForEach(item, json_get(list, "items")) {
+	json_each(item, json_get(list, "items")) {
 		const char *name = json_str(item, "metadata.name");
 
 		if (name &&

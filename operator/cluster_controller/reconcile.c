@@ -126,11 +126,14 @@ static void reconcile_stop(struct reconcile *r)
 static void tell_news(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
-	const cJSON *cluster = r->execution.news->child ? store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key) : NULL, *item;
+	const cJSON *cluster =
+		r->execution.news->child ?
+			store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key) :
+			NULL;
 
 	if (!cluster)
 		return;
-	cJSON_ArrayForEach(item, r->execution.news)
+	json_each(item, r->execution.news)
 		event_recorder_emit(c->o.recorder, news_event(item, cluster, now_realtime_ns()), EVENT_COUNTED);
 	watches_drop_views(c->o.watches);
 }
@@ -360,18 +363,16 @@ void reconciler_begin(struct reconciler *c)
 void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
 {
 	char key[512];
-	const cJSON *cluster;
-	struct known_cluster *own;
 
 	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") ||
 	    !c->o.may_write(c->o.arg, json_str(pod, "metadata.namespace")) ||
 	    !pod_cluster_key(pod, key, sizeof(key)))
 		return;
-	cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
+	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
 	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") ||
 	    !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
 		return;
-	own = known_state_of_cluster(&c->known, key);
+	struct known_cluster *own = known_state_of_cluster(&c->known, key);
 	if (own)
 		expectations_ask(&own->expected, json_str(pod, "metadata.name"), NULL);
 }
