@@ -243,9 +243,7 @@ static void text_copy(const cJSON *object, const char *path, char *buf, size_t s
 /* A page may hold megabytes, so of each Lease only what counts is kept. */
 static void page_keep(struct kuberay_guard *g, const cJSON *page)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(page, "items")) {
+	json_each(item, json_get(page, "items")) {
 		const char *name = json_str(item, "metadata.name");
 		struct kuberay_lease *lease = &g->leases[g->n];
 
@@ -429,15 +427,14 @@ static void on_proof(void *arg, struct client_response *response)
 static char *access_review(const struct kuberay_question *q)
 {
 	_cleanup_json_ cJSON *review = cJSON_CreateObject();
-	cJSON *spec, *attributes;
 	char user[2 * KUBERAY_NAME_MAX + 40];
 
 	json_set_str(review, "apiVersion", "authorization.k8s.io/v1");
 	json_set_str(review, "kind", "SubjectAccessReview");
-	spec = json_object_at(review, "spec");
+	cJSON *spec = json_object_at(review, "spec");
 	snprintf(user, sizeof(user), "system:serviceaccount:%s:%s", q->lease, q->account);
 	json_set_str(spec, "user", user);
-	attributes = json_object_at(spec, "resourceAttributes");
+	cJSON *attributes = json_object_at(spec, "resourceAttributes");
 	json_set_str(attributes, "namespace", q->namespace);
 	json_set_str(attributes, "verb", "update");
 	json_set_str(attributes, "group", "ray.io");

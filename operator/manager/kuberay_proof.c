@@ -251,13 +251,12 @@ enum kuberay_standing kuberay_proofs_standing(const struct kuberay_proofs *p, co
 bool kuberay_proofs_serves(const struct kuberay_proofs *p, const char *lease, const char *namespace)
 {
 	const struct holder *h = strmap_get(&p->holders, lease);
-	const struct right *right;
 
 	if (h && h->standing == KUBERAY_STRANGER)
 		return false;
 	if (!h || h->standing != KUBERAY_NAMESPACED)
 		return true;
-	right = namespace ? strmap_get(&h->rights, namespace) : NULL;
+	const struct right *right = namespace ? strmap_get(&h->rights, namespace) : NULL;
 	return namespace && (!right || right->allowed);
 }
 

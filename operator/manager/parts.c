@@ -320,11 +320,10 @@ static int new_webhook(struct parts *p, struct err *err)
 		.on_since = on_webhook_since,
 		.arg = p,
 	};
-	int r;
 
 	if (!*p->o.settings->webhook.address)
 		return 0;
-	r = admission_new(&admission, &p->admission, err);
+	int r = admission_new(&admission, &p->admission, err);
 	if (r < 0)
 		return r;
 	options.admission = p->admission;

@@ -63,13 +63,12 @@ static void parts_failures_on_lost(void *arg, const struct ray_failure *failure,
 	const struct parts *p = arg;
 	const char *namespace = failure->namespace, *name = ray_failure_text(failure->cluster);
 	char key[512], once[600], note[1000];
-	const cJSON *cluster;
 
 	if (!namespace || !name ||
 	    snprintf(key, sizeof(key), "%s/%s", namespace, name) >= (int)sizeof(key))
 		return;
 	snprintf(once, sizeof(once), "%s FailureNotRecorded", key);
-	cluster = parts_find_cluster(arg, key);
+	const cJSON *cluster = parts_find_cluster(arg, key);
 	if (!cluster || !event_recorder_is_time(p->recorder, once, LOST_AGAIN_NS))
 		return;
 	snprintf(note, sizeof(note),
