@@ -86,10 +86,9 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
 const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *container))
 {
 	static const char *const lists[] = { "containers", "initContainers" };
-	const cJSON *container;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
+		json_each(container, json_get(pod_spec, lists[i]))
 			if (fn(container))
 				return container;
 	return NULL;
