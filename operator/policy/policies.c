@@ -233,13 +233,13 @@ static void policies_on_look(evutil_socket_t, short, void *arg)
 int policies_new(const struct policies_options *options, struct policies **ret_policies, struct err *err)
 {
 	struct policies *p = calloc(1, sizeof(*p));
-	int r;
 
 	if (!p)
 		return err_set(err, ENOMEM, "policies");
 	p->o = *options;
 	p->look = evtimer_new(options->base, policies_on_look, p);
-	r = p->look ? policy_book_init(&p->book, options->policy, options->retention, err) : err_set(err, ENOMEM, "policies");
+	int r = p->look ? policy_book_init(&p->book, options->policy, options->retention, err) :
+			  err_set(err, ENOMEM, "policies");
 	if (r < 0) {
 		policies_free(p);
 		return r;

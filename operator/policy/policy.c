@@ -203,14 +203,13 @@ int policy_check(const struct policy *p, const char *name, struct err *err)
 static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len, const char *name,
 		     struct err *err)
 {
-	const cJSON *item;
 	int r;
 
 	if (cJSON_IsNull(json))
 		return 0;
 	if (!cJSON_IsObject(json))
 		return err_set(err, EINVAL, "%s: not a mapping of keys to values", name);
-	cJSON_ArrayForEach(item, json) {
+	json_each(item, json) {
 		r = apply_item(p, item, name, yaml_line(text, len, item->string), err);
 		if (r < 0)
 			return r;

@@ -258,14 +258,13 @@ bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const c
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
 	const char *namespace = json_str(after ? after : before, "metadata.namespace");
-	struct policy_object *object;
 
 	/* A status that we wrote is not a change. */
 	if (!key || (!is_cluster_wide && !namespace) ||
 	    (after && is_parsed(strmap_get(&p->known[is_cluster_wide], key), after)))
 		return false;
 	forget_effective(p);
-	object = after ? policy_object_new(after) : NULL;
+	struct policy_object *object = after ? policy_object_new(after) : NULL;
 	if (after && !object) {
 		log_warning_limited("policy %s: its previous version stays in force: out of memory", key);
 		return false;
@@ -297,7 +296,6 @@ static bool see_labels(struct strmap *map, const cJSON *before, const cJSON *aft
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
 	const cJSON *known = key ? strmap_get(map, key) : NULL;
-	cJSON *copy;
 	void *old = NULL;
 
 	if (!key)
@@ -306,7 +304,7 @@ static bool see_labels(struct strmap *map, const cJSON *before, const cJSON *aft
 		cJSON_Delete(strmap_remove(map, key));
 		return true;
 	}
-	copy = copy_labels(json_get(after, "metadata.labels"));
+	cJSON *copy = copy_labels(json_get(after, "metadata.labels"));
 	if (copy && known && cJSON_Compare(known, copy, true)) {
 		cJSON_Delete(copy);
 		return false;
@@ -342,10 +340,9 @@ int policy_book_init(struct policy_book *p, const struct policy *own, struct ret
 {
 	static const struct policy_choice nothing;
 	char *origin;
-	int r;
 
 	*p = (struct policy_book){ 0 };
-	r = policy_copy(own, &p->own, err);
+	int r = policy_copy(own, &p->own, err);
 	p->own.retention = retention;
 	if (r == 0)
 		r = policy_resolve(&p->own, &nothing, &p->base, &origin, err);

@@ -52,11 +52,10 @@ static void note_ignored(struct policy_object *o, const char *field)
 /* Finds unknown fields, and values in places where an object has to be. */
 static int policy_object_walk(struct policy_object *o, const cJSON *json, const char *path, int depth, struct err *err)
 {
-	const cJSON *item;
 	char field[FIELD_MAX];
 	int r = 0;
 
-	cJSON_ArrayForEach(item, json) {
+	json_each(item, json) {
 		snprintf(field, sizeof(field), "%s%s%s", path, *path ? "." : "", item->string);
 		if (policy_object_is_known(o, field) || cJSON_IsNull(item))
 			continue;
@@ -178,12 +177,11 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 static int set_store(struct policy_object *o, const cJSON *spec, struct err *err)
 {
 	const char *type = json_str(spec, "store.type");
-	int r;
 
 	if (!policy_object_gives(o, POLICY_STORE))
 		return 0;
 	type = type && *type ? type : "claim";
-	r = check_store_type(spec, type, err);
+	int r = check_store_type(spec, type, err);
 	if (r == 0 && o->values.store.no_proxy && !o->values.store.proxy)
 		r = err_set(err, EINVAL, "spec.store.proxy.url must be given: spec.store.proxy.noProxy is");
 	if (r == 0 && strcmp(type, "s3") == 0)
@@ -199,14 +197,12 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 
 static int set_locked(struct policy_object *o, const cJSON *list, struct err *err)
 {
-	const cJSON *item;
-
 	if (!o->is_cluster_wide || policy_object_is_absent(list))
 		return 0;
 	unsigned before;
 	if (!cJSON_IsArray(list))
 		return err_set(err, EINVAL, "spec.locked must be a list of memory, recording, store and retention");
-	cJSON_ArrayForEach(item, list) {
+	json_each(item, list) {
 		before = o->locked;
 		for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
 			if (cJSON_IsString(item) && strcmp(item->valuestring, policy_block_name(b)) == 0)
@@ -243,12 +239,10 @@ static void find_given(struct policy_object *o, const cJSON *spec)
 
 static int set_spec(struct policy_object *o, const cJSON *spec, struct err *err)
 {
-	int r;
-
 	if (!cJSON_IsObject(spec))
 		return err_set(err, EINVAL, "spec must be an object");
 	find_given(o, spec);
-	r = policy_object_walk(o, spec, "", 0, err);
+	int r = policy_object_walk(o, spec, "", 0, err);
 	if (r == 0)
 		r = set_selectors(o, spec, err);
 	if (r == 0)

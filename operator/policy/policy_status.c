@@ -16,10 +16,8 @@
 /* The times of conditions have whole seconds. */
 static const char *time_text(int64_t now_ns, char buf[static TIME_TEXT_MAX])
 {
-	char *dot;
-
 	time_format(now_ns, buf);
-	dot = strchr(buf, '.');
+	char *dot = strchr(buf, '.');
 	if (dot)
 		snprintf(dot, TIME_TEXT_MAX - (size_t)(dot - buf), "Z");
 	return buf;
@@ -88,12 +86,11 @@ cJSON *policy_status(const struct policy_object *o, const struct policy_tally *t
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *status = cJSON_CreateObject();
-	cJSON *conditions;
 
 	json_set_int(status, "observedGeneration", o->generation);
 	json_set_int(status, "clusters", (int64_t)tally->clusters);
 	json_set_int(status, "pods", (int64_t)tally->pods);
-	conditions = json_array_at(status, "conditions");
+	cJSON *conditions = json_array_at(status, "conditions");
 	add_accepted(conditions, o, tally, old_status, now_ns);
 	add_conflicted(conditions, o, tally, old_status, now_ns);
 	return oom_count() == lost ? TAKE_PTR(status) : NULL;

@@ -367,7 +367,6 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 {
 	struct policy *p = policy_of_headroom(member);
 	const char *s = cJSON_GetStringValue(value);
-	double percent;
 	char *end;
 
 	if (!s || !strchr(s, '%')) {
@@ -376,7 +375,7 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 		p->memory.headroom_fraction = 0;
 		return true;
 	}
-	percent = strtod(s, &end);
+	double percent = strtod(s, &end);
 	if (s[strspn(s, DIGITS ".%")] || strcmp(end, "%") || !(percent >= 0) || percent > 90)
 		return false;
 	p->memory.headroom_fraction = percent / 100;
@@ -392,11 +391,9 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
  */
 static bool are_commands(const struct policy_key *key, const cJSON *list)
 {
-	const cJSON *item;
-
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (int)key->max)
 		return false;
-	cJSON_ArrayForEach(item, list)
+	json_each(item, list)
 		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > HOOK_COMMAND_MAX)
 			return false;
 	return true;
@@ -404,11 +401,9 @@ static bool are_commands(const struct policy_key *key, const cJSON *list)
 
 static bool set_hooks(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const cJSON *item;
-
 	if (!cJSON_IsObject(value))
 		return false;
-	cJSON_ArrayForEach(item, value)
+	json_each(item, value)
 		if ((strcmp(item->string, "atThreshold") != 0 && strcmp(item->string, "atDeath") != 0) ||
 		    !(cJSON_IsNull(item) || are_commands(key, item)))
 			return false;
@@ -429,12 +424,11 @@ static bool are_amounts(const cJSON *part)
 {
 	static const char *const names[] = { "cpu", "memory", "ephemeral-storage" };
 	cJSON name = { .type = cJSON_String };
-	const cJSON *item;
 	int64_t milli;
 
 	if (!cJSON_IsObject(part))
 		return false;
-	cJSON_ArrayForEach(item, part) {
+	json_each(item, part) {
 		name.valuestring = item->string;
 		if (policy_values_choice(&name, names, ARRAY_SIZE(names)) < 0 ||
 		    !amount_of(item, &milli))
@@ -450,15 +444,15 @@ static bool are_amounts(const cJSON *part)
 static bool policy_values_set_resources(const struct policy_key *, const cJSON *value,
 					void *member)
 {
-	const cJSON *item, *limit;
+	const cJSON *limit;
 	int64_t asked, most;
 
 	if (!cJSON_IsObject(value))
 		return false;
-	cJSON_ArrayForEach(item, value)
+	json_each(item, value)
 		if ((strcmp(item->string, "requests") != 0 && strcmp(item->string, "limits") != 0) || !are_amounts(item))
 			return false;
-	cJSON_ArrayForEach(item, json_get(value, "requests")) {
+	json_each(item, json_get(value, "requests")) {
 		limit = cJSON_GetObjectItemCaseSensitive(json_get(value, "limits"), item->string);
 		if (limit && amount_of(item, &asked) && amount_of(limit, &most) && asked > most)
 			return false;
@@ -468,11 +462,9 @@ static bool policy_values_set_resources(const struct policy_key *, const cJSON *
 
 static bool policy_values_set_names(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const cJSON *item;
-
 	if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) > (int)key->max)
 		return false;
-	cJSON_ArrayForEach(item, value)
+	json_each(item, value)
 		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > 253)
 			return false;
 	return copy_json(member, &value);

@@ -198,14 +198,13 @@ static struct kept *retention_oldest_of(const struct kept_namespace *ns, size_t 
 bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns)
 {
 	const struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
-	const struct kept *oldest;
 	size_t n;
 
 	if (is_too_old(r, ended_ns, now_ns))
 		return false;
 	if (!r->max_count || !ns || ns->n < r->max_count)
 		return true;
-	oldest = retention_oldest_of(ns, &n);
+	const struct kept *oldest = retention_oldest_of(ns, &n);
 	return n < r->max_count || !oldest || ended_ns >= oldest->ended_ns;
 }
 
@@ -221,12 +220,11 @@ static struct kept *too_old_of(const struct kept_namespace *ns, const struct ret
 
 static struct kept *too_many_of(const struct kept_namespace *ns, const struct retention *r)
 {
-	struct kept *oldest;
 	size_t n;
 
 	if (!r->max_count || ns->n <= r->max_count)
 		return NULL;
-	oldest = retention_oldest_of(ns, &n);
+	struct kept *oldest = retention_oldest_of(ns, &n);
 	return n > r->max_count ? oldest : NULL;
 }
 

@@ -68,11 +68,10 @@ static int reserve_values(struct selector_requirement *r, size_t n, const char *
 static int selector_add_labels(struct selector *s, const cJSON *labels, const char *path,
 			       struct err *err)
 {
-	const cJSON *item;
 	char at[128];
 
 	snprintf(at, sizeof(at), "%s.matchLabels", path);
-	cJSON_ArrayForEach(item, labels) {
+	json_each(item, labels) {
 		if (!selector_fits(item->string, SELECTOR_KEY_MAX) || !*item->string)
 			return err_set(err, EINVAL, "%s must have keys of 1 to %d bytes", at, SELECTOR_KEY_MAX);
 		struct selector_requirement *r = selector_add(s, item->string);
@@ -105,7 +104,6 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 {
 	bool wants = r->operator == SELECTOR_IN || r->operator == SELECTOR_NOT_IN;
 	int n = cJSON_IsArray(values) ? cJSON_GetArraySize(values) : 0, rc = 0;
-	const cJSON *item;
 
 	if ((n > 0) != wants || n > SELECTOR_VALUES_MAX || (values && !cJSON_IsArray(values) && !cJSON_IsNull(values)))
 		return err_set(err, EINVAL, "%s must be %s", path,
@@ -113,7 +111,7 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 				       "absent, as the operator is Exists or DoesNotExist");
 	if (n > 0)
 		rc = reserve_values(r, (size_t)n, path, err);
-	cJSON_ArrayForEach(item, values)
+	json_each(item, values)
 		if (rc == 0)
 			rc = selector_add_value(r, item, path, err);
 	return rc;
@@ -122,15 +120,14 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 static int add_expression(struct selector *s, const cJSON *item, const char *path, struct err *err)
 {
 	const char *key = json_str(item, "key");
-	int operator = operator_of(json_str(item, "operator"));
-	struct selector_requirement *r;
+	int operator= operator_of(json_str(item, "operator"));
 	char at[160];
 
 	if (!selector_fits(key, SELECTOR_KEY_MAX) || !*key)
 		return err_set(err, EINVAL, "%s.key must be a label's name", path);
 	if (operator < 0)
 		return err_set(err, EINVAL, "%s.operator must be In, NotIn, Exists or DoesNotExist", path);
-	r = selector_add(s, key);
+	struct selector_requirement *r = selector_add(s, key);
 	if (!r)
 		return err_set(err, ENOMEM, "%s", path);
 	r->operator = (enum selector_operator)operator;
@@ -140,11 +137,10 @@ static int add_expression(struct selector *s, const cJSON *item, const char *pat
 
 static int add_expressions(struct selector *s, const cJSON *list, const char *path, struct err *err)
 {
-	const cJSON *item;
 	char at[128];
 	int i = 0, r = 0;
 
-	cJSON_ArrayForEach(item, list) {
+	json_each(item, list) {
 		snprintf(at, sizeof(at), "%s.matchExpressions[%d]", path, i++);
 		r = add_expression(s, item, at, err);
 		if (r < 0)
@@ -162,11 +158,10 @@ static int check_form(const cJSON *json, const char *path, struct err *err)
 {
 	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(json, "matchLabels");
 	const cJSON *expressions = cJSON_GetObjectItemCaseSensitive(json, "matchExpressions");
-	const cJSON *item;
 
 	if (!cJSON_IsObject(json))
 		return err_set(err, EINVAL, "%s must be an object with matchLabels or matchExpressions", path);
-	cJSON_ArrayForEach(item, json)
+	json_each(item, json)
 		if (item != labels && item != expressions)
 			return err_set(err, EINVAL, "%s has a field \"%.60s\" that is not known", path, item->string);
 	if (!selector_is_absent(labels) && !cJSON_IsObject(labels))
