@@ -209,14 +209,13 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	const struct policy *policy =
 		policies_for(a->o.policies, request->namespace, json_get(request->object, "metadata.labels"), &origin);
 	struct err err = { 0 };
-	const cJSON *warning;
 
 	if (cluster_admit(&in, policy, &out, &err) < 0) {
 		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
 	admission_count(a, admission_kind_of(request), out.object ? "" : "Unchanged");
-	cJSON_ArrayForEach(warning, out.warnings)
+	json_each(warning, out.warnings)
 		json_append(warnings, cJSON_Duplicate(warning, true));
 	return TAKE_PTR(out.object);
 }
@@ -266,12 +265,11 @@ static int handle_large(struct admission *a, bool pods, enum review_size size, c
 {
 	_cleanup_json_ cJSON *outline = NULL;
 	struct admission_request request;
-	const char *reason;
 
 	if (review_outline(body, len, &outline, err) < 0 ||
 	    admission_request_read(outline, &request, err) < 0)
 		return 400;
-	reason = unread_reason(a, size, request.namespace);
+	const char *reason = unread_reason(a, size, request.namespace);
 	if (!reason)
 		return 0;
 	answer_unread(a, pods, &request, reason, answer);
@@ -299,13 +297,12 @@ int admission_handle(void *arg, const char *path, const char *, const char *body
 	struct admission *a = arg;
 	bool pods = strcmp(path, ADMISSION_PATH_PODS) == 0;
 	int64_t from = now_boottime_ns();
-	enum review_size size;
 	struct err err = { 0 };
 	int status = 0;
 
 	if (!pods && strcmp(path, ADMISSION_PATH_RAY) != 0)
 		return 404;
-	size = review_size(body, len);
+	enum review_size size = review_size(body, len);
 	if (size != REVIEW_USUAL)
 		status = handle_large(a, pods, size, body, len, answer, &err);
 	if (status == 0)

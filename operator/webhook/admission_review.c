@@ -79,10 +79,9 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 static void admission_review_add_warnings(cJSON *response, const cJSON *warnings)
 {
 	char line[ADMISSION_WARNING_MAX];
-	const cJSON *warning;
 	int n = 0;
 
-	cJSON_ArrayForEach(warning, warnings) {
+	json_each(warning, warnings) {
 		if (!cJSON_IsString(warning) || n++ >= ADMISSION_WARNINGS_MAX)
 			continue;
 		copy_printable(line, sizeof(line), warning->valuestring, strlen(warning->valuestring));
@@ -94,11 +93,10 @@ void admission_answer(const struct admission_request *request, const cJSON *afte
 {
 	_cleanup_json_ cJSON *review = cJSON_CreateObject();
 	_cleanup_free_ char *patch = after ? patch_base64(request, after) : NULL, *text = NULL;
-	cJSON *response;
 
 	json_set_str(review, "apiVersion", "admission.k8s.io/v1");
 	json_set_str(review, "kind", "AdmissionReview");
-	response = json_object_at(review, "response");
+	cJSON *response = json_object_at(review, "response");
 	json_set_str(response, "uid", request->uid);
 	json_set(response, "allowed", cJSON_CreateTrue());
 	if (patch) {

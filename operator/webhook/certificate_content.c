@@ -157,7 +157,6 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 {
 	size_t lost = oom_count();
 	cJSON *secret = cJSON_CreateObject(), *metadata = json_object_at(secret, "metadata");
-	char time[TIME_TEXT_MAX];
 
 	json_set_str(secret, "apiVersion", "v1");
 	json_set_str(secret, "kind", "Secret");
@@ -169,7 +168,8 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 		int64_t t = *time_at(content, i);
 
 		if (t || merge)
-			json_set_str(json_object_at(metadata, "annotations"), times[i].name, t ? time_format(t, time) : NULL);
+			json_set_str(json_object_at(metadata, "annotations"), times[i].name,
+				     t ? TIME_TEXT(t) : NULL);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		certificate_content_add_text(json_object_at(secret, "data"), texts[i].name, *certificate_content_text_at(content, i), merge);

@@ -317,13 +317,13 @@ static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct
 
 static int cluster_memory_plan_workers(struct plan *plan, struct err *err)
 {
-	const cJSON *groups = json_get(plan->object, "spec.workerGroupSpecs"), *group;
+	const cJSON *groups = json_get(plan->object, "spec.workerGroupSpecs");
 	size_t index = 0;
 	int r = 0;
 
 	if (!cJSON_IsArray(groups))
 		return 0;
-	cJSON_ArrayForEach(group, groups) {
+	json_each(group, groups) {
 		struct step step = { .node = RAY_WORKER, .index = index++ };
 		const char *name = cluster_memory_name_of(group);
 		void *same = NULL;
@@ -422,12 +422,11 @@ int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper k
 		.head_runs_tasks = cluster_head_runs_tasks(json_get(object, "spec")),
 		.writer = RECORD_WRITER_INIT,
 	};
-	const char *record;
 	int r = cluster_memory_plan_cluster(&plan, err);
 
 	if (r < 0)
 		return r;
-	record = record_writer_text(&plan.writer);
+	const char *record = record_writer_text(&plan.writer);
 	if (!cluster_memory_apply(&plan, record, (cJSON *)object, true))
 		return 0;
 	*ret_object = cJSON_Duplicate(object, true);

@@ -30,12 +30,11 @@ static bool is_kuberay_owner(const cJSON *owner)
 /* Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
 static bool is_kuberays(const cJSON *cluster)
 {
-	const cJSON *owner;
 	int n = 0;
 
 	if (object_label(cluster, "ray.io/originated-from-crd"))
 		return true;
-	cJSON_ArrayForEach(owner, json_get(cluster, "metadata.ownerReferences")) {
+	json_each(owner, json_get(cluster, "metadata.ownerReferences")) {
 		if (n++ == OWNERS_MAX)
 			break;
 		if (is_kuberay_owner(owner))
@@ -65,11 +64,9 @@ static bool is_argo_cds(const cJSON *cluster, const char *user)
 
 static bool is_applied(const cJSON *cluster)
 {
-	const cJSON *entry;
 	int n = 0;
 
-	cJSON_ArrayForEach(entry, json_get(cluster, "metadata.managedFields")) {
-
+	json_each(entry, json_get(cluster, "metadata.managedFields")) {
 		if (n++ == FIELD_MANAGERS_MAX)
 			break;
 		if (json_is(entry, "operation", "Apply") &&
@@ -113,9 +110,8 @@ bool cluster_runs_elsewhere(const cJSON *spec)
 static bool has_no_cpus(const cJSON *group)
 {
 	const char *cpus = json_str(json_get(group, "rayStartParams"), "num-cpus");
-	const cJSON *item;
 
-	cJSON_ArrayForEach(item, json_get(group, "resources"))
+	json_each(item, json_get(group, "resources"))
 		if (item->string && strcasecmp(item->string, "cpu") == 0)
 			cpus = cJSON_GetStringValue(item);
 	return cpus && strcmp(cpus, "0") == 0;
@@ -134,11 +130,11 @@ static bool may_run_tasks(const cJSON *group, bool autoscaling)
 bool cluster_head_runs_tasks(const cJSON *spec)
 {
 	bool autoscaling = json_bool(spec, "enableInTreeAutoscaling", false);
-	const cJSON *groups = json_get(spec, "workerGroupSpecs"), *group;
+	const cJSON *groups = json_get(spec, "workerGroupSpecs");
 
 	if (!cJSON_IsArray(groups))
 		return true;
-	cJSON_ArrayForEach(group, groups)
+	json_each(group, groups)
 		if (may_run_tasks(group, autoscaling))
 			return false;
 	return true;

@@ -100,11 +100,11 @@ cJSON *group_field_get(const cJSON *group, enum group_field field)
 bool group_field_is(const cJSON *group, enum group_field field, const char *text)
 {
 	const cJSON *item = group_field_get(group, field);
-	const char *have;
 
 	if (!item || !*text)
 		return false;
-	have = fields[field].place == IN_ENV ? json_str(item, "value") : cJSON_GetStringValue(item);
+	const char *have = fields[field].place == IN_ENV ? json_str(item, "value") :
+							   cJSON_GetStringValue(item);
 	return have && strcmp(have, text) == 0;
 }
 

@@ -77,10 +77,10 @@ static const cJSON *json_patch_member(const cJSON *object, const cJSON *at_hand,
 /* Compares the members. Returns whether both objects have the same members in the same order. */
 static bool compare_members(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
-	const cJSON *item, *other, *at_hand = before->child;
+	const cJSON *other, *at_hand = before->child;
 	bool same = true;
 
-	cJSON_ArrayForEach(item, after) {
+	json_each(item, after) {
 		const struct place here = { .up = place, .name = item->string };
 
 		other = json_patch_member(before, at_hand, item->string);
@@ -96,11 +96,11 @@ static bool compare_members(struct walk *w, const struct place *place, const cJS
 
 static void compare_objects(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
-	const cJSON *item, *other, *at_hand = after->child;
+	const cJSON *other, *at_hand = after->child;
 
 	if (compare_members(w, place, before, after))
 		return;
-	cJSON_ArrayForEach(item, before) {
+	json_each(item, before) {
 		const struct place here = { .up = place, .name = item->string };
 
 		other = json_patch_member(after, at_hand, item->string);

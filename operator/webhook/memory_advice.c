@@ -19,24 +19,20 @@
 /* Writes `rayStartParams.memory "2577399808" (2.4 GiB)`. */
 static void print_number(enum group_field field, const char *text, char *buf, size_t size)
 {
-	char amount[SIZE_TEXT_MAX];
-
 	if (group_field_is_budget(field))
 		snprintf(buf, size, "%s \"%s\" (%s)", group_field_name(field), text,
-			 size_format(strtoull(text, NULL, 10), amount));
+			 SIZE_TEXT(strtoll(text, NULL, 10)));
 	else
 		snprintf(buf, size, "%s \"%s\"", group_field_name(field), text);
 }
 
 static void memory_advice_say(const char *group, const char *lead, int64_t limit, struct strbuf *numbers, cJSON *warnings)
 {
-	char amount[SIZE_TEXT_MAX];
-
 	if (!numbers->len)
 		return;
 	if (limit)
-		warnings_addf(warnings, "group %s: %s %s, from the limit of %s", group, lead, strbuf_str(numbers),
-			      size_format((uint64_t)limit, amount));
+		warnings_addf(warnings, "group %s: %s %s, from the limit of %s", group, lead,
+			      strbuf_str(numbers), SIZE_TEXT(limit));
 	else
 		warnings_addf(warnings, "group %s: %s %s", group, lead, strbuf_str(numbers));
 	strbuf_reset(numbers);
@@ -109,12 +105,12 @@ static void advise_group(const struct advice_request *req, const cJSON *group, c
 static void advise_workers(const struct advice_request *req, const struct resized_groups *resized,
 			   struct group_context *cx, cJSON *warnings)
 {
-	const cJSON *groups = json_get(req->spec, "workerGroupSpecs"), *group;
+	const cJSON *groups = json_get(req->spec, "workerGroupSpecs");
 	char name[WARNING_NAME_MAX];
 
 	if (!cJSON_IsArray(groups))
 		return;
-	cJSON_ArrayForEach(group, groups) {
+	json_each(group, groups) {
 		const char *key = json_str(group, "groupName");
 
 		if (!key || strlen(key) > RECORD_NAME_MAX)

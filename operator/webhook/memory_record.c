@@ -68,9 +68,7 @@ static struct group_values *memory_record_entry_new(const cJSON *entry, enum ray
 
 static int read_workers(const cJSON *workers, struct memory_record *record, struct err *err)
 {
-	const cJSON *entry;
-
-	cJSON_ArrayForEach(entry, workers) {
+	json_each(entry, workers) {
 		struct group_values *values =
 			entry->string ? memory_record_entry_new(entry, RAY_WORKER) : NULL;
 		void *old = NULL;
@@ -92,12 +90,11 @@ int memory_record_read(const cJSON *object, struct memory_record *ret_record, st
 	_cleanup_(memory_record_release) struct memory_record record = { 0 };
 	_cleanup_json_ cJSON *json = NULL;
 	size_t len = text ? strlen(text) : 0;
-	int r;
 
 	if (len && len <= RECORD_MAX && json_parse(text, len, &json, NULL) < 0)
 		json = NULL;
 	record.head = memory_record_entry_new(json_get(json, "head"), RAY_HEAD);
-	r = read_workers(json_get(json, "workers"), &record, err);
+	int r = read_workers(json_get(json, "workers"), &record, err);
 	if (r < 0)
 		return r;
 	*ret_record = record;
@@ -109,11 +106,10 @@ static char *print_entry(const struct group_values *values)
 {
 	_cleanup_json_ cJSON *entry = cJSON_CreateObject();
 	char limit[QUANTITY_TEXT_MAX];
-	cJSON *set;
 
 	if (values->limit)
 		json_set_str(entry, "limit", quantity_format_bytes(values->limit, limit));
-	set = json_object_at(entry, "set");
+	cJSON *set = json_object_at(entry, "set");
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++)
 		if (*values->text[f])
 			json_set_str(set, group_field_name(f), values->text[f]);

@@ -112,11 +112,10 @@ static enum missing_sidecar missed_pods_reason_of(const struct missed_pods *m, c
 {
 	enum missing_sidecar reason = missing_sidecar_of(object, NULL, false, m->o.webhook_since_ns);
 	const char *namespace = json_str(object, "metadata.namespace");
-	bool excluded;
 
 	if (reason != MISSING_MISSED && reason != MISSING_BEFORE_INSTALL)
 		return reason;
-	excluded = namespace && m->o.is_excluded && m->o.is_excluded(m->o.arg, namespace);
+	bool excluded = namespace && m->o.is_excluded && m->o.is_excluded(m->o.arg, namespace);
 	return missing_sidecar_of(object, *cluster ? m->o.find_cluster(m->o.arg, cluster) : NULL, excluded, m->o.webhook_since_ns);
 }
 
@@ -217,12 +216,11 @@ static struct count *missed_pods_count_of(struct strmap *namespaces, const char 
 {
 	size_t len = strcspn(key, "/");
 	char namespace[256];
-	struct count *count;
 
 	if (len >= sizeof(namespace))
 		return other;
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)len, key);
-	count = strmap_get(namespaces, namespace);
+	struct count *count = strmap_get(namespaces, namespace);
 	if (count)
 		return count;
 	count = namespaces->n < MISSED_PODS_NAMESPACES_MAX ? calloc(1, sizeof(*count)) : NULL;

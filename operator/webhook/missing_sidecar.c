@@ -98,11 +98,9 @@ static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
 
 enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns)
 {
-	enum missing_sidecar annotated;
-
 	if (!needs_sidecar(pod))
 		return MISSING_NOTHING;
-	annotated = by_annotation(pod);
+	enum missing_sidecar annotated = by_annotation(pod);
 	if (annotated != MISSING_NOTHING)
 		return annotated;
 	if (opts_out(pod) || opts_out(cluster))

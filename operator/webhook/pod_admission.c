@@ -26,9 +26,7 @@ static const char *pod_admission_item(const cJSON *map, const char *name)
 
 static bool have_names(const cJSON *containers)
 {
-	const cJSON *container;
-
-	cJSON_ArrayForEach(container, containers) {
+	json_each(container, containers) {
 		const char *name = json_str(container, "name");
 
 		if (!name || !*name || name[strspn(name, NAME_LETTERS)])

@@ -40,14 +40,13 @@ static bool could_not_start(const cJSON *state)
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns)
 {
 	const char *name = pod_ray_container_name(pod);
-	const cJSON *status;
 	char key[KEY_MAX];
 
 	/* The cache has no commands. A command that asks for that shell itself cannot start in any case. */
 	if (!name || !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
 	    !image_key(json_str(pod, "metadata.namespace"), pod, key))
 		return;
-	status = json_find(json_get(pod, "status.containerStatuses"), "name", name);
+	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", name);
 	if (could_not_start(json_get(status, "state.waiting")) ||
 	    could_not_start(json_get(status, "state.terminated")) ||
 	    could_not_start(json_get(status, "lastState.terminated")))

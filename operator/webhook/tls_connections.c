@@ -134,12 +134,10 @@ static void end_the_oldest(struct tls_connections *all)
 
 static void tls_connections_enter(struct tls_connection *c, enum phase phase)
 {
-	int ms;
-
 	c->phase = phase;
 	if (!c->all)
 		return;
-	ms = phase == IDLE ? c->all->idle_ms : c->all->step_ms;
+	int ms = phase == IDLE ? c->all->idle_ms : c->all->step_ms;
 	event_add(c->deadline, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 }
 

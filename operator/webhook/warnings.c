@@ -12,9 +12,7 @@
 
 static bool warnings_has(const cJSON *warnings, const char *text)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, warnings)
+	json_each(item, warnings)
 		if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)
 			return true;
 	return false;

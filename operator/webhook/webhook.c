@@ -71,14 +71,14 @@ static int start_certificates(struct webhook *w, const struct webhook_options *o
 int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook, struct err *err)
 {
 	struct webhook *w = calloc(1, sizeof(*w));
-	int r;
 
 	if (!w)
 		return err_set(err, ENOMEM, "webhook");
 	w->may_write = options->may_write;
 	w->on_since = options->on_since;
 	w->arg = options->arg;
-	r = tls_server_new(options->base, options->address, admission_handle, options->admission, &w->server, err);
+	int r = tls_server_new(options->base, options->address, admission_handle,
+			       options->admission, &w->server, err);
 	if (r < 0)
 		err_wrap(err, "--webhook-address");
 	else

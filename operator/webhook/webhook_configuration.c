@@ -18,11 +18,10 @@ static void webhook_configuration_read_bundle(const cJSON *webhook, struct x509_
 int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published, bool *ret_uneven, struct err *err)
 {
 	_cleanup_bundle_ struct x509_bundle all = { 0 };
-	const cJSON *webhook;
 	size_t n = 0, first = 0;
 	bool uneven = false;
 
-	cJSON_ArrayForEach(webhook, json_get(object, "webhooks")) {
+	json_each(webhook, json_get(object, "webhooks")) {
 		_cleanup_bundle_ struct x509_bundle own = { 0 };
 
 		if (n == WEBHOOK_CONFIGURATION_MAX)
@@ -50,11 +49,10 @@ cJSON *webhook_configuration_patch(const cJSON *object, const char *bundle)
 	_cleanup_json_ cJSON *patch = cJSON_CreateObject();
 	cJSON *webhooks = json_array_at(patch, "webhooks");
 	const char *version = json_str(object, "metadata.resourceVersion");
-	const cJSON *webhook;
 
 	if (version)
 		json_set_str(json_object_at(patch, "metadata"), "resourceVersion", version);
-	cJSON_ArrayForEach(webhook, json_get(object, "webhooks")) {
+	json_each(webhook, json_get(object, "webhooks")) {
 		const char *name = json_str(webhook, "name");
 		cJSON *entry = name && n++ < WEBHOOK_CONFIGURATION_MAX ? cJSON_CreateObject() : NULL;
 
