@@ -207,11 +207,9 @@ int archive_feed(struct archive *a, const void *bytes, size_t len, struct err *e
 
 int archive_end(const struct archive *a, struct strbuf *missing, struct err *err)
 {
-	const cJSON *entry;
-
 	if (!a->ended || !a->manifest)
 		return err_set(err, EBADMSG, "the archive broke off after %zu files", a->files);
-	cJSON_ArrayForEach(entry, json_get(a->manifest, "files")) {
+	json_each(entry, json_get(a->manifest, "files")) {
 		if (json_bool(entry, "isThere", false))
 			continue;
 		strbuf_adds(missing, "  ");

@@ -87,10 +87,9 @@ static void delete_pod(const struct job *job)
 static void on_file(void *arg, const char *name, int64_t size)
 {
 	struct job *job = arg;
-	char text[SIZE_TEXT_MAX];
 
 	job->bytes += size;
-	stderr_note("  %-10s %s\n", size_format((uint64_t)size, text), name);
+	stderr_note("  %-10s %s\n", SIZE_TEXT(size), name);
 }
 
 static int on_data(void *arg, const void *data, size_t len, struct err *err)
@@ -120,13 +119,12 @@ static int read_archive(struct job *job, struct err *err)
 static int finish(const struct job *job, const char *directory, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT(MISSING_MAX);
-	char text[SIZE_TEXT_MAX];
 	int r = archive_end(&job->archive, &missing, err);
 
 	if (r < 0)
 		return r;
-	stderr_note("%zu files, %s, are in %s, and each is what MANIFEST.json says.\n", job->archive.files,
-		size_format((uint64_t)job->bytes, text), directory);
+	stderr_note("%zu files, %s, are in %s, and each is what MANIFEST.json says.\n",
+		    job->archive.files, SIZE_TEXT(job->bytes), directory);
 	if (missing.len)
 		stderr_note(
 			"These files are missing: the store does not have them any more, or cannot read them:\n%s",

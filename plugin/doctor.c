@@ -77,10 +77,7 @@ static void not_known(struct report *report, const char *what)
 
 static const cJSON *named(const cJSON *list, const char *name)
 {
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(list, "items")) {
-
+	json_each(item, json_get(list, "items")) {
 		if (json_is(item, "metadata.name", name))
 			return item;
 	}
@@ -125,8 +122,6 @@ static void look_at_operator(struct report *report, const cJSON *operator)
 
 static void look_at_operators(struct report *report, const struct doctor_facts *facts)
 {
-	const cJSON *operator;
-
 	if (!facts->operators) {
 		not_known(report, "Deployments");
 		return;
@@ -134,16 +129,15 @@ static void look_at_operators(struct report *report, const struct doctor_facts *
 	if (!cJSON_GetArraySize(json_get(facts->operators, "items")))
 		find(report, BROKEN, "There is no operator.", "Nothing is recorded.",
 		     "helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace");
-	cJSON_ArrayForEach(operator, json_get(facts->operators, "items"))
+	json_each(operator, json_get(facts->operators, "items"))
 		look_at_operator(report, operator);
 }
 
 static void look_at_webhook(struct report *report, const cJSON *configuration)
 {
-	const cJSON *webhook;
 	char text[TEXT_MAX];
 
-	cJSON_ArrayForEach(webhook, json_get(configuration, "webhooks")) {
+	json_each(webhook, json_get(configuration, "webhooks")) {
 		const char *ca = json_str(webhook, "clientConfig.caBundle");
 
 		snprintf(text, sizeof(text), "Webhook %.253s %s.", json_str(webhook, "name"),
@@ -159,8 +153,6 @@ static void look_at_webhook(struct report *report, const cJSON *configuration)
 
 static void look_at_webhooks(struct report *report, const struct doctor_facts *facts)
 {
-	const cJSON *configuration;
-
 	if (!facts->webhooks) {
 		not_known(report, "MutatingWebhookConfigurations");
 		return;
@@ -169,7 +161,7 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 		find(report, GAP, "There is no webhook.",
 		     "Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
 		     "Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).");
-	cJSON_ArrayForEach(configuration, json_get(facts->webhooks, "items"))
+	json_each(configuration, json_get(facts->webhooks, "items"))
 		look_at_webhook(report, configuration);
 }
 
@@ -186,14 +178,14 @@ static const char *reason_of(const cJSON *pod)
 static void look_at_pods(struct report *report, const struct doctor_facts *facts)
 {
 	size_t with = 0, without = 0;
-	const cJSON *pod, *example = NULL;
+	const cJSON *example = NULL;
 	char text[TEXT_MAX];
 
 	if (!facts->pods) {
 		not_known(report, "Pods");
 		return;
 	}
-	cJSON_ArrayForEach(pod, json_get(facts->pods, "items")) {
+	json_each(pod, json_get(facts->pods, "items")) {
 		if (pod_sidecar(pod)) {
 			with++;
 		} else {
@@ -232,9 +224,7 @@ static bool ships_elsewhere(const cJSON *pod)
 
 static bool has_claim(const cJSON *claims, const char *namespace)
 {
-	const cJSON *claim;
-
-	cJSON_ArrayForEach(claim, json_get(claims, "items")) {
+	json_each(claim, json_get(claims, "items")) {
 		const char *in = json_str(claim, "metadata.namespace"),
 			   *name = json_str(claim, "metadata.name");
 
@@ -262,13 +252,13 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 {
 	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT(TEXT_MAX);
 	size_t n = 0;
-	const cJSON *pods = facts->claims ? json_get(facts->pods, "items") : NULL, *pod;
+	const cJSON *pods = facts->claims ? json_get(facts->pods, "items") : NULL;
 	struct strmap seen = STRMAP_INIT;
 	char text[TEXT_MAX];
 
 	if (!facts->claims)
 		not_known(report, "PersistentVolumeClaims");
-	cJSON_ArrayForEach(pod, pods) {
+	json_each(pod, pods) {
 		const char *namespace = json_str(pod, "metadata.namespace");
 
 		if (!namespace || !pod_sidecar(pod) || ships_elsewhere(pod) ||
@@ -325,11 +315,9 @@ static void look_at_node(struct report *report, const cJSON *node)
 
 static void look_at_nodes(struct report *report, const struct doctor_facts *facts)
 {
-	const cJSON *node;
-
 	if (!facts->nodes)
 		not_known(report, "Nodes");
-	cJSON_ArrayForEach(node, json_get(facts->nodes, "items"))
+	json_each(node, json_get(facts->nodes, "items"))
 		look_at_node(report, node);
 }
 
@@ -420,9 +408,7 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 
 static void look_at_agents(struct report *report, const struct doctor_facts *facts)
 {
-	const cJSON *agent;
-
-	cJSON_ArrayForEach(agent, json_get(facts->node_agents, "items"))
+	json_each(agent, json_get(facts->node_agents, "items"))
 		look_at_agent(report, agent);
 }
 

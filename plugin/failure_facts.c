@@ -126,9 +126,7 @@ static void tell_story(struct facts *f, const cJSON *failure)
 static void tell_notes(struct facts *f, const char *label, const cJSON *notes, const char *first, const char *second, const char *between,
 		       const char *after)
 {
-	const cJSON *note;
-
-	cJSON_ArrayForEach(note, notes) {
+	json_each(note, notes) {
 		failure_facts_add(f, json_str(note, first));
 		add_after(f, between, json_str(note, second));
 		failure_facts_add(f, json_str(note, second) ? after : "");
@@ -139,26 +137,25 @@ static void tell_notes(struct facts *f, const char *label, const cJSON *notes, c
 static void failure_facts_add_part(struct facts *f, const char *name, int64_t bytes,
 				   const char **separator)
 {
-	char size[SIZE_TEXT_MAX];
-
 	if (bytes < 0)
 		return;
-	strbuf_addf(&f->text, "%s%s %s", *separator, name, size_format((uint64_t)bytes, size));
+	strbuf_addf(&f->text, "%s%s %s", *separator, name, SIZE_TEXT(bytes));
 	*separator = ", ";
 }
 
 static void tell_memory(struct facts *f, const cJSON *failure)
 {
 	const cJSON *memory = json_get(failure, "spec.memory");
-	int64_t usage = json_int(memory, "usageBytes", -1), limit = json_int(memory, "limitBytes", -1), age = json_int(memory, "sampleAgeMs", -1);
-	char used[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX];
+	int64_t usage = json_int(memory, "usageBytes", -1),
+		limit = json_int(memory, "limitBytes", -1),
+		age = json_int(memory, "sampleAgeMs", -1);
 	const char *separator = ": ";
 
 	if (usage < 0)
 		return;
-	failure_facts_add(f, size_format((uint64_t)usage, used));
+	failure_facts_add(f, SIZE_TEXT(usage));
 	if (limit > 0)
-		strbuf_addf(&f->text, " of %s", size_format((uint64_t)limit, of));
+		strbuf_addf(&f->text, " of %s", SIZE_TEXT(limit));
 	if (age >= 0)
 		strbuf_addf(&f->text, ", %" PRId64 " ms before the end", age);
 	failure_facts_add_part(f, "anon", json_int(memory, "anonBytes", -1), &separator);
@@ -170,10 +167,7 @@ static void tell_memory(struct facts *f, const cJSON *failure)
 /* Returns whether one of the notes has this first member. */
 static bool has_note(const cJSON *notes, const char *member, const char *value)
 {
-	const cJSON *note;
-
-	cJSON_ArrayForEach(note, notes) {
-
+	json_each(note, notes) {
 		if (json_is(note, member, value))
 			return true;
 	}

@@ -43,12 +43,12 @@ static bool is_wanted(const cJSON *failure, const struct failure_filter *filter)
 
 struct items failure_items_of(const cJSON *list, const struct failure_filter *filter)
 {
-	const cJSON *array = json_get(list, "items"), *failure;
+	const cJSON *array = json_get(list, "items");
 	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1), sizeof(*items.all)) };
 
 	if (!items.all)
 		return items;
-	cJSON_ArrayForEach(failure, array)
+	json_each(failure, array)
 		if (is_wanted(failure, filter))
 			items.all[items.n++] = (struct item){ failure, failure_ended_ns(failure) };
 	qsort(items.all, items.n, sizeof(*items.all), by_end);

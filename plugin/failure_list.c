@@ -113,12 +113,11 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 	for (size_t i = 0; i < items->n; i++) {
 		const cJSON *failure = items->all[i].failure;
 		const char *signature = failure_str(failure, "spec.signature");
-		struct group *group;
 		char key[1200];
 
 		if (!*signature)
 			signature = failure_str(failure, "spec.class");
-		group = strmap_get(seen, signature);
+		struct group *group = strmap_get(seen, signature);
 		if (!group) {
 			group = &groups[n++];
 			*group = (struct group){ .signature = signature, .first = &items->all[i] };
@@ -198,14 +197,13 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 
 	for (size_t i = 0; i < items.n; i++) {
 		const cJSON *first = items.all[i].failure;
-		cJSON *incident, *followed;
 
 		if (!is_first(first, id))
 			continue;
-		incident = cJSON_CreateObject();
+		cJSON *incident = cJSON_CreateObject();
 		json_set_str(incident, "incident", incident_of(first));
 		json_set(incident, "first", cJSON_Duplicate(first, true));
-		followed = json_array_at(incident, "followed");
+		cJSON *followed = json_array_at(incident, "followed");
 		for (size_t k = 0; k < items.n; k++)
 			if (k != i && is_of(items.all[k].failure, first))
 				json_append(followed, cJSON_Duplicate(items.all[k].failure, true));
@@ -218,11 +216,11 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 static void add_member(const cJSON *failure, const cJSON *first, struct strbuf *out)
 {
 	int64_t ended = failure_ended_ns(failure), after = ended - failure_ended_ns(first);
-	char text[DURATION_TEXT_MAX];
 
 	strbuf_adds(out, failure == first ? "  first  " : "  then   ");
 	if (failure != first && ended && ended != after)
-		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+', duration_format(after < 0 ? -after : after, text));
+		strbuf_addf(out, "%c%-10s", after < 0 ? '-' : '+',
+			    DURATION_TEXT(after < 0 ? -after : after));
 	else
 		strbuf_addf(out, "%11s", "");
 	add_printable(out, failure_str(failure, "spec.class"));
@@ -235,7 +233,7 @@ static void add_member(const cJSON *failure, const cJSON *first, struct strbuf *
 
 static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *out)
 {
-	const cJSON *first = json_get(incident, "first"), *other;
+	const cJSON *first = json_get(incident, "first");
 	char age[DURATION_TEXT_MAX];
 
 	strbuf_adds(out, "Incident ");
@@ -248,16 +246,16 @@ static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *o
 	add_printable(out, failure_str(first, "spec.verdict"));
 	strbuf_addc(out, '\n');
 	add_member(first, first, out);
-	cJSON_ArrayForEach(other, json_get(incident, "followed"))
+	json_each(other, json_get(incident, "followed"))
 		add_member(other, first, out);
 }
 
 size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *json = failure_list_incidents_json(list, filter, id);
-	const cJSON *all = json_get(json, "incidents"), *incident;
+	const cJSON *all = json_get(json, "incidents");
 
-	cJSON_ArrayForEach(incident, all) {
+	json_each(incident, all) {
 		strbuf_adds(out, incident == all->child ? "" : "\n");
 		add_incident(incident, now_ns, out);
 	}
@@ -267,10 +265,10 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 /* Returns the newest failure with that text at path, or with one that goes on with '-' if `begins`; NULL: there is none. */
 static const cJSON *failure_newest(const cJSON *list, const char *path, const char *text, bool begins)
 {
-	const cJSON *failure, *found = NULL;
+	const cJSON *found = NULL;
 	size_t len = strlen(text);
 
-	cJSON_ArrayForEach(failure, json_get(list, "items")) {
+	json_each(failure, json_get(list, "items")) {
 		const char *its = failure_str(failure, path);
 
 		if (len && strncasecmp(its, text, len) == 0 && its[len] == (begins ? '-' : '\0') &&
@@ -283,9 +281,7 @@ static const cJSON *failure_newest(const cJSON *list, const char *path, const ch
 /* What a job or a cluster failed of is what ended first. */
 static const cJSON *failure_first_cause(const cJSON *list, const cJSON *failure)
 {
-	const cJSON *other;
-
-	cJSON_ArrayForEach(other, json_get(list, "items"))
+	json_each(other, json_get(list, "items"))
 		if (json_is(other, "metadata.name", json_str(failure, "status.causedBy.name")) && is_of(other, failure))
 			return other;
 	return failure;

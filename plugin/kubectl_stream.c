@@ -122,7 +122,6 @@ int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
 static int kubectl_run(const char *const *argv, pipe_ends ends, const struct stream *stream, struct err *err)
 {
 	pid_t pid = fork();
-	int r, end;
 
 	if (pid < 0)
 		return err_set(err, errno, "start %s", argv[0]);
@@ -130,14 +129,14 @@ static int kubectl_run(const char *const *argv, pipe_ends ends, const struct str
 		kubectl_exec(argv, ends, stream);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		end_close(kubectls_end(ends, fd));
-	r = write_input(ends[STDIN_FILENO][1], stream, err);
+	int r = write_input(ends[STDIN_FILENO][1], stream, err);
 	end_close(&ends[STDIN_FILENO][1]);
 	if (r == 0)
 		r = read_all(ends, stream, err);
 	end_close(&ends[STDOUT_FILENO][0]);
 	if (r < 0)
 		kill(pid, SIGTERM);
-	end = child_wait(pid, argv[0], r < 0 ? NULL : err);
+	int end = child_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
 }
 
@@ -189,11 +188,10 @@ int kubectl_print(const struct kubectl *kubectl, const char *const *args, struct
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(KUBECTL_ANSWER_MAX);
 	const struct stream stream = { .on_data = lines_take, .arg = &text, .asks = true };
-	int r;
 
 	stream_catch_signals();
 	signal(SIGPIPE, SIG_DFL);
-	r = kubectl_stream(kubectl, args, &stream, err);
+	int r = kubectl_stream(kubectl, args, &stream, err);
 	if (text.len)
 		terminal_write(STDOUT_FILENO, text.data, text.len, NULL);
 	if (caught) {

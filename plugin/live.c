@@ -84,7 +84,6 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 {
 	_cleanup_strbuf_ struct strbuf table = STRBUF_INIT(SIDECAR_ANSWER_MAX);
 	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
-	int r;
 
 	sidecar_ask_memory(kubectl, pod, answer_take, answers);
 	if (!cJSON_GetArraySize(answers)) {
@@ -93,7 +92,7 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 		return 0;
 	}
 	top_text(answers, true, true, &table);
-	r = put_json(s, "memory.json", answers->child, err);
+	int r = put_json(s, "memory.json", answers->child, err);
 	return r < 0 ? r : put(s, "memory.txt", &table, err);
 }
 

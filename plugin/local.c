@@ -24,12 +24,11 @@
 /* The memory of the command: of a cgroup that others share, that of its processes alone. */
 static int64_t memory_of(const cJSON *spec)
 {
-	const cJSON *component;
 	int64_t sum = 0;
 
 	if (!json_bool(spec, "memory.shared", false))
 		return json_int(spec, "memory.usageBytes", -1);
-	cJSON_ArrayForEach(component, json_get(spec, "components"))
+	json_each(component, json_get(spec, "components"))
 		if (!json_str(component, "name") || strcmp(json_str(component, "name"), "afterglow-launch") != 0)
 			sum += json_int(component, "bytes", 0);
 	return sum ? sum : -1;
@@ -38,14 +37,13 @@ static int64_t memory_of(const cJSON *spec)
 static void spec_complete(cJSON *spec, const char *bundle)
 {
 	int64_t usage = memory_of(spec);
-	char text[SIZE_TEXT_MAX];
 
 	json_set_str(spec, "bundle", bundle);
 	json_set_str(spec, "verdict", json_str(spec, "sentence"));
 	if (!json_str(spec, "pod"))
 		json_set_str(spec, "pod", json_str(spec, "container"));
 	if (usage >= 0)
-		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+		json_set_str(spec, "memoryText", SIZE_TEXT(usage));
 }
 
 /* Returns NULL if the report cannot be read. */
@@ -75,10 +73,9 @@ static void take_report(const FTSENT *entry, cJSON *items)
 {
 	_cleanup_strbuf_ struct strbuf bundle = STRBUF_INIT(PATH_MAX);
 	struct err err = { 0 };
-	cJSON *failure;
 
 	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1), entry->fts_path);
-	failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
+	cJSON *failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
 	if (failure)
 		json_append(items, failure);
 	else

@@ -55,7 +55,6 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	struct kubectl kubectl = kubectl_of(o);
 	_cleanup_strbuf_ struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
 	const char *args[READS_ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
-	size_t n;
 
 	if (o->since_ns || o->by_signature)
 		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
@@ -66,7 +65,7 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	selector_add(&selector, "afterglow.dev/owner-name=", slash ? slash + 1 : NULL, INT_MAX);
 	if (strbuf_failed(&selector))
 		return err_set(err, E2BIG, "the selector is too long");
-	n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);
+	size_t n = get_args(o, "rayfailures.afterglow.dev", strbuf_str(&selector), args);
 	if (o->output) {
 		args[n++] = "--output";
 		args[n++] = o->output;
@@ -81,12 +80,10 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 {
 	struct failure_filter filter = filter_of(o);
 	_cleanup_json_ cJSON *failures = NULL;
-	size_t n;
-	int r;
 
 	if (!o->store && (o->output || o->watch))
 		return list_by_kubectl(o, err);
-	r = read_failures(o, &failures, err);
+	int r = read_failures(o, &failures, err);
 	if (r < 0)
 		return r;
 	if (o->output) {
@@ -95,8 +92,10 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 		document_print(json, "Failures", out);
 		return 0;
 	}
-	n = o->by_signature ? failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
-			      failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
+	size_t n =
+		o->by_signature ?
+			failure_list_signatures(failures, &filter, now_realtime_ns(), out) :
+			failure_list(failures, &filter, o->all_namespaces, now_realtime_ns(), out);
 	if (n == 0)
 		stderr_note("No failures were found%s.\n", where_looked(o));
 	return 0;
@@ -274,7 +273,6 @@ int main(int argc, char **argv)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(OUT_MAX);
 	struct options o = { 0 };
 	struct err err = { 0 };
-	int r;
 
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0) {
 		options_complete(argv + 2, argc - 2, &out);
@@ -288,7 +286,7 @@ int main(int argc, char **argv)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
 		command_add_help(o.command, &out);
-	r = o.version || o.help ? 0 : plugin_runs[o.command](&o, &out, &err);
+	int r = o.version || o.help ? 0 : plugin_runs[o.command](&o, &out, &err);
 	if (r < 0)
 		return plugin_fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
 	return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : r;

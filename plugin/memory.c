@@ -140,7 +140,6 @@ static int bundles_read(const struct options *o, const char *what, cJSON *answer
 {
 	struct failure_filter filter = { .cluster = o->store ? NULL : cluster_named(what) };
 	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
-	struct items items;
 	int r = read_failures(o, &failures, err);
 
 	if (r == 0 && !o->store)
@@ -148,7 +147,7 @@ static int bundles_read(const struct options *o, const char *what, cJSON *answer
 	if (r < 0)
 		return r;
 	filter.owner = filter.cluster || o->store ? NULL : what;
-	items = failure_items_of(failures, &filter);
+	struct items items = failure_items_of(failures, &filter);
 	if (o->store && what)
 		items_keep(&items, what);
 	bundles_take(o, &items, pods, answers);

@@ -91,14 +91,14 @@ static struct group *needs_group_of(struct needs *all, const char *name)
 
 static bool need_add_buckets(struct need *need, const cJSON *by_peak)
 {
-	struct bucket *buckets = realloc(need->buckets, (need->n + MEMORY_BUCKETS_MAX) * sizeof(*buckets));
-	const cJSON *pair;
+	struct bucket *buckets =
+		realloc(need->buckets, (need->n + MEMORY_BUCKETS_MAX) * sizeof(*buckets));
 	size_t taken = 0;
 
 	if (!buckets)
 		return false;
 	need->buckets = buckets;
-	cJSON_ArrayForEach(pair, by_peak) {
+	json_each(pair, by_peak) {
 		const cJSON *bytes = cJSON_GetArrayItem(pair, 0), *runs = cJSON_GetArrayItem(pair, 1);
 
 		if (taken++ == MEMORY_BUCKETS_MAX)
@@ -147,7 +147,7 @@ static void group_add(struct group *group, const cJSON *needs)
 
 static bool needs_add(struct needs *all, const cJSON *answer)
 {
-	const cJSON *needs = json_get(answer, "needs"), *task, *others = json_get(needs, "otherTasks");
+	const cJSON *needs = json_get(answer, "needs"), *others = json_get(needs, "otherTasks");
 	const char *name = json_str(answer, "group"), *since = json_str(needs, "since");
 	struct group *group = needs_group_of(all, name ? name : "");
 	size_t taken = 0;
@@ -159,7 +159,7 @@ static bool needs_add(struct needs *all, const cJSON *answer)
 	if (since && (!all->since || strcmp(since, all->since) < 0))
 		all->since = since;
 	group_add(group, needs);
-	cJSON_ArrayForEach(task, json_get(needs, "tasks"))
+	json_each(task, json_get(needs, "tasks"))
 		if (ok && taken++ < MEMORY_TASKS_MAX)
 			ok = needs_add_task(all, group, task);
 	return ok && (!cJSON_IsObject(others) || needs_add_task(all, group, others));
@@ -378,10 +378,9 @@ cJSON *memory_advice(const cJSON *answers)
 {
 	struct needs all = { .tasks = calloc(MEMORY_NAMES_MAX, sizeof(*all.tasks)), .groups = calloc(MEMORY_GROUPS_MAX, sizeof(*all.groups)) };
 	bool ok = all.tasks && all.groups;
-	const cJSON *answer;
 	cJSON *json = NULL;
 
-	cJSON_ArrayForEach(answer, answers)
+	json_each(answer, answers)
 		ok = ok && needs_add(&all, answer);
 	if (ok) {
 		qsort(all.tasks, all.n_tasks, sizeof(*all.tasks), need_largest_first);
@@ -425,12 +424,12 @@ static const char *change_text(const cJSON *task, const cJSON *before, char buf[
 
 static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
-	static const char *const headings[] = { "TASK OR ACTOR", "RUNS", "AT ONCE", "MEDIAN", "95 %", "PEAK", "CHANGE" };
-	const cJSON *task;
+	static const char *const headings[] = { "TASK OR ACTOR", "RUNS", "AT ONCE", "MEDIAN",
+						"95 %",		 "PEAK", "CHANGE" };
 	struct table table;
 
 	table_init(&table, headings, ARRAY_SIZE(headings) - !before);
-	cJSON_ArrayForEach(task, json_get(now, "tasks")) {
+	json_each(task, json_get(now, "tasks")) {
 		char runs[NUMBER_TEXT_MAX], at_once[NUMBER_TEXT_MAX], median[SIZE_TEXT_MAX], p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX],
 			change[NUMBER_TEXT_MAX];
 
@@ -444,12 +443,13 @@ static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *ou
 
 static void print_groups(const cJSON *now, struct strbuf *out)
 {
-	static const char *const headings[] = { "GROUP", "CONTAINERS", "CPUS", "LIMIT", "PEAK", "ANON", "FILE", "OBJECTS", "STORE", "BESIDE TASKS" };
-	const cJSON *g;
+	static const char *const headings[] = { "GROUP", "CONTAINERS",	"CPUS", "LIMIT",
+						"PEAK",	 "ANON",	"FILE", "OBJECTS",
+						"STORE", "BESIDE TASKS" };
 	struct table table;
 
 	table_init(&table, headings, ARRAY_SIZE(headings));
-	cJSON_ArrayForEach(g, json_get(now, "groups")) {
+	json_each(g, json_get(now, "groups")) {
 		char n[NUMBER_TEXT_MAX], cpus[NUMBER_TEXT_MAX], sizes[7][SIZE_TEXT_MAX];
 
 		table_row(&table,
@@ -477,9 +477,7 @@ static void advice_add_line(struct strbuf *out, const char *of, const char *set,
 /* Says of each task that needs more or less by DIFFERENCE than before how much that is. */
 static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
-	const cJSON *task;
-
-	cJSON_ArrayForEach(task, json_get(now, "tasks")) {
+	json_each(task, json_get(now, "tasks")) {
 		const cJSON *old = json_find(json_get(before, "tasks"), "name", json_str(task, "name"));
 		double then = size_at(old, "peakBytes"), peak = size_at(task, "peakBytes");
 
@@ -493,8 +491,6 @@ static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *
 
 void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
-	const cJSON *line;
-
 	print_tasks(now, before, out);
 	strbuf_adds(out, "A run is what samples have seen; its memory is resident memory without what is shared (RSS - SHR), with its child "
 			 "processes.\n\n");
@@ -504,7 +500,7 @@ void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *ou
 		print_changes(now, before, out);
 	}
 	strbuf_adds(out, "\nWhat to set:\n");
-	cJSON_ArrayForEach(line, json_get(now, "advice"))
+	json_each(line, json_get(now, "advice"))
 		advice_add_line(out, json_str(line, "of"), json_str(line, "set"), json_str(line, "because"));
 	if (!cJSON_GetArraySize(json_get(now, "advice")))
 		strbuf_adds(out, "  nothing: no task and no actor was seen\n");

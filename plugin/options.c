@@ -160,7 +160,6 @@ static int options_check(const struct options *o, struct err *err)
 int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
 	struct options o = { 0 };
-	int r;
 
 	for (int i = 1, n; argv[i]; i += n) {
 		/* No option is a number: -9 is a signal. */
@@ -168,7 +167,7 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 		if (n < 0)
 			return n;
 	}
-	r = options_check(&o, err);
+	int r = options_check(&o, err);
 	if (r == 0)
 		*ret_options = o;
 	return r;

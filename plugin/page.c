@@ -424,14 +424,15 @@ static void add_stories(const struct items *items, struct strbuf *out)
 size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out)
 {
 	struct items whole = failure_items_of(list, filter), items = whole;
-	char now[TIME_TEXT_MAX];
 
 	if (whole.n > PAGE_FAILURES_MAX)
 		items = (struct items){ whole.all + whole.n - PAGE_FAILURES_MAX, PAGE_FAILURES_MAX };
 	out->failed = out->failed || !whole.all;
 	add_head(out);
-	strbuf_addf(out, "<h1>Failures of Ray clusters</h1>\n<p class=\"soft\"><span id=\"shown\">%zu</span> of %zu failures, as of %s.", items.n,
-		    whole.n, time_format(now_ns, now));
+	strbuf_addf(
+		out,
+		"<h1>Failures of Ray clusters</h1>\n<p class=\"soft\"><span id=\"shown\">%zu</span> of %zu failures, as of %s.",
+		items.n, whole.n, TIME_TEXT(now_ns));
 	if (items.n < whole.n)
 		strbuf_addf(out, " Only the newest %d are on this page.", PAGE_FAILURES_MAX);
 	strbuf_adds(out, "</p>\n");

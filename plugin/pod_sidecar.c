@@ -20,9 +20,7 @@ const cJSON *pod_sidecar(const cJSON *pod)
 
 static const cJSON *argument(const cJSON *sidecar, const char *text)
 {
-	const cJSON *arg;
-
-	cJSON_ArrayForEach(arg, json_get(sidecar, "args"))
+	json_each(arg, json_get(sidecar, "args"))
 		if (cJSON_IsString(arg) && strcmp(arg->valuestring, text) == 0)
 			return arg;
 	return NULL;

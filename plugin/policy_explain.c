@@ -46,10 +46,9 @@ static void read_cores(const cJSON *pod, const char *option, char value[static V
 
 static void read_count(const cJSON *pod, const char *option, char value[static VALUE_MAX])
 {
-	const cJSON *arg;
 	int n = 0;
 
-	cJSON_ArrayForEach(arg, json_get(pod_sidecar(pod), "args"))
+	json_each(arg, json_get(pod_sidecar(pod), "args"))
 		n += cJSON_IsString(arg) && strcmp(arg->valuestring, option) == 0;
 	snprintf(value, VALUE_MAX, "%d command%s", n, n == 1 ? "" : "s");
 }
@@ -65,11 +64,11 @@ static void read_number(const cJSON *pod, const char *option, char value[static 
 static void read_size(const cJSON *pod, const char *option, char value[static VALUE_MAX])
 {
 	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
-	char size[SIZE_TEXT_MAX], *end;
+	char *end;
 	unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
 
 	if (bytes && !*end)
-		snprintf(value, VALUE_MAX, "%s", size_format(bytes, size));
+		snprintf(value, VALUE_MAX, "%s", SIZE_TEXT(bytes));
 	else
 		read_number(pod, option, value);
 }
@@ -110,9 +109,9 @@ static const struct setting {
 /* Returns the object as it is now, or NULL if it is gone or we may not read it. */
 static const cJSON *object_of(const struct policy_facts *facts, const struct policy_origin *origin)
 {
-	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies, *object;
+	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies;
 
-	cJSON_ArrayForEach(object, json_get(list, "items")) {
+	json_each(object, json_get(list, "items")) {
 		const char *name = json_str(object, "metadata.name");
 
 		if (name && strcmp(name, origin->name) == 0)
@@ -219,11 +218,10 @@ cJSON *policy_explain_json(const struct policy_facts *facts)
 static void print_settings(const struct policy_facts *facts, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *json = policy_explain_json(facts);
-	const cJSON *item;
 	struct table table;
 
 	table_init(&table, (const char *const[]){ "SETTING", "VALUE", "DECIDED BY" }, 3);
-	cJSON_ArrayForEach(item, json_get(json, "settings"))
+	json_each(item, json_get(json, "settings"))
 		table_row(&table, (const char *const[]){ json_str(item, "setting"), json_str(item, "value"),
 							 json_str(item, "decidedBy") });
 	table_print(&table, out);

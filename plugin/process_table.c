@@ -20,11 +20,10 @@ const char *bytes_text(int64_t bytes, char *buf)
 
 static const char *growth_text(int64_t bytes, char buf[static GROWTH_TEXT_MAX])
 {
-	char text[SIZE_TEXT_MAX];
-
 	if (bytes == 0)
 		return "";
-	snprintf(buf, GROWTH_TEXT_MAX, "%c%s/s", bytes < 0 ? '-' : '+', size_format((uint64_t)(bytes < 0 ? -(bytes + 1) : bytes), text));
+	snprintf(buf, GROWTH_TEXT_MAX, "%c%s/s", bytes < 0 ? '-' : '+',
+		 SIZE_TEXT(bytes < 0 ? -(bytes + 1) : bytes));
 	return buf;
 }
 
@@ -43,11 +42,10 @@ static void add_process(struct table *table, const cJSON *process)
 void process_table(const cJSON *processes, const char *label, struct strbuf *out)
 {
 	const char *const headings[] = { label, "PID", "RSS-SHR", "SHR", "GROWTH", "NAME" };
-	const cJSON *process;
 	struct table table;
 
 	table_init(&table, headings, ARRAY_SIZE(headings));
-	cJSON_ArrayForEach(process, processes)
+	json_each(process, processes)
 		add_process(&table, process);
 	table_print(&table, out);
 	table_release(&table);

@@ -61,9 +61,7 @@ static bool has_claim(const cJSON *pod, const char *claim)
 static const cJSON *template_of(const cJSON *pods, const char *bundle, const char *claim,
 				const char **ret_store)
 {
-	const cJSON *pod;
-
-	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+	json_each(pod, json_get(pods, "items")) {
 		const cJSON *sidecar = pod_sidecar(pod);
 		const char *store = pod_sidecar_value(sidecar, "--store");
 
@@ -130,9 +128,7 @@ static void add_environment(cJSON *container, const cJSON *template)
  */
 static void add_credentials(cJSON *spec, cJSON *container, const cJSON *template)
 {
-	const cJSON *mount;
-
-	cJSON_ArrayForEach(mount, json_get(pod_sidecar(template), "volumeMounts")) {
+	json_each(mount, json_get(pod_sidecar(template), "volumeMounts")) {
 		const cJSON *volume = json_find(json_get(template, "spec.volumes"), "name", json_str(mount, "name"));
 		const char *path = json_str(mount, "mountPath");
 

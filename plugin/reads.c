@@ -75,16 +75,14 @@ static void clusters_select(const struct options *o, const char *owner, struct s
 {
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
 	const char *slash = strchr(owner, '/'), *args[READS_ARGS_MAX];
-	const cJSON *cluster;
-	size_t n;
 
 	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
-	n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
+	size_t n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
 	args[n++] = "--output=json";
 	args[n] = NULL;
 	_cleanup_json_ cJSON *clusters = read_quietly(o, args);
 
-	cJSON_ArrayForEach(cluster, json_get(clusters, "items"))
+	json_each(cluster, json_get(clusters, "items"))
 		if (json_str(cluster, "metadata.name"))
 			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
 	if (selector->len)

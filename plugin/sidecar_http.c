@@ -53,10 +53,9 @@ void sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar
 
 int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg)
 {
-	const cJSON *pod;
 	int asked = 0;
 
-	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+	json_each(pod, json_get(pods, "items")) {
 		if (!pod_sidecar_serves(pod) || (name && !json_is(pod, "metadata.name", name)))
 			continue;
 		if (asked == SIDECARS_ASKED_MAX) {

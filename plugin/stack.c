@@ -112,10 +112,9 @@ static void ask_finish(struct ask *a)
 
 static void pods_ask(const struct options *o, const cJSON *pods, struct asks *asks)
 {
-	const cJSON *pod;
 	size_t finished = 0;
 
-	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+	json_each(pod, json_get(pods, "items")) {
 		if (asks->n == STACK_PODS_MAX) {
 			stderr_note("Only the first %d pods were asked.\n", STACK_PODS_MAX);
 			break;

@@ -21,10 +21,9 @@ void stderr_note(const char *format, ...)
 {
 	char *text = NULL;
 	va_list ap;
-	int len;
 
 	va_start(ap, format);
-	len = vasprintf(&text, format, ap);
+	int len = vasprintf(&text, format, ap);
 	va_end(ap);
 	if (len < 0)
 		return;

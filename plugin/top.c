@@ -90,10 +90,9 @@ static struct sum *sum_of(struct top *top, struct strmap *by_key, const cJSON *c
 {
 	const char *kind = text_of(component, "kind"), *name = text_of(component, "name");
 	char key[KEY_MAX];
-	struct sum *sum;
 
 	snprintf(key, sizeof(key), "%.60s/%.400s", kind, name);
-	sum = strmap_get(by_key, key);
+	struct sum *sum = strmap_get(by_key, key);
 	if (sum)
 		return sum;
 	sum = &top->sums[top->n_sums];
@@ -119,10 +118,9 @@ static void add_component(struct sum *sum, const cJSON *component, const char *p
 
 static bool add_components(struct top *top, struct strmap *by_key, const struct place *place)
 {
-	const cJSON *component;
 	size_t n = 0;
 
-	cJSON_ArrayForEach(component, json_get(place->container, "components")) {
+	json_each(component, json_get(place->container, "components")) {
 		struct sum *sum = n++ < TOP_COMPONENTS_MAX ? sum_of(top, by_key, component) : NULL;
 
 		if (sum)
@@ -145,10 +143,9 @@ static size_t count_components(const struct top *top)
 static bool gather_sums(struct top *top)
 {
 	struct strmap by_key = STRMAP_INIT;
-	bool ok;
 
 	top->sums = calloc(count_components(top) + 1, sizeof(*top->sums));
-	ok = top->sums != NULL;
+	bool ok = top->sums != NULL;
 	for (size_t i = 0; ok && i < top->n_places; i++)
 		ok = add_components(top, &by_key, &top->places[i]);
 	strmap_release(&by_key, NULL);
@@ -159,18 +156,17 @@ static bool gather_sums(struct top *top)
 
 static bool gather_places(struct top *top, const cJSON *answers)
 {
-	const cJSON *answer, *container;
 	size_t all = 0;
 
-	cJSON_ArrayForEach(answer, answers)
+	json_each(answer, answers)
 		all += count(json_get(answer, "memory.containers"), TOP_CONTAINERS_MAX);
 	top->places = calloc(all + 1, sizeof(*top->places));
 	if (!top->places)
 		return false;
-	cJSON_ArrayForEach(answer, answers) {
+	json_each(answer, answers) {
 		size_t n = 0;
 
-		cJSON_ArrayForEach(container, json_get(answer, "memory.containers"))
+		json_each(container, json_get(answer, "memory.containers"))
 			if (n++ < TOP_CONTAINERS_MAX)
 				top->places[top->n_places++] = (struct place){ answer, container };
 	}
@@ -272,10 +268,10 @@ static void print_sums(const struct top *top, struct strbuf *out)
 static void print_processes(const struct top *top, struct strbuf *out)
 {
 	for (size_t i = 0; i < top->n_places; i++) {
-		const cJSON *container = top->places[i].container, *process;
+		const cJSON *container = top->places[i].container;
 		_cleanup_json_ cJSON *largest = cJSON_CreateArray();
 
-		cJSON_ArrayForEach(process, json_get(container, "processes"))
+		json_each(process, json_get(container, "processes"))
 			if (cJSON_GetArraySize(largest) < TOP_PROCESSES_MAX)
 				cJSON_AddItemReferenceToArray(largest, (cJSON *)process);
 		strbuf_adds(out, "\nThe largest processes of container ");
