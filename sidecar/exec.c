@@ -182,15 +182,13 @@ static int connect_to_sidecar(const struct run *r, struct err *err)
  */
 static int command_become(const struct run *r, const struct err *err)
 {
-	int error;
-
 	fprintf(stderr, "afterglow: the command runs without a report: %s\n", err_text(err));
 	if (r->oom_score[0])
 		oom_score_write(r->oom_score);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
 	execvp(r->options->argv[0], r->options->argv);
-	error = errno;
+	int error = errno;
 	fprintf(stderr, "afterglow: %s: %s\n", r->options->argv[0], strerror(error));
 	return error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
 }
@@ -331,10 +329,9 @@ int exec_run(const struct exec_options *options)
 {
 	struct run r = { .options = options, .record_options = options->record, .signal_fd = -1 };
 	struct err err = { 0 };
-	int rc;
 
 	sigprocmask(SIG_SETMASK, NULL, &r.original_mask);
-	rc = run(&r, &err);
+	int rc = run(&r, &err);
 	say_unstarted(&r);
 	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", sidecar_last_bundle(r.sidecar));

@@ -161,20 +161,18 @@ static void serve(struct service *s)
 static int record(const struct record_options *options, struct err *err)
 {
 	struct service s = { .options = options, .base = event_base_new() };
-	struct event *term, *interrupt;
-	int rc;
 
 	if (!s.base)
 		return err_set(err, ENOMEM, "event loop");
 	signal(SIGPIPE, SIG_IGN);
 	outlet_guard(STDOUT_FILENO);
 	outlet_guard(STDERR_FILENO);
-	term = evsignal_new(s.base, SIGTERM, on_stop, &s);
-	interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
+	struct event *term = evsignal_new(s.base, SIGTERM, on_stop, &s);
+	struct event *interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
 	s.over = evtimer_new(s.base, on_over, &s);
 	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
 		return err_set(err, ENOMEM, "signals");
-	rc = sidecar_new(s.base, options, &s.sidecar, err);
+	int rc = sidecar_new(s.base, options, &s.sidecar, err);
 	if (rc >= 0 && heartbeat_start(&HEARTBEAT_PATIENCE, err) < 0)
 		log_warning("%s", err_text(err));
 	if (rc >= 0) {

@@ -113,7 +113,6 @@ static int make_directory(const char *parent, char *path, size_t size, struct er
 static int make_in(struct made_memcg *m, const char *parent, int version, int64_t limit, bool group, struct err *err)
 {
 	char value[32], path[sizeof(m->path)];
-	int r;
 
 	/*
 	 * On v2 the parent has to enable the controller for its children first. The kernel refuses
@@ -122,7 +121,7 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 	if (version == 2)
 		write_value(parent, "cgroup.subtree_control", "+memory", NULL);
 	remove_left_behind(parent);
-	r = make_directory(parent, path, sizeof(path), err);
+	int r = make_directory(parent, path, sizeof(path), err);
 	if (r < 0)
 		return r;
 	snprintf(value, sizeof(value), "%" PRId64, limit);
@@ -166,7 +165,6 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 {
 	char own[512];
 	struct err first = { 0 };
-	char *slash;
 	int version;
 
 	m->path[0] = '\0';
@@ -178,7 +176,7 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 	 * On v2 a cgroup with processes cannot have children with controllers, so the new one is
 	 * made beside it.
 	 */
-	slash = version == 2 ? strrchr(own, '/') : NULL;
+	char *slash = version == 2 ? strrchr(own, '/') : NULL;
 	if (slash) {
 		*slash = '\0';
 		if (make_in(m, own, version, limit, group, err) == 0)
