@@ -33,11 +33,9 @@ int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n;
-
 		if (offset > INT64_MAX - len)
 			return -ENODATA;
-		n = pread(core->fd, (char *)buf + done, len - done, (off_t)(offset + done));
+		ssize_t n = pread(core->fd, (char *)buf + done, len - done, (off_t)(offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -144,7 +142,6 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 	Elf64_Ehdr header;
 	struct stat st;
 	uint64_t count;
-	int rc;
 
 	if (fstat(fd, &st) < 0)
 		return err_set(err, errno, "fstat");
@@ -153,7 +150,7 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 	core.file_size = (uint64_t)st.st_size;
 	if (elf_core_read(&core, 0, &header, sizeof(header)) < 0)
 		return core.file_size ? err_set(err, EPROTO, "only %lld bytes long", (long long)st.st_size) : err_set(err, EPROTO, "empty");
-	rc = elf_core_check_header(&header, err);
+	int rc = elf_core_check_header(&header, err);
 	if (rc >= 0)
 		rc = count_segments(&core, &header, &count, err);
 	if (rc >= 0)
