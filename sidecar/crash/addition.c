@@ -272,13 +272,12 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 {
 	struct begin b = { .bundle = bundle, .file = file, .room = room, .arg = arg, .fd = -1 };
 	struct err local = { 0 };
-	struct addition *a;
 
 	if (!err)
 		err = &local;
 	if (is_being_taken_back(bundle, file))
 		return err_set(err, EBUSY, "%s: the %s before is being taken back", bundle, file);
-	a = addition_new(base, &b);
+	struct addition *a = addition_new(base, &b);
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
 	if (begin_within_time(&b, within_ns, err) < 0) {
@@ -350,11 +349,10 @@ static void on_committed(bool in_time, void *arg)
 int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
 		    void *arg, struct err *err)
 {
-	int rc;
-
 	a->text = text;
 	a->sha256 = sha256;
-	rc = background_start(&a->commit, a->base, addition_child_commit, a, within_ns, on_result, on_committed, a, err);
+	int rc = background_start(&a->commit, a->base, addition_child_commit, a, within_ns,
+				  on_result, on_committed, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)

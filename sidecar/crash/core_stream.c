@@ -50,11 +50,10 @@ static int new_file(const char *directory, struct err *err)
 int core_stream_open(const char *directory, uint64_t *ret_room, struct err *err)
 {
 	struct statvfs fs;
-	uint64_t room;
 
 	if (statvfs(directory, &fs) < 0)
 		return err_set(err, errno, "%s", directory);
-	room = MIN((uint64_t)fs.f_bavail * fs.f_frsize / 4, FILE_MAX);
+	uint64_t room = MIN((uint64_t)fs.f_bavail * fs.f_frsize / 4, FILE_MAX);
 	if (room < FILE_MIN)
 		return err_set(err, ENOSPC, "%s", directory);
 	*ret_room = room;

@@ -59,14 +59,12 @@ static void on_packed(const struct child_result *r, void *arg)
 {
 	struct crash *crash = arg;
 	_cleanup_json_ cJSON *json = NULL;
-	const char *sha256;
 	struct err err = { 0 };
-	bool well;
 
 	crash->packer = NULL;
 	json_parse(r->output, r->output_len, &json, NULL);
-	sha256 = json_str(json, "sha256");
-	well = r->exited_well && sha256 && strlen(sha256) == 64;
+	const char *sha256 = json_str(json, "sha256");
+	bool well = r->exited_well && sha256 && strlen(sha256) == 64;
 	if (well && add_core(crash, json, sha256, &err))
 		return;
 	drop_core(crash, r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED,

@@ -35,7 +35,6 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 		{ "crashedFrame.source", info->source, sizeof(info->source) },
 		{ "python", info->python, sizeof(info->python) },
 	};
-	int64_t number;
 	int rc = json_parse(text, strlen(text), &json, err);
 
 	if (rc < 0)
@@ -44,7 +43,7 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 		return err_set(err, EPROTO, "a backtrace's summary that is no object");
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		crash_info_take_text(json_str(json, texts[i].path), texts[i].to, texts[i].size);
-	number = json_int(json, "signal", 0);
+	int64_t number = json_int(json, "signal", 0);
 	if (!info->signal && number > 0 && number < 65)
 		info->signal = (int)number;
 	number = json_int(json, "threads", 0);

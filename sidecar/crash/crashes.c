@@ -225,13 +225,12 @@ static bool is_by_debugger(const struct elf_core *core)
 static int64_t dump_time(int core_fd)
 {
 	struct statx st;
-	int64_t ns;
 
 	if (statx(core_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_MTIME, &st) < 0 ||
 	    !(st.stx_mask & STATX_BTIME))
 		return 0;
-	ns = file_time_ns((struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec }) -
-	     file_time_ns((struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec });
+	int64_t ns = file_time_ns((struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec }) -
+		     file_time_ns((struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec });
 	return ns > 0 && ns <= DUMP_MAX_NS ? ns : 0;
 }
 
@@ -354,8 +353,8 @@ static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct 
 
 static struct crash *crashes_admit(struct crashes *c, const struct unread_core *core, const struct core_look *look, struct err *err)
 {
-	const struct taken_core *before = look->bundle_missing ? NULL : taken_find(c->taken, &look->key);
-	struct crash *crash;
+	const struct taken_core *before =
+		look->bundle_missing ? NULL : taken_find(c->taken, &look->key);
 
 	if (before && before->done)
 		c->callbacks.over(&look->key, false, c->callbacks.arg);
@@ -378,7 +377,7 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_RATE);
 	}
-	crash = crashes_begin(c, core->fd, look, &core->hint, err);
+	struct crash *crash = crashes_begin(c, core->fd, look, &core->hint, err);
 	if (!crash)
 		return NULL;
 	c->stats->captured++;
@@ -412,10 +411,9 @@ static void crashes_look(int fd, void *arg)
 {
 	const struct crashes *c = arg;
 	struct core_look look = { .cut = false };
-	const struct taken_core *before;
 
 	look_at_core(c->unread[0].fd, &look);
-	before = taken_find(c->taken, &look.key);
+	const struct taken_core *before = taken_find(c->taken, &look.key);
 	if (before && !before->done && before->bundle && !is_under_way(c, &look.key) && errand_try(CORE_LOOK_NS)) {
 		look.bundle_missing = access(before->bundle, F_OK) < 0;
 		errand_tried();
@@ -492,10 +490,8 @@ static void on_look_again(evutil_socket_t, short, void *arg)
 static void on_look_over(bool in_time, void *arg)
 {
 	struct crashes *c = arg;
-	struct unread_core core;
 	struct core_look look = c->look;
 	struct err err = { 0 };
-	struct crash *crash;
 
 	if (!c->looked) {
 		if (in_time)
@@ -504,9 +500,9 @@ static void on_look_over(bool in_time, void *arg)
 			crashes_give_up(c);
 		return;
 	}
-	core = unread_pop(c);
+	struct unread_core core = unread_pop(c);
 	core.hint.comm = core.comm;
-	crash = crashes_admit(c, &core, &look, &err);
+	struct crash *crash = crashes_admit(c, &core, &look, &err);
 	crashes_look_next(c);
 	c->callbacks.looked(crash, &err, c->callbacks.arg);
 }
