@@ -68,11 +68,10 @@ static cJSON *store_to_json(const struct pod_server *s)
 {
 	const struct spool_stats *spool = keeper_spool_stats(sidecar_keeper(s->sidecar));
 	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
-	cJSON *json;
 
 	if (!spool || !ship)
 		return cJSON_CreateNull();
-	json = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 	json_set_int(json, "waiting", spool->bundles);
 	json_set(json, "failing", cJSON_CreateBool(ship->failing));
 	json_set_str(json, "kind", ship->failing ? ship_kind_name(ship->last.kind) : NULL);
@@ -361,12 +360,11 @@ int pod_server_new(struct event_base *base, const char *address, const struct si
 		.metrics = render_metrics,
 		.arg = s,
 	};
-	int rc;
 
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
 	*s = (struct pod_server){ .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns(), .look = RECENT(SPOOL_LOOK_SPACING_NS) };
-	rc = inner_loop_new(base, &s->loop, err);
+	int rc = inner_loop_new(base, &s->loop, err);
 	if (rc >= 0)
 		rc = http_server_new(inner_loop_base(s->loop), &options, &s->http, err);
 	if (rc < 0) {
