@@ -99,13 +99,12 @@ void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q
 		const struct kmsg_entry *entry = &log->entries[i];
 		int64_t age_us = q->ended_us - entry->time_us;
 		struct gpu_fault f;
-		enum gpu_whose w;
 
 		if (!kmsg_is_believed(entry) || entry->time_us < begin_us || entry->time_us < 0 ||
 		    age_us > BACK_US || age_us < -SLACK_US ||
 		    !gpu_fault_parse(kmsg_text(log, i), entry->len, &f))
 			continue;
-		w = gpu_faults_whose(&f, q, gpus);
+		enum gpu_whose w = gpu_faults_whose(&f, q, gpus);
 		if (w != GPU_NOBODYS && is_better(&best, &f, w))
 			gpu_faults_take(&best, &f, w, age_us, kmsg_text(log, i), entry->len);
 	}

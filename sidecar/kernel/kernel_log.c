@@ -53,7 +53,6 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
 	char path[64];
-	const char *isolated;
 	int version;
 
 	kernel_log_close(k);
@@ -65,7 +64,7 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
 	/* Ray may have moved the launcher to a cgroup below, before we looked. */
-	isolated = isolation_node(k->cgroup);
+	const char *isolated = isolation_node(k->cgroup);
 	if (isolated)
 		k->cgroup[isolated - k->cgroup] = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
@@ -222,12 +221,11 @@ int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, str
 	_cleanup_close_ int fd = open_syslog(path, err);
 	char buf[4096];
 	ssize_t n;
-	off_t end;
 	size_t begin = 0;
 
 	if (fd < 0)
 		return fd;
-	end = lseek(fd, 0, SEEK_END);
+	off_t end = lseek(fd, 0, SEEK_END);
 	if (end < 0 || lseek(fd, MAX(end - (off_t)max, (off_t)0), SEEK_SET) < 0)
 		return err_set(err, errno, "seek in %s", path);
 	/* The file may grow while it is read. */

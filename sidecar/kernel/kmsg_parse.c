@@ -172,12 +172,10 @@ static bool parse_memory(struct kernel_span s, struct kmsg_line *l)
  */
 static bool parse_table(struct kernel_span s, struct kmsg_line *l)
 {
-	bool header;
-
 	if (!kernel_span_take(&s, "["))
 		return false;
 	take_blanks(&s);
-	header = kernel_span_take(&s, "pid");
+	bool header = kernel_span_take(&s, "pid");
 	if (!header && !kernel_span_number(&s, INT64_MAX, &l->pid))
 		return false;
 	take_blanks(&s);
@@ -188,10 +186,8 @@ static bool parse_table(struct kernel_span s, struct kmsg_line *l)
 		return true;
 	}
 	for (unsigned int column = 1;; column++) {
-		struct kernel_span word;
-
 		take_blanks(&s);
-		word = s;
+		struct kernel_span word = s;
 		while (s.len > 0 && *s.at != ' ')
 			s = kernel_span_from(s, s.at + 1);
 		word.len -= s.len;
@@ -306,7 +302,6 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 	struct kmsg_record r = { 0 };
 	struct kernel_span s = { data, len };
 	int64_t priority;
-	char *text, *end;
 
 	if (!kernel_span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX ||
 	    !kernel_span_take(&s, ",") || !kernel_span_number(&s, INT64_MAX, &r.seq) ||
@@ -316,11 +311,11 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 	r.priority = (int)priority;
 	r.continues = s.len > 0 && *s.at == '+';
 	r.is_rest = s.len > 0 && *s.at == 'c';
-	text = memchr(s.at, ';', s.len);
+	char *text = memchr(s.at, ';', s.len);
 	if (!text)
 		return false;
 	text++;
-	end = memchr(text, '\n', len - (size_t)(text - data));
+	char *end = memchr(text, '\n', len - (size_t)(text - data));
 	if (!end)
 		end = data + len;
 	r.text = text;
@@ -334,7 +329,6 @@ static int64_t kmsg_parse_take_time(struct kernel_span *s)
 {
 	struct kernel_span t = *s;
 	int64_t sec, usec, us;
-	const char *close;
 
 	if (!kernel_span_take(&t, "["))
 		return -1;
@@ -343,7 +337,7 @@ static int64_t kmsg_parse_take_time(struct kernel_span *s)
 	    !kernel_span_take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
 		return -1;
 	/* CONFIG_PRINTK_CALLER: T for a task, C for a CPU. */
-	close = t.len > 0 && *t.at == '[' ? memchr(t.at, ']', t.len) : NULL;
+	const char *close = t.len > 0 && *t.at == '[' ? memchr(t.at, ']', t.len) : NULL;
 	if (close)
 		t = kernel_span_from(t, close + 1);
 	kernel_span_take(&t, " ");

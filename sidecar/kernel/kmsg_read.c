@@ -71,12 +71,11 @@ static int kmsg_syslog_read(struct kmsg_log *log, struct err *err)
 	_cleanup_free_ char *buf = malloc(KMSG_LOG_TEXT_MAX);
 	struct kmsg_record r;
 	const char *p = buf;
-	int n;
 
 	if (!buf)
 		return err_set(err, ENOMEM, "kernel log");
 	/* syslog(2) gives whole records, the newest that fit. */
-	n = klogctl(SYSLOG_ACTION_READ_ALL, buf, KMSG_LOG_TEXT_MAX);
+	int n = klogctl(SYSLOG_ACTION_READ_ALL, buf, KMSG_LOG_TEXT_MAX);
 	if (n < 0)
 		return err_set(err, errno, "syslog(2)");
 	log->next_seq = -1;
@@ -119,10 +118,9 @@ int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err)
 int kmsg_read(struct kmsg_log *ret_log, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
-	int rc;
 
 	*ret_log = (struct kmsg_log){ .next_seq = -1 };
-	rc = kmsg_syslog_read(ret_log, err);
+	int rc = kmsg_syslog_read(ret_log, err);
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

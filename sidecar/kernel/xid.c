@@ -84,15 +84,13 @@ static void take_name(struct kernel_span *s, const char *end, char name[static K
 
 static bool parse_xid(struct kernel_span s, struct gpu_fault *f)
 {
-	int64_t xid;
-
 	if (!kernel_span_take(&s, "NVRM: Xid ("))
 		return false;
 	kernel_span_take(&s, "PCI:");
 	take_device(&s, f->device);
 	if (!kernel_span_take(&s, "): "))
 		return false;
-	xid = xid_take_number(&s, XID_LARGEST);
+	int64_t xid = xid_take_number(&s, XID_LARGEST);
 	if (xid <= 0)
 		return false;
 	f->xid = (int)xid;
@@ -127,12 +125,10 @@ static bool parse_off_the_bus(struct kernel_span s, struct gpu_fault *f)
 /* Takes "Process python pid 5044 thread" and "for process python pid 5044 thread". */
 static void take_amd_process(struct kernel_span s, struct gpu_fault *f)
 {
-	struct kernel_span pid;
-
 	if (!take_after(&s, "for process "))
 		return;
 	take_name(&s, " pid ", f->name);
-	pid = s;
+	struct kernel_span pid = s;
 	if (take_after(&pid, " pid "))
 		f->pid = xid_take_number(&pid, PID_MAX_LIMIT);
 }
