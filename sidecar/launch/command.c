@@ -180,8 +180,6 @@ static bool is_there(const char *name)
 _Noreturn void command_run(const struct options *o, const sigset_t *original_mask,
 			   struct command_report *ret_report)
 {
-	int error;
-
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
 	if (o->oom_score_adj && !oom_score_write(o->oom_score_adj))
 		fprintf(stderr, PROGRAM "oom_score_adj: %s\n", strerror(errno));
@@ -194,7 +192,7 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->prefix)
 		exec_with_prefix(o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
-	error = errno;
+	int error = errno;
 	if (ret_report) {
 		ret_report->error = error;
 		ret_report->there = is_there(o->argv[0]);

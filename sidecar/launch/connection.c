@@ -125,17 +125,16 @@ bool connection_send_hello(int socket_fd, const struct options *options, pid_t c
 	};
 	int fds[LAUNCH_FDS_MAX];
 	size_t n = 0;
-	bool sent;
-	int len;
 
 	for (size_t i = 0; i < LAUNCH_FDS_MAX; i++)
 		if (offers[i].fd >= 0) {
 			letters[n] = offers[i].letter;
 			fds[n++] = offers[i].fd;
 		}
-	len = snprintf(text, sizeof(text), "hello %d %s %s %d %d %lld", LAUNCH_PROTOCOL_VERSION, n ? letters : "-",
-		       options->name, (int)getpid(), (int)command, (long long)started_ns);
-	sent = connection_send(socket_fd, text, (size_t)len, fds, n);
+	int len = snprintf(text, sizeof(text), "hello %d %s %s %d %d %lld", LAUNCH_PROTOCOL_VERSION,
+			   n ? letters : "-", options->name, (int)getpid(), (int)command,
+			   (long long)started_ns);
+	bool sent = connection_send(socket_fd, text, (size_t)len, fds, n);
 	while (n > 0)
 		close(fds[--n]);
 	return sent;
@@ -156,7 +155,6 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *rights;
 
 	*ret_fd = -1;
 	/*
@@ -168,7 +166,7 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? -1 : 0;
 	text[len] = '\0';
-	rights = CMSG_FIRSTHDR(&message);
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_fd, CMSG_DATA(rights), sizeof(*ret_fd));
 	return len;

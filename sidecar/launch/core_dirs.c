@@ -122,16 +122,14 @@ static bool is_in_memory(int fd)
 /* Takes fd. */
 static void add(struct scan *s, int fd)
 {
-	struct core_dir *dir;
 	struct stat st;
 	char path[40];
-	int watch;
 
 	if (fstat(fd, &st) < 0) {
 		close(fd);
 		return;
 	}
-	dir = find_inode(s->dirs, st.st_dev, st.st_ino);
+	struct core_dir *dir = find_inode(s->dirs, st.st_dev, st.st_ino);
 	if (dir) {
 		dir->seen_ns = s->now_ns;
 		close(fd);
@@ -139,7 +137,9 @@ static void add(struct scan *s, int fd)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	dir = make_place(s);
-	watch = dir ? inotify_add_watch(s->dirs->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) : -1;
+	int watch =
+		dir ? inotify_add_watch(s->dirs->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) :
+		      -1;
 	if (watch < 0) {
 		close(fd);
 		return;
@@ -223,7 +223,6 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 	struct core_dir *known;
 	struct stat st;
 	char path[40];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
 	if (!strchr(pattern, '/')) {
@@ -237,7 +236,7 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 			return;
 		}
 	}
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && is_in_memory(fd))
 		limit_withdraw(s->dirs, pid);
 	if (fd >= 0)
@@ -255,10 +254,9 @@ struct family {
 static pid_t parent_of(pid_t pid)
 {
 	char text[512];
-	const char *end;
 
 	proc_file_read(pid, "stat", text, sizeof(text));
-	end = strrchr(text, ')'); /* "PID (COMM) STATE PPID"; COMM may be anything */
+	const char *end = strrchr(text, ')'); /* "PID (COMM) STATE PPID"; COMM may be anything */
 	return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
 

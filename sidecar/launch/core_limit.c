@@ -55,9 +55,8 @@ rlim_t core_limit(const struct core_place *place, rlim_t most, bool memory)
 rlim_t core_limit_here(rlim_t most, bool memory)
 {
 	struct core_pattern pattern = { .target = CORE_TO_NOTHING };
-	struct core_place place;
 
 	core_pattern_read("/proc", &pattern);
-	place = core_place_find(&pattern);
+	struct core_place place = core_place_find(&pattern);
 	return core_limit(&place, most, memory);
 }

@@ -50,12 +50,10 @@ void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct co
 static bool read_line(const char *proc, const char *name, char *line, size_t size)
 {
 	char path[PATH_MAX];
-	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/%s", proc, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, line, size - 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, line, size - 1);
 	if (fd >= 0)
 		close(fd);
 	line[len < 0 ? 0 : len] = '\0';

@@ -55,11 +55,10 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 	struct core_name core;
 	struct core_key key;
 	char text[LAUNCH_MESSAGE_MAX];
-	int fd, len;
 
 	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &core))
 		return;
-	fd = core_file_open(dir->fd, name, found, &key);
+	int fd = core_file_open(dir->fd, name, found, &key);
 	if (fd == -EAGAIN)
 		w->retry_ns = now_ns() + RETRY_NS;
 	if (fd < 0 || !core_sent_add(&w->sent, &key)) {
@@ -67,8 +66,8 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 			close(fd);
 		return;
 	}
-	len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)core.pid, (int)core.tid, core.signal,
-		       core.comm[0] ? core.comm : "-");
+	int len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)core.pid, (int)core.tid,
+			   core.signal, core.comm[0] ? core.comm : "-");
 	/* Blocks while the launcher is busy, because there is nothing else to do. */
 	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
 	close(fd);
@@ -154,12 +153,11 @@ static void scan(struct watch *w)
 static long last_pid(struct watch *w)
 {
 	char text[128], *blank;
-	ssize_t len;
 
 	/* It may have failed, for want of memory or of a descriptor. */
 	if (w->loadavg_fd < 0)
 		w->loadavg_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	len = pread(w->loadavg_fd, text, sizeof(text) - 1, 0);
+	ssize_t len = pread(w->loadavg_fd, text, sizeof(text) - 1, 0);
 	text[len < 0 ? 0 : len] = '\0';
 	blank = strrchr(text, ' ');
 	return blank ? strtol(blank, NULL, 10) : -1;
@@ -204,11 +202,10 @@ static void remove_if(const struct core_dir *dir, const char *name, void *arg)
 	const struct removal *r = arg;
 	struct core_name unused;
 	struct core_key key;
-	int fd;
 
 	if (!core_component_match(core_dirs_file_component(&r->watch->pattern), name, &unused))
 		return;
-	fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
+	int fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
 	if (fd < 0)
 		return;
 	if (key.dev == r->key.dev && key.ino == r->key.ino && key.mtime_ns == r->key.mtime_ns)

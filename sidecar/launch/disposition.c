@@ -85,11 +85,10 @@ static bool is_in_sigwait(pid_t pid, int signo, const char *status)
 {
 	const char *uid = strstr(status, "\nUid:\t"), *gid = strstr(status, "\nGid:\t");
 	int dumpable = prctl(PR_GET_DUMPABLE);
-	bool found;
 
 	setfsgid(gid ? (gid_t)strtoul(gid + 6, NULL, 10) : getegid());
 	setfsuid(uid ? (uid_t)strtoul(uid + 6, NULL, 10) : geteuid());
-	found = reads_as_in_sigwait(pid, signo);
+	bool found = reads_as_in_sigwait(pid, signo);
 	setfsuid(geteuid());
 	setfsgid(getegid());
 	/* A change of user clears it, and hides our files in /proc. */

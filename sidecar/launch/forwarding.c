@@ -62,11 +62,9 @@ void forwarding_look(struct forwarding *f, int64_t now_ns)
 		return;
 	f->look_at_ns = now_ns + LOOK_NS;
 	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++) {
-		enum disposition d;
-
 		if (!f->looks_left[signo])
 			continue;
-		d = disposition_read(f->command, signo);
+		enum disposition d = disposition_read(f->command, signo);
 		f->looks_left[signo] = d == DISPOSITION_BLOCKED ? f->looks_left[signo] - 1 : 0;
 		if (d == DISPOSITION_TAKEN || (d == DISPOSITION_BLOCKED && !f->looks_left[signo]))
 			forwarding_send(f->command, signo);

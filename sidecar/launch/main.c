@@ -117,11 +117,11 @@ static void send_unstarted(const struct launcher *l)
 {
 	const struct command_report *f = l->report;
 	char text[32 + LAUNCH_COMMAND_MAX];
-	int len;
 
 	if (!f || !f->error)
 		return;
-	len = snprintf(text, sizeof(text), "unstarted %d %d %.*s", f->error, f->there, LAUNCH_COMMAND_MAX, l->options->argv[0]);
+	int len = snprintf(text, sizeof(text), "unstarted %d %d %.*s", f->error, f->there,
+			   LAUNCH_COMMAND_MAX, l->options->argv[0]);
 	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
 }
 
@@ -256,7 +256,6 @@ static int64_t leave_at_ns(const struct launcher *l)
 static int poll_timeout_ms(const struct launcher *l)
 {
 	int64_t at = l->ended ? leave_at_ns(l) : INT64_MAX;
-	int64_t ms;
 
 	if (seeks_sidecar(l) && l->retry_at_ns < at)
 		at = l->retry_at_ns;
@@ -266,7 +265,7 @@ static int poll_timeout_ms(const struct launcher *l)
 		at = forwarding_next_ns(&l->forwarding);
 	if (at == INT64_MAX)
 		return -1;
-	ms = (at - now_ns()) / NS_PER_MS + 1;
+	int64_t ms = (at - now_ns()) / NS_PER_MS + 1;
 	return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
@@ -318,13 +317,11 @@ static int64_t try_until_ns(const struct launcher *l)
  */
 static void announce_end(struct launcher *l)
 {
-	bool sent;
-
 	if (!l->tell_until_ns)
 		l->tell_until_ns = now_ns() + LINGER_NS;
 	if (l->socket_fd < 0 && !l->options->socket_fd)
 		try_connect(l);
-	sent = send_end(l);
+	bool sent = send_end(l);
 	if (!sent && sidecar_lives(l))
 		l->retry_at_ns = now_ns() + RETRY_FAST_MS * NS_PER_MS;
 	/* The time counts from the message, so that the sidecar has all of it. */
@@ -446,7 +443,6 @@ int main(int argc, char **argv)
 	struct command_report *report;
 	struct options options;
 	sigset_t all, original;
-	bool leads;
 	int go[2];
 
 	(void)argc;
@@ -477,7 +473,7 @@ int main(int argc, char **argv)
 	l.started_ns = now_ns();
 	if (pipe2(go, O_CLOEXEC) < 0)
 		go[0] = go[1] = -1;
-	leads = command_leads_session();
+	bool leads = command_leads_session();
 	l.command = l.signal_fd < 0 ? -1 : fork();
 	if (l.command == 0) {
 		wait_for_go(go);

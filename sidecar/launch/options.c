@@ -68,10 +68,9 @@ _Noreturn static void usage_error(const char *what, const char *detail)
 static unsigned long parse_number(const char *text, unsigned long max, const char *wrong)
 {
 	char *end;
-	unsigned long value;
 
 	errno = 0;
-	value = strtoul(text, &end, 10);
+	unsigned long value = strtoul(text, &end, 10);
 	if (errno || *text < '0' || *text > '9' || *end || value == 0 || value > max)
 		usage_error(wrong, text);
 	return value;
@@ -81,10 +80,9 @@ static unsigned long parse_number(const char *text, unsigned long max, const cha
 static const char *parse_oom_score(const char *text)
 {
 	char *end;
-	long value;
 
 	errno = 0;
-	value = strtol(text, &end, 10);
+	long value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < -1000 || value > 1000)
 		usage_error("--oom-score-adj takes a whole number from -1000 to 1000, not ", text);
 	return text;

@@ -30,14 +30,12 @@ void launcher_disconnect(struct launcher *l)
 void launcher_kill_children(const struct launcher *l)
 {
 	char path[64], list[4096];
-	ssize_t len;
-	int fd;
 
 	if (!l->ended)
 		kill(l->command, SIGKILL);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
 	if (fd >= 0)
 		close(fd);
 	list[len < 0 ? 0 : len] = '\0';

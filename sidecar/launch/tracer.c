@@ -101,12 +101,11 @@ static void timer_switch(bool on, struct sigaction *old)
 static void note_state(struct dump_thread *t)
 {
 	char path[64], text[512];
-	char *name, *end;
 
 	snprintf(path, sizeof(path), "task/%d/stat", (int)t->tid);
 	proc_file_read(tracer.pid, path, text, sizeof(text));
-	name = strchr(text, '(');
-	end = strrchr(text, ')');
+	char *name = strchr(text, '(');
+	char *end = strrchr(text, ')');
 	if (!name || !end || end < name || end[1] != ' ')
 		return;
 	*end = '\0';
@@ -146,10 +145,9 @@ static bool list_threads(void)
 	uint64_t list[512]; /* aligned as struct linux_dirent is */
 	uint32_t before = tracer.dump->head.n_threads, seen = 0;
 	long len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)tracer.pid);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && (len = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
 		for (long at = 0; at < len;) {
 			const struct linux_dirent *entry = (const void *)((char *)list + at);
@@ -343,8 +341,6 @@ static int open_memory(void)
 /* Seizes and stops, copies and lets go. */
 static int dump_stopped(void)
 {
-	int r;
-
 	if (!list_threads())
 		return -ESRCH;
 	memcpy(tracer.dump->head.command, tracer.dump->threads[0].name, sizeof(tracer.dump->head.command));
@@ -352,7 +348,7 @@ static int dump_stopped(void)
 	/* Threads may end any time, but not the first one without its process. */
 	if (tracer.progress[0] == THREAD_GONE)
 		return -tracer.dump->threads[0].error;
-	r = open_memory();
+	int r = open_memory();
 	if (r == 0)
 		copy_threads(stop_all());
 	return r;

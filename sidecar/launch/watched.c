@@ -137,31 +137,27 @@ static int open_watched(pid_t pid, unsigned long long start, pid_t *ret_parent)
 
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 {
-	struct watched_process *p;
-	unsigned long long start;
 	char *end;
 	pid_t parent = 0;
-	long pid;
-	int fd;
 
 	*ret_pid = 0;
 	if (*order < '1' || *order > '9')
 		return -EINVAL;
 	errno = 0;
-	pid = strtol(order, &end, 10);
+	long pid = strtol(order, &end, 10);
 	if (errno || *end != ' ' || pid > INT32_MAX || end[1] < '0' || end[1] > '9')
 		return -EINVAL;
 	*ret_pid = (pid_t)pid;
-	start = strtoull(end + 1, &end, 10);
+	unsigned long long start = strtoull(end + 1, &end, 10);
 	if (errno || *end)
 		return -EINVAL;
-	p = find(w, (pid_t)pid);
+	struct watched_process *p = find(w, (pid_t)pid);
 	if (p && p->start == start)
 		return 0; /* a previous sidecar asked for it already */
 	p = p ? p : find(w, 0);
 	if (!p)
 		return -EBUSY;
-	fd = open_watched((pid_t)pid, start, &parent);
+	int fd = open_watched((pid_t)pid, start, &parent);
 	if (fd < 0)
 		return fd;
 	if (p->pid)
