@@ -130,12 +130,11 @@ void node_syslog_add(struct strbuf *lines, const char *text, size_t len)
 {
 	static const char verb[] = "syslog ";
 	char line[SYSLOG_LINE_MAX];
-	size_t n;
 
 	if (len < sizeof(verb) || memcmp(text, verb, sizeof(verb) - 1) != 0)
 		return;
 	copy_printable(line, sizeof(line), text + sizeof(verb) - 1, len - (sizeof(verb) - 1));
-	n = strlen(line) + 1;
+	size_t n = strlen(line) + 1;
 	if (lines->len + n > NODE_SYSLOG_MAX) {
 		const char *half = memchr(lines->data + lines->len / 2, '\n', lines->len - lines->len / 2);
 

@@ -213,7 +213,6 @@ int nodes_new(struct event_base *base, const char *path, const struct nodes_call
 	      struct err *err)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
-	int rc;
 
 	if (!n)
 		return err_set(err, ENOMEM, "the node's socket");
@@ -221,7 +220,7 @@ int nodes_new(struct event_base *base, const char *path, const struct nodes_call
 	n->callbacks = *callbacks;
 	n->opening = BACKGROUND_NONE;
 	n->file = -1;
-	rc = listener_new(base, path, nodes_on_connection, n, &n->listener, err);
+	int rc = listener_new(base, path, nodes_on_connection, n, &n->listener, err);
 	if (rc == 0)
 		rc = listener_start(n->listener, err);
 	if (rc < 0) {

@@ -230,10 +230,10 @@ size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, c
 
 static cJSON *cause_of(const struct unmet_end *e)
 {
-	char size[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "", text[160];
+	char of[SIZE_TEXT_MAX + 4] = "", text[160];
 
 	if (e->limit > 0)
-		snprintf(of, sizeof(of), " of %s", size_format((uint64_t)e->limit, size));
+		snprintf(of, sizeof(of), " of %s", SIZE_TEXT(e->limit));
 	if (e->confidence != CONFIDENCE_CERTAIN)
 		snprintf(text, sizeof(text), "most likely it reached its memory limit");
 	else if (e->class == FAILURE_KERNEL_OOM_NODE)
@@ -289,10 +289,9 @@ static void unmet_ends_add_missing(const struct unmet_end *e, cJSON *json)
 cJSON *unmet_end_to_json(const struct unmet_end *e)
 {
 	cJSON *json = cJSON_CreateObject();
-	char when[TIME_TEXT_MAX];
 
 	json_set_str(json, "containerID", e->container_id);
-	json_set_str(json, "endedAt", time_format(e->killed_ns, when));
+	json_set_str(json, "endedAt", TIME_TEXT(e->killed_ns));
 	json_set_str(json, "class", failure_class_name(e->class));
 	json_set_str(json, "confidence", confidence_name(e->confidence));
 	json_set(json, "cause", cause_of(e));
