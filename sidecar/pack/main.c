@@ -63,10 +63,8 @@ static const struct option_table table = OPTION_TABLE(rows, 18);
 
 static int pack_options_parse(char **argv, struct options *o, struct err *err)
 {
-	int n;
-
 	*o = (struct options){ .mode = -1, .core_fd = -1, .out_fd = -1 };
-	n = options_take(&table, 0, argv + 1, o, err);
+	int n = options_take(&table, 0, argv + 1, o, err);
 	if (n < 0 || o->help || o->version)
 		return n;
 	if (argv[1 + n])
@@ -146,7 +144,6 @@ int main(int argc, char **argv)
 	struct packed packed;
 	struct received received;
 	struct err err = { 0 };
-	bool receive;
 
 	(void)argc;
 	undumpable_become();
@@ -158,7 +155,7 @@ int main(int argc, char **argv)
 		return options_print_help(&table);
 	if (options.version)
 		return puts("afterglow-pack " AFTERGLOW_VERSION) == EOF;
-	receive = options.mode == MODE_RECEIVE;
+	bool receive = options.mode == MODE_RECEIVE;
 	if ((receive ? run_receive(&options, &received, &err) : run(&options, &packed, &err)) < 0) {
 		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));
 		return 1;

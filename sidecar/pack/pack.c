@@ -27,7 +27,6 @@ static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct e
 {
 	while (size > 0) {
 		ssize_t n = pread(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
-		int rc;
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -35,7 +34,7 @@ static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct e
 			return err_set(err, errno, "read");
 		if (n == 0)
 			return err_set(err, ENODATA, "it became shorter");
-		rc = zstream_add(p->out, p->chunk, (size_t)n, err);
+		int rc = zstream_add(p->out, p->chunk, (size_t)n, err);
 		if (rc < 0)
 			return rc;
 		p->result->bytes_in += (uint64_t)n;
@@ -51,13 +50,12 @@ static int pack_full(struct packing *p, uint64_t size, struct err *err)
 
 	while (at < size) {
 		off_t data = lseek(p->fd, (off_t)at, SEEK_DATA), hole;
-		int rc;
 
 		if (data < 0)
 			/* No more data follow, or the filesystem does not report holes. */
 			data = errno == ENXIO ? (off_t)size : (off_t)at;
 		data = MIN(data, (off_t)size);
-		rc = zstream_add_zeros(p->out, (uint64_t)data - at, err);
+		int rc = zstream_add_zeros(p->out, (uint64_t)data - at, err);
 		p->result->holes += (uint64_t)data - at;
 		if (rc < 0 || (uint64_t)data == size)
 			return rc;
@@ -92,7 +90,6 @@ static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summa
 	const Elf64_Phdr *notes = elf_core_notes(core, &notes_size);
 	size_t n = 0, room = 1 + s->n_ranges + core->n_segments, n_left = 0;
 	Elf64_Phdr *list = calloc(room, sizeof(*list));
-	uint64_t at;
 
 	if (!list)
 		return NULL;
@@ -106,7 +103,7 @@ static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summa
 			list[n++] = core->segments[i];
 			n_left++;
 		}
-	at = sizeof(Elf64_Ehdr) + n * sizeof(*list);
+	uint64_t at = sizeof(Elf64_Ehdr) + n * sizeof(*list);
 	list[0].p_offset = at;
 	at += notes_size;
 	for (size_t i = 1; i < n - n_left; i++) {
@@ -126,7 +123,6 @@ static int pack_write_summary(struct packing *p, const struct elf_core *core, co
 	uint64_t notes_size, at = list[0].p_offset;
 	const Elf64_Phdr *notes = elf_core_notes(core, &notes_size);
 	Elf64_Ehdr header;
-	int rc;
 
 	if (elf_core_read(core, 0, &header, sizeof(header)) < 0)
 		return err_set(err, ENODATA, "it became shorter");
@@ -134,7 +130,7 @@ static int pack_write_summary(struct packing *p, const struct elf_core *core, co
 	header.e_phnum = (uint16_t)n;
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
-	rc = zstream_add(p->out, &header, sizeof(header), err);
+	int rc = zstream_add(p->out, &header, sizeof(header), err);
 	if (rc >= 0)
 		rc = zstream_add(p->out, list, n * sizeof(*list), err);
 	if (rc >= 0)
@@ -179,13 +175,12 @@ int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *r
 	struct packing p = { .fd = fd, .out = out, .result = &result, .chunk = chunk };
 	struct stat before, after;
 	struct elf_core core;
-	int rc;
 
 	if (!chunk)
 		return err_set(err, ENOMEM, "buffer");
 	if (fstat(fd, &before) < 0)
 		return err_set(err, errno, "fstat");
-	rc = elf_core_open(fd, &core, err);
+	int rc = elf_core_open(fd, &core, err);
 	if (rc < 0)
 		return rc;
 	note_what_lacks(&result, &core);

@@ -136,13 +136,12 @@ static int by_offset(const void *a, const void *b)
 static int read_head(struct receiver *r, uint64_t max, struct err *err)
 {
 	uint64_t end = end_of_notes(r, max / 4, err);
-	int rc;
 
 	if (!err->code && end == 0)
 		err_set(err, EPROTO, "a core with more headers or notes than there is room for, or none");
 	if (err->code || copy_to(r, end, err) < 0)
 		return -err->code;
-	rc = elf_core_open(r->out, &r->core, err);
+	int rc = elf_core_open(r->out, &r->core, err);
 	if (rc < 0)
 		return rc;
 	elf_core_each_note(&r->core, take_pointer, r);
@@ -265,13 +264,12 @@ int receive_core(int in, int out, uint64_t max, struct received *ret_received, s
 {
 	_cleanup_free_ struct receiver *r = calloc(1, sizeof(*r));
 	struct err why = { 0 };
-	int rc;
 
 	if (!r)
 		return err_set(err, ENOMEM, "core");
 	r->in = in;
 	r->out = out;
-	rc = core_receive(r, max, &why);
+	int rc = core_receive(r, max, &why);
 	elf_core_close(&r->core);
 	if (rc < 0) {
 		if (err)

@@ -30,14 +30,13 @@ static void summary_want(struct plan *p, uint64_t from, uint64_t to)
 {
 	const Elf64_Phdr *segment = elf_core_segment_at(p->core, from);
 	struct summary *s = p->s;
-	uint64_t file_end, start, size;
 
 	if (!segment || !segment->p_filesz || p->core->file_size <= segment->p_offset)
 		return;
-	file_end = MIN(segment->p_filesz, p->core->file_size - segment->p_offset);
-	start = (from & ~(uint64_t)(PAGE - 1));
+	uint64_t file_end = MIN(segment->p_filesz, p->core->file_size - segment->p_offset);
+	uint64_t start = (from & ~(uint64_t)(PAGE - 1));
 	start = start > segment->p_vaddr ? start - segment->p_vaddr : 0;
-	size = MIN(to > segment->p_vaddr ? to - segment->p_vaddr : 0, file_end);
+	uint64_t size = MIN(to > segment->p_vaddr ? to - segment->p_vaddr : 0, file_end);
 	size = MIN((size + PAGE - 1) & ~(uint64_t)(PAGE - 1), file_end);
 	if (size <= start || s->n_ranges == SUMMARY_RANGES_MAX || p->total + (size - start) > SUMMARY_MEMORY_MAX)
 		return;

@@ -47,14 +47,13 @@ static void *write_buffers(void *arg)
 
 	pthread_mutex_lock(&z->lock);
 	for (;;) {
-		struct buffer *b;
 		int error = 0;
 
 		while (z->written == z->given && !z->over)
 			pthread_cond_wait(&z->changed, &z->lock);
 		if (z->written == z->given)
 			break;
-		b = &z->buffers[z->written % BUFFERS];
+		struct buffer *b = &z->buffers[z->written % BUFFERS];
 		error = z->write_error;
 		pthread_mutex_unlock(&z->lock);
 		if (!error)
@@ -80,8 +79,6 @@ static struct buffer *zstream_filling(struct zstream *z)
 /* Passes the buffer on, and waits for a free one. */
 static int zstream_give(struct zstream *z, struct err *err)
 {
-	int error;
-
 	if (!zstream_filling(z)->len)
 		return 0;
 	z->size += zstream_filling(z)->len;
@@ -90,7 +87,7 @@ static int zstream_give(struct zstream *z, struct err *err)
 	pthread_cond_signal(&z->changed);
 	while (z->given - z->written == BUFFERS)
 		pthread_cond_wait(&z->changed, &z->lock);
-	error = z->write_error;
+	int error = z->write_error;
 	pthread_mutex_unlock(&z->lock);
 	zstream_filling(z)->len = 0;
 	return error ? err_set(err, error, "write") : 0;
@@ -134,7 +131,6 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 
 	while (len > 0) {
 		size_t part = MIN(len, (size_t)RLE_BLOCK);
-		int rc;
 
 		/*
 		 * Data that zstd still holds count as well: at worst they are stored uncompressed,
@@ -142,7 +138,7 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 		 */
 		if (!zstream_fits(z, ZSTD_compressBound(part) + 2 * RLE_BLOCK))
 			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
-		rc = zstream_compress(z, at, part, ZSTD_e_continue, err);
+		int rc = zstream_compress(z, at, part, ZSTD_e_continue, err);
 		if (rc < 0)
 			return rc;
 		at += part;
@@ -188,11 +184,9 @@ int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err)
 	static const unsigned char zeros[64 * 1024];
 
 	if (len >= ZEROS_MIN) {
-		int rc;
-
 		if (!zstream_fits(z, len / RLE_BLOCK * 4 + 16 + 2 * RLE_BLOCK))
 			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
-		rc = end_frame(z, err);
+		int rc = end_frame(z, err);
 		return rc < 0 ? rc : add_zero_frame(z, len, err);
 	}
 	for (; len > 0; len -= MIN(len, (uint64_t)sizeof(zeros))) {
@@ -245,7 +239,6 @@ void zstream_free(struct zstream *z)
 int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *err)
 {
 	struct zstream *z = calloc(1, sizeof(*z));
-	int error;
 
 	if (!z)
 		return err_set(err, ENOMEM, "zstd");
@@ -262,7 +255,7 @@ int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *e
 	ZSTD_CCtx_setParameter(z->zstd, ZSTD_c_checksumFlag, 1);
 	pthread_mutex_init(&z->lock, NULL);
 	pthread_cond_init(&z->changed, NULL);
-	error = pthread_create(&z->writer, NULL, write_buffers, z);
+	int error = pthread_create(&z->writer, NULL, write_buffers, z);
 	if (error) {
 		zstream_free(z);
 		return err_set(err, error, "thread");
