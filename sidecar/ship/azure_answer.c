@@ -111,11 +111,10 @@ static size_t index_of(const struct azure_blocks *b, const char *id)
 {
 	unsigned char text[ID_BYTES + 1] = "";
 	char md5[ID_MD5 + 1], wanted[AZURE_BLOCK_ID_MAX];
-	size_t i;
 
 	if (strlen(id) != AZURE_BLOCK_ID_MAX - 1 || base64_decode(id, AZURE_BLOCK_ID_MAX - 1, text) != ID_BYTES)
 		return b->n;
-	i = strtoul((const char *)text + ID_BYTES - 6, NULL, 10);
+	size_t i = strtoul((const char *)text + ID_BYTES - 6, NULL, 10);
 	snprintf(md5, sizeof(md5), "%s", (const char *)text);
 	azure_block_id(md5, b->part, i, wanted);
 	return i < b->n && strcmp(id, wanted) == 0 ? i : b->n;

@@ -230,14 +230,13 @@ static int azure_blocks_commit(struct upload_of_blocks *u, struct fault *fault)
 int azure_put_blocks(struct azure *azure, const struct item *item, const char *key, struct fault *fault)
 {
 	struct upload_of_blocks *u = calloc(1, sizeof(*u));
-	int r;
 
 	if (!u)
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
 	u->azure = azure;
 	u->item = item;
 	u->key = key;
-	r = azure_blocks_cut(u, azure->store.context->options->azure_block, fault);
+	int r = azure_blocks_cut(u, azure->store.context->options->azure_block, fault);
 	if (r == 0)
 		r = find_blocks(u, fault);
 	if (r == 0)

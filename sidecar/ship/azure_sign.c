@@ -99,7 +99,6 @@ bool azure_sas_has_expired(const char *token, int64_t now_s)
 {
 	struct tm tm = { 0 };
 	char text[40];
-	const char *rest;
 
 	while (token && strncmp(token, "se=", 3) != 0) {
 		token = strchr(token, '&');
@@ -109,7 +108,7 @@ bool azure_sas_has_expired(const char *token, int64_t now_s)
 	if (!token)
 		return false;
 	decode_colons(token + 3, text, sizeof(text));
-	rest = strptime(text, "%Y-%m-%d", &tm);
+	const char *rest = strptime(text, "%Y-%m-%d", &tm);
 	if (rest && *rest)
 		rest = strptime(rest, "T%H:%M", &tm);
 	if (rest && *rest == ':')

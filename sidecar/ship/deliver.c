@@ -268,13 +268,14 @@ static int deliver_run(struct delivery *d, const char *url, struct fault *fault)
 int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_url[static DELIVER_URL_MAX],
 	    struct fault *fault)
 {
-	struct delivery d = { .context = { .options = options, .deadline_ns = deadline_ns }, .dir_fd = -1, .manifest_fd = -1 };
-	int r;
+	struct delivery d = { .context = { .options = options, .deadline_ns = deadline_ns },
+			      .dir_fd = -1,
+			      .manifest_fd = -1 };
 
 	d.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
 	progress_init(&d.progress);
 	url_of(options, ret_url);
-	r = deliver_run(&d, ret_url, fault);
+	int r = deliver_run(&d, ret_url, fault);
 	if (d.store)
 		d.store->ops->free(d.store);
 	state_release(&d.state);

@@ -309,10 +309,9 @@ static void http_take_header(const struct http_transfer *t, const char *name, ch
 static void take_clock(struct http_transfer *t)
 {
 	char date[64] = "";
-	time_t theirs;
 
 	http_take_header(t, "Date", date, sizeof(date));
-	theirs = *date ? curl_getdate(date, NULL) : -1;
+	time_t theirs = *date ? curl_getdate(date, NULL) : -1;
 	if (theirs > 0)
 		t->answer.clock_off_s = now_realtime_ns() / NS_PER_SEC - (int64_t)theirs;
 }

@@ -38,12 +38,11 @@ static int kerberos_explain(const struct kerberos *k, krb5_error_code code, stru
 static int read_config(struct kerberos *k, const char *path, struct fault *fault)
 {
 	profile_t profile = NULL;
-	krb5_error_code code;
 
 	if (!path)
 		return fault_set(fault, FAULT_CREDENTIALS,
 				 "there is a keytab, but no krb5.conf beside it");
-	code = profile_init((const_profile_filespec_t[]){ path, NULL }, &profile);
+	krb5_error_code code = profile_init((const_profile_filespec_t[]){ path, NULL }, &profile);
 	if (code == 0)
 		code = krb5_init_context_profile(profile, KRB5_INIT_CONTEXT_SECURE, &k->context);
 	if (profile)
@@ -94,12 +93,11 @@ static int kerberos_take_secret(struct kerberos *k, const struct credentials *c,
 				struct fault *fault)
 {
 	char name[PATH_MAX + 8];
-	krb5_error_code code;
 
 	if (read_config(k, c->krb5_conf, fault) < 0)
 		return -1;
 	snprintf(name, sizeof(name), "FILE:%s", c->keytab);
-	code = krb5_kt_resolve(k->context, name, &k->keytab);
+	krb5_error_code code = krb5_kt_resolve(k->context, name, &k->keytab);
 	if (code == 0)
 		code = choose_principal(k, c);
 	return code ? kerberos_explain(k, code, fault) : 0;
@@ -170,10 +168,10 @@ static krb5_error_code get_ticket(struct kerberos *k, krb5_ccache cache, const c
 {
 	char host[HOST_MAX_];
 	krb5_creds wanted = { .client = k->principal };
-	krb5_error_code code;
 
 	kerberos_host_of(address, host);
-	code = krb5_sname_to_principal(k->context, host, "HTTP", KRB5_NT_SRV_HST, &wanted.server);
+	krb5_error_code code =
+		krb5_sname_to_principal(k->context, host, "HTTP", KRB5_NT_SRV_HST, &wanted.server);
 	if (code == 0)
 		code = krb5_get_credentials(k->context, 0, cache, &wanted, ret_ticket);
 	krb5_free_principal(k->context, wanted.server);
@@ -234,11 +232,10 @@ int kerberos_authorize(struct kerberos *k, const char *host, struct strbuf *head
 {
 	krb5_ccache cache;
 	krb5_error_code code = krb5_cc_new_unique(k->context, "MEMORY", NULL, &cache);
-	int r;
 
 	if (code)
 		return kerberos_explain(k, code, fault);
-	r = authorize(k, cache, host, header, fault);
+	int r = authorize(k, cache, host, header, fault);
 	krb5_cc_destroy(k->context, cache);
 	return r;
 }

@@ -142,15 +142,13 @@ static int check_encryption(const struct ship_options *o, struct err *err)
 
 static int ship_options_check(struct ship_options *o, struct err *err)
 {
-	int r;
-
 	if (!o->store_text)
 		return err_set(err, EINVAL, "--store is missing");
 	if (o->read && (o->bundle || !o->as))
 		return err_set(err, EINVAL, "--read takes --as PATH, and no BUNDLE");
 	if (!o->read && !o->bundle)
 		return err_set(err, EINVAL, "BUNDLE is missing");
-	r = store_url_parse(o->store_text, &o->store, err);
+	int r = store_url_parse(o->store_text, &o->store, err);
 	if (r == 0)
 		r = o->as ? store_path_check(o->as, err) : name_of_bundle(o->bundle, &o->as, err);
 	if (r == 0)

@@ -84,7 +84,6 @@ static void release_item(struct plan_item *item)
 static int read_files(const cJSON *files, struct plan *plan, struct err *err)
 {
 	int n = cJSON_GetArraySize(files);
-	const cJSON *file;
 
 	if (!cJSON_IsArray(files))
 		return err_set(err, EINVAL, "\"files\" is no list");
@@ -93,7 +92,7 @@ static int read_files(const cJSON *files, struct plan *plan, struct err *err)
 	plan->items = calloc((size_t)n + 1, sizeof(*plan->items));
 	if (!plan->items)
 		return err_set(err, ENOMEM, "manifest");
-	cJSON_ArrayForEach(file, files) {
+	json_each(file, files) {
 		struct plan_item item = { 0 };
 		int r = read_item(file, &item, err);
 

@@ -32,7 +32,7 @@ static void progress_say(cJSON *json)
 static void say_progress(struct progress *p)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
-	char sent[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX], file[256];
+	char file[256];
 
 	json_set_str(json, "file", p->file);
 	json_set_int(json, "sent", p->sent);
@@ -40,8 +40,8 @@ static void say_progress(struct progress *p)
 	progress_say(json);
 	copy_printable(file, sizeof(file), p->file, strlen(p->file));
 	if (p->terminal)
-		fprintf(stderr, "\r\033[K%s: %s of %s", file, size_format((uint64_t)p->sent, sent),
-			size_format((uint64_t)p->total, total));
+		fprintf(stderr, "\r\033[K%s: %s of %s", file, SIZE_TEXT(p->sent),
+			SIZE_TEXT(p->total));
 	p->printed_ns = now_boottime_ns();
 }
 

@@ -164,15 +164,15 @@ static int read_bundle_run(struct reading *r, struct fault *fault)
 
 int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault)
 {
-	struct reading r = { .context = { .options = options, .deadline_ns = deadline_ns }, .out_fd = out_fd };
-	int result;
+	struct reading r = { .context = { .options = options, .deadline_ns = deadline_ns },
+			     .out_fd = out_fd };
 
 	r.context.state = &r.state;
 	r.context.progress = &r.progress;
 	r.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
 	r.chunk = STRBUF_INIT(STORE_CHUNK);
 	progress_init(&r.progress);
-	result = read_bundle_run(&r, fault);
+	int result = read_bundle_run(&r, fault);
 	if (r.store)
 		r.store->ops->free(r.store);
 	plan_release(&r.plan);

@@ -17,8 +17,6 @@ static bool passes_quickly(enum fault_kind kind)
 int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
 		   uint32_t chance)
 {
-	int64_t wait;
-
 	if (!passes_quickly(fault->kind) || fault->retry_after_s > RETRY_AFTER_MAX_S)
 		return -1;
 	if (kept > r->kept)
@@ -26,7 +24,7 @@ int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int
 	r->kept = kept;
 	if (++r->attempts >= RETRY_ATTEMPTS)
 		return -1;
-	wait = MIN((int64_t)RETRY_FIRST_MS << (r->attempts - 1), RETRY_MAX_MS);
+	int64_t wait = MIN((int64_t)RETRY_FIRST_MS << (r->attempts - 1), RETRY_MAX_MS);
 	wait = wait / 2 + (int64_t)(chance % (uint32_t)(wait / 2 + 1));
 	wait = MAX(wait, fault->retry_after_s * 1000);
 	if (deadline_ns > 0 && now_ns + wait * NS_PER_MS >= deadline_ns)

@@ -77,10 +77,9 @@ int s3_fault(const struct http_answer *answer, const struct s3_place *place, str
 {
 	const int status = answer->status;
 	struct store_error e;
-	const char *denial;
 
 	store_error_read(answer, &e);
-	denial = denial_sentence(&e);
+	const char *denial = denial_sentence(&e);
 	if (*e.region && strcmp(e.region, place->region) != 0 && (status == 301 || status == 307 || status == 400) &&
 	    !store_error_is_of_clock(&errors, answer, &e))
 		region_fault(&e, place, fault);

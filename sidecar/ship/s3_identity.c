@@ -115,12 +115,13 @@ static int ask_node(struct http *http, const char *what, const char *url, const 
 		    struct fault *fault)
 {
 	const char *const headers[] = { header, NULL };
-	const struct http_request request = { .method = "GET", .url = url, .headers = headers, .no_proxy = true };
-	int status;
+	const struct http_request request = {
+		.method = "GET", .url = url, .headers = headers, .no_proxy = true
+	};
 
 	if (http_call(http, &request, ret_transfer, fault) < 0)
 		return fault_wrap(fault, "%s", what);
-	status = (*ret_transfer)->answer.status;
+	int status = (*ret_transfer)->answer.status;
 	if (status == 200)
 		return 0;
 	/* The agent answers 4xx if the ServiceAccount has no association with a role. */
@@ -135,7 +136,6 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	const char *uri = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 	char header[CREDENTIAL_MAX + 32], *token = NULL;
 	struct err err = { 0 };
-	int r;
 
 	if (!uri || !container_uri_is_safe(uri))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AWS_CONTAINER_CREDENTIALS_FULL_URI names no address of EKS or ECS", what);
@@ -145,7 +145,7 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	snprintf(header, sizeof(header), "Authorization: %s", token ? token : "");
 	if (token)
 		explicit_bzero(token, strlen(token));
-	r = ask_node(http, what, uri, token ? header : NULL, &t, fault);
+	int r = ask_node(http, what, uri, token ? header : NULL, &t, fault);
 	free(token);
 	explicit_bzero(header, sizeof(header));
 	if (r < 0)
@@ -165,12 +165,12 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	const char *host = getenv("GCE_METADATA_HOST");
 	char url[256], *token = NULL;
 	struct err err = { 0 };
-	int r;
 
 	snprintf(url, sizeof(url), GOOGLE_TOKEN_URL, host ? host : "metadata.google.internal");
 	if (ask_node(http, what, url, "Metadata-Flavor: Google", &t, fault) < 0)
 		return -1;
-	r = oauth_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token, ret_seconds, &err);
+	int r = oauth_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token,
+				 ret_seconds, &err);
 	credential_wipe(&t->answer.body);
 	if (r < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));

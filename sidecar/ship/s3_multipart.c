@@ -422,11 +422,11 @@ static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)
 {
 	struct multipart m = { .s3 = s3, .item = item, .key = key };
-	int r;
 
 	sha256_begin(&m.sha256);
 	m.sending = calloc(HTTP_PARALLEL, sizeof(*m.sending));
-	r = m.sending ? find_upload(&m, fault) : fault_set(fault, FAULT_MEMORY, "parts: out of memory");
+	int r = m.sending ? find_upload(&m, fault) :
+			    fault_set(fault, FAULT_MEMORY, "parts: out of memory");
 	if (r == 0)
 		r = s3_multipart_send_parts(&m, fault);
 	if (r == 0)

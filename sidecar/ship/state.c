@@ -16,12 +16,12 @@ static cJSON *state_load(int dir_fd, const char *store)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
-	_cleanup_close_ int fd = openat(dir_fd, STATE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	const char *its_store;
+	_cleanup_close_ int fd =
+		openat(dir_fd, STATE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0 || fd_read_all(fd, &text, NULL) < 0 || json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
 		return NULL;
-	its_store = json_str(json, "store");
+	const char *its_store = json_str(json, "store");
 	if (!its_store || strcmp(its_store, store) != 0)
 		return NULL;
 	return TAKE_PTR(json);
@@ -104,10 +104,8 @@ void state_clear_upload(struct state *s)
 
 void state_set_damaged(struct state *s, const char *name, const char *sha256)
 {
-	cJSON *json;
-
 	state_set_upload(s, name, sha256, &(struct upload){ .part = 0 });
-	json = json_object_at(s->json, "upload");
+	cJSON *json = json_object_at(s->json, "upload");
 	if (json)
 		cJSON_AddBoolToObject(json, "damaged", true);
 }
@@ -133,11 +131,10 @@ static int write_temporary(int dir_fd, const char *text, struct err *err)
 int state_save(const struct state *s, struct err *err)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(s->json);
-	int r;
 
 	if (!text)
 		return err_set(err, ENOMEM, STATE_FILE);
-	r = write_temporary(s->dir_fd, text, err);
+	int r = write_temporary(s->dir_fd, text, err);
 	if (r == 0 && renameat(s->dir_fd, STATE_TEMPORARY, s->dir_fd, STATE_FILE) < 0)
 		r = err_set(err, errno, "rename to %s", STATE_FILE);
 	if (r < 0)

@@ -103,8 +103,6 @@ static int open_root(const struct directory *d, int *ret_fd, struct fault *fault
  */
 static int store_directory_enter(int *fd, const char *name, bool make)
 {
-	int next;
-
 	if (make && mkdirat(*fd, name, DIR_MODE) == 0)
 		/*
 		 * The name should survive a power failure. A filesystem that cannot sync
@@ -113,7 +111,7 @@ static int store_directory_enter(int *fd, const char *name, bool make)
 		fsync(*fd);
 	else if (make && errno != EEXIST)
 		return -errno;
-	next = openat(*fd, name, DIR_FLAGS);
+	int next = openat(*fd, name, DIR_FLAGS);
 	if (next < 0)
 		return -errno;
 	close(*fd);
@@ -164,7 +162,6 @@ static int store_directory_compare(const struct directory *d, int dir_fd, const 
 	char digest[SHA256_TEXT_MAX];
 	int64_t len;
 	struct stat st;
-	int r;
 
 	if (fd < 0 && errno == ENOENT) {
 		*ret_look = LOOK_MISSING;
@@ -178,7 +175,8 @@ static int store_directory_compare(const struct directory *d, int dir_fd, const 
 	*ret_look = LOOK_DIFFERS;
 	if (st.st_size != item->size)
 		return 0;
-	r = sha256_file(fd, 0, item->size, progress_alive, d->store.context->progress, &len, digest, NULL);
+	int r = sha256_file(fd, 0, item->size, progress_alive, d->store.context->progress, &len,
+			    digest, NULL);
 	if (r < 0)
 		return store_directory_fail(fault, -r, d, "read", item->name);
 	if (len == item->size && strcmp(digest, item->sha256) == 0)
@@ -210,17 +208,15 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
 static int check_space(const struct directory *d, int dir_fd, const struct item *item, struct fault *fault)
 {
 	struct statvfs v;
-	char need[SIZE_TEXT_MAX], have[SIZE_TEXT_MAX];
-	uint64_t free_bytes;
 
 	if (fstatvfs(dir_fd, &v) < 0 || v.f_blocks == 0)
 		return 0;
-	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	uint64_t free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	if (free_bytes >= (uint64_t)item->size)
 		return 0;
 	return fault_set(fault, FAULT_NO_SPACE, "%s: no room for %s: it has %s, and %s are free",
-			 d->store.context->options->store.path, item->name, size_format((uint64_t)item->size, need),
-			 size_format(free_bytes, have));
+			 d->store.context->options->store.path, item->name, SIZE_TEXT(item->size),
+			 SIZE_TEXT(free_bytes));
 }
 
 static int store_directory_write_all(int fd, const char *data, size_t len)

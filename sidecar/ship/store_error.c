@@ -71,12 +71,12 @@ static int clock_fault(int64_t off_s, struct fault *fault)
 {
 	/* Rounds to minutes, because the answer took some seconds to arrive. */
 	int64_t off_ns = ((off_s < 0 ? -off_s : off_s) + 30) / 60 * 60 * NS_PER_SEC;
-	char text[DURATION_TEXT_MAX];
 
 	if (off_ns == 0)
 		return fault_set(fault, FAULT_CLOCK, "this machine's clock differs too much from the store's: set it right");
-	return fault_set(fault, FAULT_CLOCK, "this machine's clock is %s %s the store's: set it right",
-			 duration_format(off_ns, text), off_s < 0 ? "behind" : "ahead of");
+	return fault_set(fault, FAULT_CLOCK,
+			 "this machine's clock is %s %s the store's: set it right",
+			 DURATION_TEXT(off_ns), off_s < 0 ? "behind" : "ahead of");
 }
 
 /*

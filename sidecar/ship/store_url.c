@@ -118,12 +118,10 @@ static bool valid_path(const char *path)
 
 static int parse_directory(const char *path, bool literal, struct store_url *u, struct err *err)
 {
-	int r;
-
 	u->kind = STORE_DIRECTORY;
 	if (*path != '/')
 		return err_set(err, EINVAL, "a directory store is file:///DIR, with an absolute path");
-	r = store_url_decode(path, literal, u->path, sizeof(u->path), err);
+	int r = store_url_decode(path, literal, u->path, sizeof(u->path), err);
 	if (r == 0 && !u->path[0])
 		snprintf(u->path, sizeof(u->path), "/");
 	return r;
@@ -132,7 +130,6 @@ static int parse_directory(const char *path, bool literal, struct store_url *u, 
 static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 {
 	size_t host = strcspn(rest, "/?#");
-	int r;
 
 	if (strpbrk(rest, "?#@"))
 		return err_set(err, EINVAL, "'?', '#' and '@' have no meaning in it: options and credentials are given apart");
@@ -147,7 +144,7 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 		return -EINVAL;
 	if (u->kind != STORE_WEBHDFS && *rest == '/')
 		rest++;
-	r = store_url_decode(rest, false, u->path, sizeof(u->path), err);
+	int r = store_url_decode(rest, false, u->path, sizeof(u->path), err);
 	if (r < 0)
 		return r;
 	return valid_path(u->path) ? 0 : err_set(err, EINVAL, "the path has an empty, \".\" or \"..\" component");

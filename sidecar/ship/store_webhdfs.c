@@ -54,7 +54,6 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 {
 	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(URL_MAX);
 	struct http_request request = { .method = method };
-	int r;
 
 	*ret_transfer = NULL;
 	if (webhdfs_identity_renew(&w->identity, w->http, fault) < 0)
@@ -63,7 +62,7 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
-	r = http_call(w->http, &request, ret_transfer, fault);
+	int r = http_call(w->http, &request, ret_transfer, fault);
 	credential_wipe(&url);
 	w->reached = r == 0;
 	return r;
@@ -99,10 +98,8 @@ static int store_webhdfs_order(struct webhdfs *w, const char *method, const char
 
 static void store_webhdfs_paths(const struct webhdfs *w, const char *below, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
 {
-	const char *base;
-
 	snprintf(path, PATH_MAX_, "%s/%s", store_webhdfs_options(w)->store.path, below);
-	base = strrchr(path, '/') + 1;
+	const char *base = strrchr(path, '/') + 1;
 	snprintf(temporary, PATH_MAX_, "%.*s.%s.partial", (int)(base - path), path, base);
 }
 
@@ -353,12 +350,11 @@ static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhd
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
 	struct webhdfs *w = calloc(1, sizeof(*w));
-	int r;
 
 	if (!w)
 		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
 	w->store = (struct store){ .ops = &webhdfs_ops, .context = context };
-	r = webhdfs_identity_open(&w->identity, context->options, fault);
+	int r = webhdfs_identity_open(&w->identity, context->options, fault);
 	if (r == 0)
 		r = store_http_new(context, w->identity.credentials.ca, &w->http, fault);
 	if (r < 0) {

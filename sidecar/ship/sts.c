@@ -29,7 +29,6 @@ int sts_assume(struct http *http, const char *endpoint, const struct credentials
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const struct s3_place place = { .bucket = "(web identity)", .region = "", .endpoint = endpoint };
 	struct err err = { 0 };
-	int r;
 
 	strbuf_adds(&body, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=afterglow-ship&RoleArn=");
 	store_query_encode(&body, c->role_arn);
@@ -37,7 +36,7 @@ int sts_assume(struct http *http, const char *endpoint, const struct credentials
 	store_query_encode(&body, c->web_identity_token);
 	if (strbuf_failed(&body))
 		return fault_set(fault, FAULT_MEMORY, "web identity: out of memory");
-	r = sts_call(http, endpoint, &body, &t, fault);
+	int r = sts_call(http, endpoint, &body, &t, fault);
 	credential_wipe(&body);
 	if (r < 0)
 		return fault_wrap(fault, "web identity");

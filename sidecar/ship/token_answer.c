@@ -99,15 +99,13 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 
 int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err)
 {
-	int64_t seconds;
 	cJSON *object;
-	char *token;
 	int r = http_json_parse(json, len, &object, err);
 
 	if (r < 0)
 		return r;
-	seconds = json_int(object, "expires_in", 0);
-	token = token_answer_take_word(object, "access_token");
+	int64_t seconds = json_int(object, "expires_in", 0);
+	char *token = token_answer_take_word(object, "access_token");
 	token_answer_wipe(object);
 	if (!token || seconds < 1 || seconds > 366 * DAY_S) {
 		if (token)
@@ -123,14 +121,13 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 /* The description continues on further lines with ids and times, which are left out. */
 void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_ERROR_MAX])
 {
-	const char *error, *why;
 	cJSON *object;
 
 	ret_text[0] = '\0';
 	if (http_json_parse(json, len, &object, NULL) < 0)
 		return;
-	error = json_str(object, "error");
-	why = json_str(object, "error_description");
+	const char *error = json_str(object, "error");
+	const char *why = json_str(object, "error_description");
 	if (error)
 		snprintf(ret_text, OAUTH_ERROR_MAX, "%s%s%.*s", error, why ? ": " : "", why ? (int)strcspn(why, "\r\n") : 0, why ? why : "");
 	cJSON_Delete(object);

@@ -177,11 +177,10 @@ int webhdfs_ticket_fault(const struct http_answer *answer, const char *host, con
 int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
-	const char *token;
 
 	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
 		return -EINVAL;
-	token = json_str(json, "Token.urlString");
+	const char *token = json_str(json, "Token.urlString");
 	if (!token || !credential_is_word(token) || strlen(token) > CREDENTIAL_MAX)
 		return err_set(err, EINVAL,
 			       "it gives no delegation token: is it an HDFS with Kerberos?");
@@ -192,13 +191,11 @@ int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struc
 int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
-	const char *type;
-	int64_t length;
 
 	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
 		return -EINVAL;
-	type = json_str(json, "FileStatus.type");
-	length = json_int(json, "FileStatus.length", -1);
+	const char *type = json_str(json, "FileStatus.type");
+	int64_t length = json_int(json, "FileStatus.length", -1);
 	if (!type || length < 0)
 		return err_set(err, EINVAL, "no FileStatus");
 	*ret_status = (struct webhdfs_status){ .is_file = strcmp(type, "FILE") == 0, .length = length };
@@ -212,12 +209,11 @@ int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status 
 void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX])
 {
 	_cleanup_json_ cJSON *json = NULL;
-	const char *value;
 
 	ret_digest[0] = '\0';
 	if (http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
 		return;
-	value = json_str(cJSON_GetArrayItem(json_get(json, "XAttrs"), 0), "value");
+	const char *value = json_str(cJSON_GetArrayItem(json_get(json, "XAttrs"), 0), "value");
 	if (value && value[0] == '"' && strlen(value) == SHA256_TEXT_MAX + 1)
 		snprintf(ret_digest, SHA256_TEXT_MAX, "%s", value + 1);
 }
@@ -232,7 +228,6 @@ bool webhdfs_refused(const struct http_answer *answer)
 int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault)
 {
 	const char *scheme = tls ? "https://" : "http://";
-	const char *path;
 
 	/* A redirect from plain HTTP to TLS is allowed. */
 	if (!tls && strncmp(location, "https://", 8) == 0)
@@ -240,7 +235,7 @@ int webhdfs_check_location(const char *location, const char *operation, bool tls
 	if (strncmp(location, scheme, strlen(scheme)) != 0)
 		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is %s", *location ? webhdfs_answer_shown(location) : 7,
 				 *location ? location : "nowhere", tls ? "not https" : "neither http nor https");
-	path = strchr(location + strlen(scheme), '/');
+	const char *path = strchr(location + strlen(scheme), '/');
 	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
 	    !strstr(path, operation))
 		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is not WebHDFS", webhdfs_answer_shown(location), location);

@@ -72,13 +72,12 @@ static int get_token(struct webhdfs_identity *id, struct http *http, const char 
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const char *headers[] = { header, NULL };
 	struct http_request request = { .method = "GET", .headers = headers };
-	int r;
 
 	begin_url(id, "GETDELEGATIONTOKEN", &url);
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
-	r = http_call(http, &request, &t, fault);
+	int r = http_call(http, &request, &t, fault);
 	if (r == 0)
 		r = webhdfs_identity_read_token(id, &t->answer, fault);
 	if (t)
@@ -89,11 +88,10 @@ static int get_token(struct webhdfs_identity *id, struct http *http, const char 
 int webhdfs_identity_renew(struct webhdfs_identity *id, struct http *http, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT(NEGOTIATE_HEADER_MAX);
-	int r;
 
 	if (!id->kerberos || id->token)
 		return 0;
-	r = kerberos_authorize(id->kerberos, id->options->store.host, &header, fault);
+	int r = kerberos_authorize(id->kerberos, id->options->store.host, &header, fault);
 	if (r == 0)
 		r = get_token(id, http, strbuf_str(&header), fault);
 	credential_wipe(&header);
