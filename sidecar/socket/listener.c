@@ -61,14 +61,13 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 {
 	struct listener *l = arg;
 	int64_t wait_ns = listener_pace(&l->due_ns, now_boottime_ns());
-	int connection;
 
 	if (wait_ns > 0) {
 		log_warning_limited("%s open more than %d connections a second: the others wait", l->from, LISTENER_PER_S);
 		pause_for(l, wait_ns);
 		return;
 	}
-	connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int connection = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (connection >= 0)
 		l->fn(connection, l->arg);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
@@ -80,8 +79,6 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 static int bind_for_all(struct listener *l, struct err *err)
 {
 	const char *path = l->address.sun_path;
-	mode_t mask;
-	int rc;
 
 	/* Removes the socket of a previous sidecar. If it is a directory, bind fails with a clear error. */
 	unlink(path);
@@ -89,8 +86,8 @@ static int bind_for_all(struct listener *l, struct err *err)
 	 * chmod(2) afterwards would be unsafe: by then a link to a foreign file may be in its
 	 * place.
 	 */
-	mask = umask(0111);
-	rc = bind(l->fd, (struct sockaddr *)&l->address, sizeof(l->address));
+	mode_t mask = umask(0111);
+	int rc = bind(l->fd, (struct sockaddr *)&l->address, sizeof(l->address));
 	umask(mask);
 	if (rc < 0)
 		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
@@ -125,11 +122,10 @@ int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, v
 		 struct err *err)
 {
 	struct listener *l;
-	int fd;
 
 	if (strlen(path) >= sizeof(l->address.sun_path))
 		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(l->address.sun_path) - 1);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(err, errno, "socket");
 	if (listener_adopt(base, fd, "launchers", fn, arg, &l, err) < 0)
