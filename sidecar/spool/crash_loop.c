@@ -72,10 +72,9 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 			    const struct crash_loop **ret_loop)
 {
 	char cut[CRASH_SIGNATURE_MAX];
-	struct crash_loop *loop;
 
 	snprintf(cut, sizeof(cut), "%s", signature);
-	loop = crash_loop_find(l, cut, now_unix_ns);
+	struct crash_loop *loop = crash_loop_find(l, cut, now_unix_ns);
 	if (!loop->count++)
 		loop->first_unix_ns = now_unix_ns;
 	loop->last_unix_ns = now_unix_ns;
@@ -96,18 +95,16 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns)
 {
 	cJSON *list = cJSON_CreateArray();
-	char when[TIME_TEXT_MAX];
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct crash_loop *loop = &l->loops[i];
-		cJSON *item;
 
 		if (crash_loop_is_over(loop, now_unix_ns))
 			continue;
-		item = cJSON_CreateObject();
+		cJSON *item = cJSON_CreateObject();
 		json_set_str(item, "signature", loop->signature);
-		json_set_str(item, "first", time_format(loop->first_unix_ns, when));
-		json_set_str(item, "last", time_format(loop->last_unix_ns, when));
+		json_set_str(item, "first", TIME_TEXT(loop->first_unix_ns));
+		json_set_str(item, "last", TIME_TEXT(loop->last_unix_ns));
 		json_set_int(item, "count", (int64_t)loop->count);
 		json_append(list, item);
 	}
@@ -116,10 +113,8 @@ cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns)
 
 void crash_loops_of_json(const cJSON *json, struct crash_loops *ret_loops)
 {
-	const cJSON *item;
-
 	*ret_loops = (struct crash_loops){ .n = 0 };
-	cJSON_ArrayForEach(item, json) {
+	json_each(item, json) {
 		struct crash_loop *loop = &ret_loops->loops[ret_loops->n];
 		const char *signature = json_str(item, "signature"), *first = json_str(item, "first"), *last = json_str(item, "last");
 		int64_t count = json_int(item, "count", 0);

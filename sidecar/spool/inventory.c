@@ -278,12 +278,11 @@ static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
 	char name[NAME_MAX];
 	uint64_t number = 0;
-	int r;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
 		return err_set(err, errno, "getrandom");
 	snprintf(name, sizeof(name), "." MANIFEST_FILE ".%016" PRIx64 PARTIAL, number);
-	r = write_synced(fd, name, manifest, err);
+	int r = write_synced(fd, name, manifest, err);
 	if (r == 0 && renameat(fd, name, fd, MANIFEST_FILE) < 0)
 		r = err_set(err, errno, "rename to " MANIFEST_FILE);
 	if (r < 0)
@@ -295,9 +294,7 @@ static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 
 static void remove_files(int fd, const cJSON *dropped)
 {
-	const cJSON *file;
-
-	cJSON_ArrayForEach(file, dropped) {
+	json_each(file, dropped) {
 		const char *name = json_str(file, "name"), *last;
 		_cleanup_close_ int in =
 			is_name_in_bundle(name) ? inventory_open_parent(fd, name, &last) : -1;

@@ -154,14 +154,13 @@ static enum ship_kind ship_plan_kind_of(const char *name)
 void ship_line(const char *line, size_t len, struct ship_result *result)
 {
 	_cleanup_json_ cJSON *json = NULL;
-	const char *result_text, *error;
 
 	if (json_parse(line, len, &json, NULL) < 0)
 		return;
-	result_text = json_str(json, "result");
+	const char *result_text = json_str(json, "result");
 	if (!result_text)
 		return;
-	error = json_str(json, "error");
+	const char *error = json_str(json, "error");
 	*result = (struct ship_result){
 		.has_result = true,
 		.shipped = strcmp(result_text, "shipped") == 0,

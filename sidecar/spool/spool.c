@@ -56,12 +56,11 @@ static void spool_load(struct spool *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
-	const cJSON *unreported;
 
 	if (s->state_fd < 0 || file_read(s->state_fd, STATE_FILE, &text, NULL) < 0 ||
 	    json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
 		return;
-	unreported = json_get(json, "dropped");
+	const cJSON *unreported = json_get(json, "dropped");
 	for (enum drop d = DROP_CORE; d < DROP_COUNT; d++)
 		s->unreported[d] = (uint64_t)MAX(json_int(unreported, drop_name(d), 0), (int64_t)0);
 	crash_loops_of_json(json_get(json, "crashes"), &s->loops);
@@ -212,11 +211,11 @@ static void tell_dropped(struct spool *s, struct keeping *k)
 enum keep spool_admit(struct spool *s, struct report *r)
 {
 	const struct crash_loop *loop;
-	enum keep keep;
 
 	if (s->limits.final)
 		return KEEP_FULL;
-	keep = crash_loops_count(&s->loops, r->signature, now_realtime_ns(), s->limits.full_per_loop, &loop);
+	enum keep keep = crash_loops_count(&s->loops, r->signature, now_realtime_ns(),
+					   s->limits.full_per_loop, &loop);
 	r->keeping = (struct keeping){ .repeats = loop->count, .repeats_since_unix_ns = loop->first_unix_ns,
 				       .alike_only = signature_is_weak(r->signature) };
 	if (keep == KEEP_COUNT) {
