@@ -90,7 +90,6 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 {
 	struct bundle *b = calloc(1, sizeof(*b));
 	struct err local = { 0 };
-	int r;
 
 	if (!err)
 		err = &local;
@@ -108,7 +107,7 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 		bundle_free(b);
 		return err_set(err, ENAMETOOLONG, "bundle %.100s", name);
 	}
-	r = make_directories(b, name, err);
+	int r = make_directories(b, name, err);
 	if (r < 0) {
 		bundle_free(b);
 		return r;
@@ -199,13 +198,12 @@ static int bundle_give_up(struct bundle *b, const char *file, struct err *err)
 static int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
 {
 	struct err local = { 0 };
-	int fd;
 
 	if (!err)
 		err = &local;
 	if (make_directory_of(b, file, err) < 0)
 		return bundle_give_up(b, file, err);
-	fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	int fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (fd < 0) {
 		/* A file that exists belongs to another writer and stays. */
 		err_set(err, errno, "%s/%s/%s", b->store, b->path, file);
@@ -259,11 +257,10 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 	struct err local = { 0 };
 	struct sha256 digest;
 	size_t len = 0;
-	int r;
 
 	if (!err)
 		err = &local;
-	r = bundle_open_file(b, file, &out, err);
+	int r = bundle_open_file(b, file, &out, err);
 	if (r < 0)
 		return r;
 	sha256_begin(&digest);
@@ -285,12 +282,11 @@ void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b,
 int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int r;
 
 	if (fd < 0)
 		return err_set(err, errno, "%s/%s", b->path, file);
 	/* A part that does not fit into memory is not read; the first part is in out. */
-	r = fd_read_all(fd, out, NULL);
+	int r = fd_read_all(fd, out, NULL);
 	return r < 0 && r != -EFBIG ? err_set(err, -r, "%s/%s", b->path, file) : 0;
 }
 
@@ -378,11 +374,10 @@ int bundle_commit(struct bundle *b, struct err *err)
 {
 	const char *name = strrchr(b->path, '/') + 1;
 	struct err local = { 0 };
-	int r;
 
 	if (!err)
 		err = &local;
-	r = sync_files(b, err);
+	int r = sync_files(b, err);
 	if (r >= 0 && renameat(b->parent_fd, b->partial, b->parent_fd, name) < 0)
 		r = err_set(err, errno, "rename");
 	if (r < 0) {

@@ -92,11 +92,10 @@ static int extend_describe(const struct extension *e, const char *sha256, cJSON 
 	cJSON *files;
 	char digest[SHA256_TEXT_MAX];
 	struct stat st;
-	int64_t len;
 
 	if (fstat(e->fd, &st) < 0)
 		return err_set(err, errno, "stat");
-	len = st.st_size;
+	int64_t len = st.st_size;
 	if (!sha256 && sha256_file(e->fd, 0, INT64_MAX, NULL, NULL, &len, digest, err) < 0)
 		return -err->code;
 	manifest_lock(e->dirfd, LOCK_WITHIN_NS);
@@ -142,12 +141,11 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err)
 {
 	_cleanup_json_ cJSON *manifest = NULL;
 	struct err local = { 0 };
-	int r;
 
 	if (!err)
 		err = &local;
-	r = fsync(e->fd) < 0 ? err_set(err, errno, "fsync") :
-			       extend_describe(e, sha256, &manifest, err);
+	int r = fsync(e->fd) < 0 ? err_set(err, errno, "fsync") :
+				   extend_describe(e, sha256, &manifest, err);
 	if (r >= 0) {
 		r = put_in_place(e, manifest, err);
 		if (r < 0)

@@ -78,13 +78,12 @@ int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MANIFEST_MAX);
 	_cleanup_json_ cJSON *manifest = NULL;
-	cJSON *files;
 
 	if (read_text(dirfd, &text, err) < 0)
 		return -err->code;
 	if (json_parse(strbuf_str(&text), text.len, &manifest, err) < 0)
 		return err_wrap(err, MANIFEST_FILE);
-	files = json_get(manifest, "files");
+	cJSON *files = json_get(manifest, "files");
 	if (!cJSON_IsArray(files))
 		return err_set(err, EPROTO, MANIFEST_FILE " lists no files");
 	*ret_files = files;
