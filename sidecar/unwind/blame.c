@@ -77,11 +77,10 @@ bool blame_is_messenger(const char *function)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(messengers); i++) {
 		size_t len = strlen(messengers[i]);
-		char next;
 
 		if (strncmp(function, messengers[i], len) != 0)
 			continue;
-		next = function[len];
+		char next = function[len];
 		/* "abort" is such a function, "abort_transaction" is not. */
 		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '<' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
 		    next == '.')

@@ -99,14 +99,14 @@ size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
 	while (done < len) {
 		const struct core_segment *s = core_copy_at(core, address + done);
 		uint64_t within;
-		size_t n, got;
 
 		if (!s)
 			s = core_segment_at(core, address + done);
 		if (!s || (within = address + done - s->start) >= s->file_len)
 			break;
-		n = (size_t)MIN((uint64_t)(len - done), s->file_len - within);
-		got = core_read_file(core, s->live, s->file_offset + within, (uint8_t *)out + done, n);
+		size_t n = (size_t)MIN((uint64_t)(len - done), s->file_len - within);
+		size_t got = core_read_file(core, s->live, s->file_offset + within,
+					    (uint8_t *)out + done, n);
 		done += got;
 		if (got < n)
 			break;

@@ -98,12 +98,11 @@ static int parse_files(struct core *core, const char *data, size_t len, struct e
 {
 	uint64_t head[2];
 	const char *name, *end = data + len;
-	size_t n;
 
 	if (len < sizeof(head))
 		return 0;
 	memcpy(head, data, sizeof(head));
-	n = (size_t)MIN(head[0], (uint64_t)((len - sizeof(head)) / 24));
+	size_t n = (size_t)MIN(head[0], (uint64_t)((len - sizeof(head)) / 24));
 	n = MIN(n, (size_t)CORE_MAPS_MAX);
 	/* The names begin after that many entries. */
 	if (head[0] > (len - sizeof(head)) / 24)

@@ -119,7 +119,6 @@ static int open_regular(int root_fd, const char *path)
 	_cleanup_close_ int path_fd = rootfd_open(root_fd, path, O_PATH, NULL);
 	char again[40];
 	struct stat st;
-	int fd;
 
 	if (path_fd < 0)
 		return path_fd;
@@ -128,7 +127,7 @@ static int open_regular(int root_fd, const char *path)
 	if (st.st_size > FILES_SIZE_MAX)
 		return -EFBIG;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
-	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd < 0 ? open_same(root_fd, path, &st) : fd;
 }
 

@@ -51,12 +51,11 @@ static void take_mapping(struct core *core, char *line)
 	unsigned long long start, end, offset;
 	char permissions[5];
 	int at = 0;
-	const char *path;
 
 	if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset, &at) != 4 || start >= end || !at ||
 	    end > (uint64_t)INT64_MAX)
 		return;
-	path = line + at;
+	const char *path = line + at;
 	core->segments[core->n_segments++] = (struct core_segment){
 		.start = start, .end = end, .file_offset = start, .file_len = live_map_is_device(path) ? 0 : end - start, .promised = end - start,
 		.readable = permissions[0] == 'r', .writable = permissions[1] == 'w', .executable = permissions[2] == 'x', .live = true,

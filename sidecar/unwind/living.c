@@ -88,11 +88,10 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 			struct strbuf *out, struct err *err)
 {
 	_cleanup_stack_ struct stack stack = { 0 };
-	bool still;
 
 	if (t->error == 0 && unwinder_walk(u, t, FRAMES_SHOWN, &stack, err) < 0)
 		return -err->code;
-	still = t->error == 0 && waits_still(u->modules->core, t, &stack);
+	bool still = t->error == 0 && waits_still(u->modules->core, t, &stack);
 	strbuf_addf(out, "thread %d %c %s %s\n", (int)t->tid, t->state >= 'A' && t->state <= 'z' ? t->state : '?', still ? "still" : "moved",
 		    t->name);
 	strbuf_add(out, strbuf_str(python), python->len);
@@ -129,7 +128,6 @@ int living_write(struct unwinder *u, struct symbols *symbols, size_t max_threads
 	struct strbuf *python = calloc(n, sizeof(*python));
 	_cleanup_strbuf_ struct strbuf head = STRBUF_INIT(1024);
 	struct python py;
-	int r;
 
 	if (!python)
 		return err_set(err, ENOMEM, "%zu threads", n);
@@ -139,7 +137,7 @@ int living_write(struct unwinder *u, struct symbols *symbols, size_t max_threads
 	if (py.why[0])
 		strbuf_addf(&head, "note Python's frames are not seen: %s\n", py.why);
 	flush(&head);
-	r = write_threads(u, symbols, python, n, flush, err);
+	int r = write_threads(u, symbols, python, n, flush, err);
 	for (size_t i = 0; i < n; i++)
 		strbuf_release(&python[i]);
 	free(python);

@@ -188,9 +188,10 @@ static int unwind_run(const struct options *options, struct files *files, struct
 {
 	struct run r = { .options = options };
 	bool lives = options->dump_fd >= 0;
-	int rc;
 
-	rc = lives ? live_open(&r.core, options->dump_fd, options->memory_fd, options->maps_fd, err) : core_open(&r.core, options->core_fd, err);
+	int rc = lives ? live_open(&r.core, options->dump_fd, options->memory_fd, options->maps_fd,
+				   err) :
+			 core_open(&r.core, options->core_fd, err);
 	if (rc < 0)
 		return rc;
 	rc = modules_find(&r.modules, &r.core, files, err);
@@ -234,13 +235,12 @@ _Noreturn static void unwind_serve(int root_fd, int socket_fd)
 static int start_serving(struct options *o, struct err *err)
 {
 	int ends[2];
-	pid_t pid;
 
 	if (o->files_fd >= 0 || o->no_root)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socketpair");
-	pid = fork();
+	pid_t pid = fork();
 	if (pid < 0)
 		return err_set(err, errno, "fork");
 	if (pid == 0) {

@@ -43,11 +43,10 @@ static void modules_take_note(struct core *core, struct module *m, const Elf64_P
 			      uint64_t bias)
 {
 	_cleanup_free_ uint8_t *data = NULL;
-	size_t len;
 
 	if (m->build_id_len || p->p_filesz == 0 || p->p_filesz > NOTE_MAX || !(data = malloc(p->p_filesz)))
 		return;
-	len = core_read(core, p->p_vaddr + bias, data, p->p_filesz);
+	size_t len = core_read(core, p->p_vaddr + bias, data, p->p_filesz);
 	m->build_id_len = find_build_id(data, len, m->build_id);
 }
 
@@ -60,7 +59,6 @@ static bool read_headers(struct core *core, struct module *m)
 	Elf64_Phdr headers[HEADERS_MAX];
 	Elf64_Ehdr header;
 	size_t n, i;
-	uint64_t bias;
 
 	if (core_read(core, m->start, &header, sizeof(header)) != sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -72,7 +70,7 @@ static bool read_headers(struct core *core, struct module *m)
 		;
 	if (i == n)
 		return true;
-	bias = m->start - (headers[i].p_vaddr & -core->elf.page_size);
+	uint64_t bias = m->start - (headers[i].p_vaddr & -core->elf.page_size);
 	m->low = bias + (headers[i].p_vaddr & -(headers[i].p_align ? headers[i].p_align : 1));
 	for (i = 0; i < n; i++)
 		if (headers[i].p_type == PT_NOTE)
@@ -93,13 +91,11 @@ static bool has_code(struct core *core, const struct core_map *maps, size_t n)
 
 static struct module *modules_add(struct modules *modules)
 {
-	struct module *m;
-
 	if (modules->n == MODULES_MAX) {
 		modules->dropped++;
 		return NULL;
 	}
-	m = &modules->list[modules->n++];
+	struct module *m = &modules->list[modules->n++];
 	*m = (struct module){ .fd = -1 };
 	return m;
 }
@@ -361,11 +357,11 @@ static size_t read_from_file(struct modules *modules, uint64_t address, void *ou
 		return 0;
 	for (size_t i = m->first_map; i < m->first_map + m->n_maps; i++) {
 		const struct core_map *map = &modules->core->maps[i];
-		ssize_t n;
 
 		if (address < map->start || address >= map->end)
 			continue;
-		n = pread(m->fd, out, (size_t)MIN((uint64_t)len, map->end - address), (off_t)(map->offset + (address - map->start)));
+		ssize_t n = pread(m->fd, out, (size_t)MIN((uint64_t)len, map->end - address),
+				  (off_t)(map->offset + (address - map->start)));
 		return n > 0 ? (size_t)n : 0;
 	}
 	return 0;

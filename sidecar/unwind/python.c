@@ -77,19 +77,19 @@ static bool python_read_string(const struct python *py, uint64_t object, char *o
 	uint64_t length, at;
 	uint32_t state = 0;
 	uint8_t data[4 * 256];
-	unsigned int kind;
-	size_t skip, n;
 
 	if (!is_a(py, object, py->symbols.string_type) || !read_u64(py, object + STRING_LENGTH, &length) ||
 	    modules_read(py->modules, object + STRING_STATE, &state, sizeof(state)) != sizeof(state))
 		return false;
-	kind = state >> 2 & 7; /* interned:2 kind:3 compact:1 ascii:1 */
+	unsigned int kind = state >> 2 & 7; /* interned:2 kind:3 compact:1 ascii:1 */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return false;
 	at = object + (state >> 6 & 1 ? py->layout.ascii_size : py->layout.compact_size);
 	/* The end of a long path says more than its beginning. */
-	skip = length > size - 1 && size > 150 ? (size_t)MIN(length - (size - 1), (uint64_t)1 << 32) : 0;
-	n = (size_t)MIN(length - skip, (uint64_t)MIN(size - 1, (size_t)255));
+	size_t skip = length > size - 1 && size > 150 ?
+			      (size_t)MIN(length - (size - 1), (uint64_t)1 << 32) :
+			      0;
+	size_t n = (size_t)MIN(length - skip, (uint64_t)MIN(size - 1, (size_t)255));
 	if (modules_read(py->modules, at + (uint64_t)skip * kind, data, n * kind) != n * kind)
 		return false;
 	python_to_text(data, n, kind, out, size);

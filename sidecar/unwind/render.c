@@ -396,12 +396,11 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 void render_summary(struct strbuf *out, const struct modules *modules, const struct crash *crash)
 {
 	_cleanup_json_ cJSON *summary = cJSON_CreateObject();
-	char *text;
 
 	if (!summary)
 		return;
 	fill_summary(summary, modules, crash);
-	text = cJSON_PrintUnformatted(summary);
+	char *text = cJSON_PrintUnformatted(summary);
 	if (!text)
 		return;
 	strbuf_adds(out, text);

@@ -41,13 +41,11 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *, Dwarf
 {
 	struct unwinder *u = *userdata;
 	Dwarf_Addr end = 0;
-	struct module *m;
 	char path[256];
-	int fd;
 
 	dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL);
-	m = u && end ? modules_at(u->modules, end - 1) : NULL;
-	fd = m ? module_open_debug(u->modules, m, path, sizeof(path)) : -1;
+	struct module *m = u && end ? modules_at(u->modules, end - 1) : NULL;
+	int fd = m ? module_open_debug(u->modules, m, path, sizeof(path)) : -1;
 	if (fd >= 0)
 		*debug_file = strdup(path);
 	return fd;
@@ -268,7 +266,6 @@ static bool step_over_bad_pc(struct walk *w)
 	struct core *core = w->u->modules->core;
 	uint64_t *r = w->u->registers, caller;
 	bool x86 = core->machine->elf == EM_X86_64;
-	struct frame *f;
 
 	if (modules_is_code(w->u->modules, r[core->machine->pc]))
 		return false;
@@ -276,7 +273,7 @@ static bool step_over_bad_pc(struct walk *w)
 		return false;
 	if (caller == 0 || !modules_is_code(w->u->modules, caller - 1) || !modules_at(w->u->modules, caller - 1))
 		return false;
-	f = stack_push(w);
+	struct frame *f = stack_push(w);
 	if (!f)
 		return false;
 	*f = (struct frame){ r[core->machine->pc], r[core->machine->sp], true };
@@ -369,11 +366,10 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 	struct stack stack = { 0 };
 	struct walk w = { .u = u, .stack = &stack, .max = MIN(max, (size_t)FRAMES_MAX) };
 	const struct core_machine *machine = u->modules->core->machine;
-	int r;
 
 	memcpy(u->registers, thread->registers, sizeof(u->registers));
 	step_over_bad_pc(&w);
-	r = dwfl_getthread_frames(u->dwfl, WALKED_TID, on_frame, &w);
+	int r = dwfl_getthread_frames(u->dwfl, WALKED_TID, on_frame, &w);
 	if (stack.n == 0 && !w.no_memory) {
 		struct frame *f = stack_push(&w);
 
@@ -438,7 +434,6 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 	size_t size = machine->context_slots * sizeof(uint64_t);
 	uint64_t slots[CORE_CONTEXT_SLOTS_MAX];
 	int final_signal = core->has_siginfo ? core->siginfo.signal : core->threads[0].signal;
-	struct core_code code;
 	uint8_t info[CORE_SIGINFO_SIZE];
 
 	if (core_read(core, sp + machine->context_offset, slots, size) != size)
@@ -451,7 +446,7 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 		if (has_siginfo(&ret->info, final_signal) || is_of_another_signal(&ret->info))
 			return has_siginfo(&ret->info, final_signal);
 	}
-	code = unwinder_code(u, ret->registers[machine->pc]);
+	struct core_code code = unwinder_code(u, ret->registers[machine->pc]);
 	return core_machine_trap(machine, slots, &code, final_signal, &ret->info) &&
 	       is_still_refused(core, &ret->info, ret->registers[machine->pc]);
 }

@@ -177,7 +177,6 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 {
 	Dwfl_Module *mod = unwinder_module(u, address);
 	Dwarf_Addr bias = 0;
-	const char *name;
 	GElf_Off offset;
 	GElf_Sym sym;
 	Dwfl_Line *line;
@@ -187,7 +186,7 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 	out[0] = (struct symbol){ 0 };
 	if (!mod)
 		return 1;
-	name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
+	const char *name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
 	if (name) {
 		demangle(name, out[0].function, sizeof(out[0].function));
 		drop_suffix(out[0].function);
@@ -218,13 +217,12 @@ size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct sym
 	uint64_t address = frame->exact ? frame->pc : frame->pc - 1;
 	__typeof__(&symbols->cache[0]) slot = &symbols->cache[(address ^ address >> 12) % SYMBOLS_CACHED];
 	struct symbol *list;
-	size_t n;
 
 	if (slot->list && slot->address == address) {
 		memcpy(out, slot->list, slot->n * sizeof(*out));
 		return slot->n;
 	}
-	n = symbols_look_up(symbols->u, address, out);
+	size_t n = symbols_look_up(symbols->u, address, out);
 	list = malloc(n * sizeof(*list));
 	if (list) {
 		memcpy(list, out, n * sizeof(*list));
