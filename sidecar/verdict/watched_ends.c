@@ -83,13 +83,13 @@ static const struct watched_end *end_before(const struct observation *o, int64_t
 static void unread_end_missing(const struct observation *o, struct verdict *v)
 {
 	const struct watched_end *e = &o->unread_end;
-	char what[160], when[DURATION_TEXT_MAX];
+	char what[160];
 
 	if (v->class != FAILURE_APPLICATION_ERROR || e->pid <= 0 || e->ended_ns > o->ended_ns ||
 	    o->ended_ns - e->ended_ns > ENDED_NEAR_NS)
 		return;
 	snprintf(what, sizeof(what), "how %s (PID %d) ended, %s before", e->name, (int)e->pid,
-		 duration_format(o->ended_ns - e->ended_ns, when));
+		 DURATION_TEXT(o->ended_ns - e->ended_ns));
 	verdict_add_missing(
 		v, what,
 		"Linux 6.15 or newer, where a wait status can be read after the parent has reaped the process");
