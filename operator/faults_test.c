@@ -29,6 +29,7 @@
 #include "operator/raycluster/pod_template.h"
 #include "operator/raycluster/status.h"
 #include "operator/raycluster/testing.h"
+#include "operator/raycluster/validate.h"
 
 #define NOW (1795224546 * NS_PER_SEC)
 #define POD_HEAD "metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, " \
@@ -99,15 +100,28 @@ static cJSON *plan_to_json(const struct plan *plan)
 static void plan_for(const cJSON *of, size_t n_pods, bool claim)
 {
 	const bool pending[ARRAY_SIZE(pods)] = { [3] = true };
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 	const struct plan_input in = {
-		.cluster = of, .pods = (const cJSON *const *)pods, .n_pods = n_pods, .store_claim_trouble = claim ? NULL : "does not exist",
-		.policy = &policy, .launchers = testing_launchers(), .now_ns = NOW, .evidence_pending = pending,
-		.token = "token", .failure_reason = "FailedCreateWorkerPod", .failure_message = "refused",
+		.cluster = of,
+		.notes = notes,
+		.pods = (const cJSON *const *)pods,
+		.n_pods = n_pods,
+		.store_claim_trouble = claim ? NULL : "does not exist",
+		.policy = &policy,
+		.launchers = testing_launchers(),
+		.now_ns = NOW,
+		.evidence_pending = pending,
+		.token = "token",
+		.failure_reason = "FailedCreateWorkerPod",
+		.failure_message = "refused",
 	};
 	struct plan plan = { 0 };
 	struct err err = { 0 };
 	cJSON *made = NULL;
-	int r = plan_cluster(&in, &plan, &err);
+	validate_cluster(of, notes);
+	int r = oom_count() == lost ? plan_cluster(&in, &plan, &err) :
+				      err_set(&err, ENOMEM, "notes");
 
 	until_failure = NEVER;
 	if (r == 0)

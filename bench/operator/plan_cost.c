@@ -14,6 +14,7 @@
 #include "lib/units.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/plan.h"
+#include "operator/raycluster/validate.h"
 
 #define ROUNDS 3
 #define GROUPS 100 /* of the cluster with many groups */
@@ -136,7 +137,10 @@ static double measure(const struct scene *scene, size_t *ret_ops)
 		struct err err = { 0 };
 		struct plan plan = { 0 };
 		clock_t began = clock(); /* of CPU: other programs may run beside */
+		cJSON *notes = cJSON_CreateArray();
 
+		in.notes = notes;
+		validate_cluster(in.cluster, notes);
 		if (plan_cluster(&in, &plan, &err) < 0) {
 			fprintf(stderr, "%s\n", err_text(&err));
 			exit(1);
@@ -145,6 +149,7 @@ static double measure(const struct scene *scene, size_t *ret_ops)
 		*ret_ops = plan.n_ops;
 		best = i == 0 || took < best ? took : best;
 		plan_release(&plan);
+		cJSON_Delete(notes);
 	}
 	return best;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base64.h"
 #include "lib/json.h"
+#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
@@ -28,6 +29,7 @@
 
 void cluster_state_release(struct cluster_state *o)
 {
+	cJSON_Delete(o->notes);
 	free(o->pods);
 	free(o->pending);
 	free(o->crashes);
@@ -142,10 +144,7 @@ static int collect_crashes(const struct watches *watches, const char *key, enum 
 /* For a cluster that is refused nothing is planned, and its groups may be thousands of one name. */
 static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct cluster_state *o)
 {
-	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
-
-	validate_cluster(cluster, notes);
-	if (notes_have(notes, NOTE_SPEC_VALID))
+	if (notes_have(o->notes, NOTE_SPEC_VALID))
 		return 0;
 	int r = collect_crashes(watches, key, RAY_HEAD, json_get(cluster, "spec.headGroupSpec"), o);
 
@@ -216,15 +215,19 @@ int gather_state(const struct watches *watches, const struct failure_writer *wri
 {
 	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
+	size_t lost = oom_count();
 
+	o->notes = cJSON_CreateArray();
+	validate_cluster(cluster, o->notes);
 	if (!service || !headless ||
 	    collect_pods(watches, writer, key, o, &ret_in->n_pods, &ret_in->n_labelled) < 0 ||
-	    collect_all_crashes(watches, key, cluster, o) < 0)
+	    collect_all_crashes(watches, key, cluster, o) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "observing");
 	make_token(o->token);
 	make_seed(o->seed);
 	ret_in->name_seed = o->seed;
 	collect_growing(poller, o, ret_in);
+	ret_in->notes = o->notes;
 	ret_in->pods = o->pods;
 	ret_in->evidence_pending = o->pending;
 	if (!ret_in->service)

@@ -17,6 +17,7 @@
  * the stores' views.
  */
 struct cluster_state {
+	cJSON *notes;
 	const cJSON **pods;
 	bool *pending;
 	struct crash *crashes;

@@ -30,7 +30,6 @@
 #include "operator/raycluster/redis_cleanup.h"
 #include "operator/raycluster/scheduling_labels.h"
 #include "operator/raycluster/upgrade.h"
-#include "operator/raycluster/validate.h"
 
 #define REST_NS (30 * NS_PER_SEC)
 
@@ -345,10 +344,10 @@ static int plan_valid(struct planner *p, struct err *err)
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err)
 {
 	size_t lost = oom_count();
-	_cleanup_(planner_release) struct planner p = { .in = in, .notes = cJSON_CreateArray() };
+	_cleanup_(planner_release) struct planner p = { .in = in,
+							.notes = cJSON_Duplicate(in->notes, true) };
 	int r = 0;
 
-	validate_cluster(in->cluster, p.notes);
 	if (in->n_labelled > BOUND_LABELLED)
 		notes_addf(p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
 			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu are allowed", in->n_labelled, BOUND_LABELLED);

@@ -56,6 +56,7 @@ struct unanswered_create {
 
 struct plan_input {
 	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
+	const cJSON *notes; /* what validate_cluster says about it; the plan adds to a copy */
 	/* the pods that it controls, and all in its namespace with its ray.io/cluster label */
 	const cJSON *const *pods;
 	size_t n_pods;

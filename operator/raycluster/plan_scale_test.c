@@ -124,8 +124,10 @@ static size_t steps_of(const struct scene *scene, size_t workers)
 {
 	static cJSON *pods[SMALL * TIMES];
 	static bool pending[SMALL * TIMES];
-	_cleanup_json_ cJSON *cluster = cluster_of(scene, (int64_t)workers);
+	_cleanup_json_ cJSON *cluster = cluster_of(scene, (int64_t)workers),
+			     *notes = cJSON_CreateArray();
 	struct plan_input in = { .cluster = cluster,
+				 .notes = notes,
 				 .pods = (const cJSON *const *)pods,
 				 .n_pods = workers,
 				 .launchers = testing_launchers(),

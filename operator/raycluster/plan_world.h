@@ -7,6 +7,7 @@
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/testing.h"
+#include "operator/raycluster/validate.h"
 
 #define MAX_PODS 256
 
@@ -75,10 +76,13 @@ static inline bool is_applied(void *arg, const char *kind, const char *name, con
 static inline int try_plan(struct world *w, struct err *err)
 {
 	char seed[16];
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 
+	validate_cluster(w->cluster, notes);
 	snprintf(seed, sizeof(seed), "%u", ++w->n_plans);
 	struct plan_input in = {
 		.cluster = w->cluster,
+		.notes = notes,
 		.pods = (const cJSON *const *)w->pods,
 		.n_pods = w->n_pods,
 		.n_labelled = w->n_labelled,
