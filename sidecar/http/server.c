@@ -371,6 +371,9 @@ int pod_server_new(struct event_base *base, const char *address, const struct si
 		pod_server_free(s);
 		return rc;
 	}
+	/* The first answers have what these looks find. */
+	spool_bytes(s);
+	keeper_spool_error(sidecar_keeper(sidecar));
 	http_server_handle(s->http, "/healthz", on_health);
 	http_server_handle(s->http, "/failures", on_failures);
 	http_server_handle(s->http, "/memory", on_memory);

@@ -51,7 +51,7 @@ bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
 
 /*
- * The reason why the spool cannot be written, checked within the last second. NULL: there is no
+ * The reason why the spool cannot be written, as a look found that the call before this one began. NULL: there is no
  * spool, or no reason is known.
  */
 const char *keeper_spool_error(struct keeper *k);

@@ -11,13 +11,14 @@ void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *val
 	errand_take(&r->errand, value, size);
 	if (r->errand.pid || (r->looked_ns && now_ns - r->looked_ns < r->spacing_ns))
 		return;
-	if (errand_call(&r->errand, fn, arg, value, size, RECENT_WITHIN_NS) || r->errand.pid)
+	if (errand_ask(&r->errand, fn, arg, value, size, NULL) >= 0)
 		r->looked_ns = now_ns;
 }
 
-bool recent_hangs(struct recent *r, int64_t now_ns)
+bool recent_hangs(const struct recent *r, int64_t now_ns)
 {
-	return errand_age_ns(&r->errand, now_ns) >= HANGS_NS;
+	/* errand_busy would throw away an answer that was not taken. */
+	return r->errand.pid && now_ns - r->errand.since_ns >= HANGS_NS;
 }
 
 void recent_release(struct recent *r)

@@ -12,8 +12,6 @@
 
 #include "lib/loop/errand.h"
 
-#define RECENT_WITHIN_NS ((int64_t)200 * 1000 * 1000) /* for a disk that answers */
-
 struct recent {
 	struct errand errand;
 	int64_t looked_ns; /* when the last lookup began, 0: never */
@@ -22,13 +20,12 @@ struct recent {
 #define RECENT(spacing) ((struct recent){ .errand = ERRAND_NONE, .spacing_ns = (spacing) })
 
 /*
- * Sets the size bytes of *value to the result of fn(arg). Leaves them as they are if the result
- * does not come in time, or if the last lookup was a short time ago. A later call takes the result
- * of a lookup that takes longer.
+ * Sets the size bytes of *value to the result of the last lookup, if it came since the call before.
+ * Begins to look up fn(arg) for a later call, unless the last lookup was a short time ago.
  */
 void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *value, size_t size, int64_t now_ns);
 
-/* Whether the last lookup has not returned for seconds. */
-bool recent_hangs(struct recent *r, int64_t now_ns);
+/* Right after recent_look: whether the last lookup has not returned for seconds. */
+bool recent_hangs(const struct recent *r, int64_t now_ns);
 
 void recent_release(struct recent *r);

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -86,40 +87,20 @@ static void a_disk_that_hangs_is_known_and_its_late_answer_counts(void **state)
 	assert_false(recent_hangs(&r, r.errand.since_ns + 9 * NS_PER_SEC));
 }
 
-struct nested {
-	struct recent r;
-	int value;
-};
-
-static int64_t ask_in_pump(int64_t now_ns, void *arg)
+static void an_answer_that_nobody_took_yet_is_no_hang_and_is_not_lost(void **state)
 {
-	struct nested *n = arg;
-
-	look(&n->r, &n->value, now_ns);
-	return NS_PER_SEC;
-}
-
-static void sleep_a_little(const void *arg, void *out)
-{
-	(void)arg;
-	usleep(50000);
-	*(int *)out = 1;
-}
-
-/* Otherwise the pump of a wait would be called within that wait, and so on. */
-static void callers_during_a_wait_for_an_errand_do_not_wait(void **state)
-{
-	struct nested n = { .r = RECENT(0) };
-	struct errand outer = ERRAND_NONE;
-	int done = 0;
+	struct recent r = RECENT(SPACING_NS);
+	siginfo_t info;
+	int value = 0;
 	(void)state;
 
-	errand_set_pump(ask_in_pump, &n);
-	assert_true(errand_call(&outer, sleep_a_little, NULL, &done, sizeof(done), 60 * NS_PER_SEC));
-	errand_set_pump(NULL, NULL);
-	assert_int_equal(n.value, 0);
-	assert_true(errand_busy(&n.r.errand));
-	recent_release(&n.r);
+	assert_int_equal(write(ends[1], "a", 1), 1);
+	look(&r, &value, NS_PER_SEC);
+	assert_int_equal(waitid(P_PID, (id_t)r.errand.pid, &info, WEXITED | WNOWAIT), 0);
+	assert_false(recent_hangs(&r, r.errand.since_ns));
+	look(&r, &value, 2 * NS_PER_SEC);
+	assert_int_equal(value, 'a');
+	recent_release(&r);
 }
 
 int main(void)
@@ -127,7 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(between_two_looks_the_value_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_disk_that_hangs_is_known_and_its_late_answer_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(callers_during_a_wait_for_an_errand_do_not_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_that_nobody_took_yet_is_no_hang_and_is_not_lost, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
