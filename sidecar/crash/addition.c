@@ -27,7 +27,8 @@ struct addition {
 	char file[NAME_MAX + 1];
 	int fd;
 	uint64_t room;
-	struct background commit;
+	struct background work; /* begins or commits it */
+	bool begins;
 	const struct strbuf *text; /* written together with sha256, in the child that commits */
 	const char *sha256;
 	struct err result;
@@ -40,19 +41,19 @@ struct addition {
 };
 
 /*
- * Only one process at a time waits for a disk that does not answer, however many files are to be
- * added: one errand begins files, another removes abandoned ones.
+ * Only one process at a time removes abandoned files, from a disk that may not answer. Each that
+ * begins or commits a file has just seen the disk accept the bundle.
  */
-static struct errand beginning = ERRAND_NONE;
 static struct background undoing = { .errand = { .fd = -1 } };
 /* The additions whose files are to be removed, oldest first; `undoing` works on the first. */
 static struct addition *to_undo;
+static unsigned int n_beginning;
 static void (*taken_back)(void *arg);
 static void *taken_back_arg;
 
 static void addition_free(struct addition *a)
 {
-	background_cancel(&a->commit);
+	background_cancel(&a->work);
 	closep(&a->fd);
 	free(a->bundle);
 	free(a);
@@ -76,12 +77,8 @@ struct begun {
 };
 
 struct begin {
-	const char *bundle, *file;
+	const struct addition *addition;
 	addition_room_fn room;
-	void *arg;
-	int fd; /* the file, in the parent; -1: none */
-	bool answered;
-	struct begun begun;
 };
 
 /*
@@ -91,6 +88,7 @@ struct begin {
 static void addition_child_begin(int fd, void *arg)
 {
 	const struct begin *b = arg;
+	const struct addition *a = b->addition;
 	struct begun begun = { .room = UINT64_MAX };
 	struct extension *e = NULL;
 	struct statvfs fs = { 0 };
@@ -98,11 +96,11 @@ static void addition_child_begin(int fd, void *arg)
 	char taken;
 
 	if (b->room) {
-		statvfs(b->bundle, &fs);
-		begun.room = b->room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, b->arg);
+		statvfs(a->bundle, &fs);
+		begun.room = b->room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, a->arg);
 	}
 	if (begun.room > 0)
-		extend_begin(b->bundle, b->file, &e, &file, &begun.err);
+		extend_begin(a->bundle, a->file, &e, &file, &begun.err);
 	else
 		err_set(&begun.err, ENOSPC, "no room beside the bundles");
 	if (!errand_send(fd, &begun, sizeof(begun), file) || errand_receive(fd, &taken, sizeof(taken)) == 0)
@@ -111,55 +109,23 @@ static void addition_child_begin(int fd, void *arg)
 
 static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
 {
-	struct begin *b = arg;
+	struct addition *a = arg;
+	const struct begun *begun = data;
 
-	if (len != sizeof(b->begun) || b->answered) {
+	if (len != sizeof(*begun) || a->answered) {
 		closep(&passed_fd);
 		return false;
 	}
-	memcpy(&b->begun, data, len);
-	b->fd = passed_fd;
-	b->answered = true;
-	if (passed_fd < 0)
-		shutdown(beginning.fd, SHUT_WR);
-	else
-		errand_send(beginning.fd, "", 1, -1);
-	return false; /* we wait for its end, so that the next call does not find it busy */
-}
-
-static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err)
-{
-	if (errand_start(&beginning, addition_child_begin, b, err) < 0)
-		return err_wrap(err, "%s", b->bundle);
-	enum errand_state state = errand_wait(&beginning, within_ns, on_begun, b);
-
-	/* The errand was killed. The file that it had created is removed. */
-	if (!b->answered && state == ERRAND_ENDED)
-		return err_set(err, ECHILD, "%s: the child that begins it", b->bundle);
-	if (!b->answered) {
-		/* From here on its answer is ignored. */
-		shutdown(beginning.fd, SHUT_RDWR);
-		return err_set(err, ETIMEDOUT, "%s: the filesystem does not answer", b->bundle);
-	}
-	if (b->fd < 0) {
-		*err = b->begun.err;
-		return err->code ? -err->code : err_set(err, EMFILE, "%s", b->bundle);
-	}
-	return 0;
-}
-
-static struct addition *addition_new(struct event_base *base, const struct begin *b)
-{
-	struct addition *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return NULL;
-	*a = (struct addition){ .base = base, .bundle = strdup(b->bundle), .fd = -1, .commit = BACKGROUND_NONE };
-	snprintf(a->file, sizeof(a->file), "%s", b->file);
-	if (a->bundle)
-		return a;
-	addition_free(a);
-	return NULL;
+	a->answered = true;
+	a->result = begun->err;
+	a->room = begun->room;
+	a->fd = passed_fd;
+	if (passed_fd >= 0)
+		errand_send(a->work.errand.fd, "", 1, -1);
+	else if (!a->result.code)
+		err_set(&a->result, EMFILE, "%s", a->bundle);
+	shutdown(a->work.errand.fd, SHUT_WR);
+	return false;
 }
 
 /* --- Removing abandoned additions --- */
@@ -267,28 +233,80 @@ static bool is_being_taken_back(const char *bundle, const char *file)
 	return false;
 }
 
-int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, void *arg, int64_t within_ns,
-		   struct addition **ret_addition, struct err *err)
+static struct addition *addition_new(struct event_base *base, const char *bundle, const char *file)
 {
-	struct begin b = { .bundle = bundle, .file = file, .room = room, .arg = arg, .fd = -1 };
-	struct err local = { 0 };
+	struct addition *a = calloc(1, sizeof(*a));
 
-	if (!err)
-		err = &local;
+	if (!a)
+		return NULL;
+	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .work = BACKGROUND_NONE };
+	snprintf(a->file, sizeof(a->file), "%s", file);
+	if (a->bundle)
+		return a;
+	addition_free(a);
+	return NULL;
+}
+
+static void addition_set_begins(struct addition *a, bool begins)
+{
+	n_beginning += (unsigned int)begins - (unsigned int)a->begins;
+	a->begins = begins;
+}
+
+bool addition_is_beginning(void)
+{
+	return n_beginning > 0;
+}
+
+/* Without an answer its process was killed, and what that has begun is removed. */
+static void addition_end(struct addition *a, bool in_time)
+{
+	struct err result = a->result;
+	addition_done_fn done = a->done;
+	void *done_arg = a->arg;
+
+	if (a->answered)
+		addition_free(a);
+	else {
+		err_set(&result, in_time ? ECHILD : ETIMEDOUT, in_time ? "%s: the child that adds it" : "%s: the filesystem does not answer",
+			a->bundle);
+		take_back(a);
+	}
+	done(&result, done_arg);
+}
+
+static void on_begin_over(bool in_time, void *arg)
+{
+	struct addition *a = arg;
+
+	addition_set_begins(a, false);
+	if (a->fd < 0) {
+		addition_end(a, in_time);
+		return;
+	}
+	a->answered = false;
+	a->done(&a->result, a->arg);
+}
+
+int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, int64_t within_ns,
+		   addition_done_fn begun, void *arg, struct addition **ret_addition, struct err *err)
+{
+	struct addition *a;
+	int rc;
+
 	if (is_being_taken_back(bundle, file))
 		return err_set(err, EBUSY, "%s: the %s before is being taken back", bundle, file);
-	struct addition *a = addition_new(base, &b);
+	a = addition_new(base, bundle, file);
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
-	if (begin_within_time(&b, within_ns, err) < 0) {
-		if (err->code == ECHILD)
-			take_back(a);
-		else
-			addition_free(a);
-		return -err->code;
+	a->done = begun;
+	a->arg = arg;
+	rc = background_start(&a->work, base, addition_child_begin, &(struct begin){ a, room }, within_ns, on_begun, on_begin_over, a, err);
+	if (rc < 0) {
+		addition_free(a);
+		return rc;
 	}
-	a->fd = b.fd;
-	a->room = b.begun.room;
+	addition_set_begins(a, true);
 	*ret_addition = a;
 	return 0;
 }
@@ -329,21 +347,9 @@ static bool on_result(const void *data, size_t len, int passed_fd, void *arg)
 	return false;
 }
 
-static void on_committed(bool in_time, void *arg)
+static void on_commit_over(bool in_time, void *arg)
 {
-	struct addition *a = arg;
-	struct err result = a->result;
-	addition_done_fn done = a->done;
-	void *done_arg = a->arg;
-
-	if (a->answered)
-		addition_free(a);
-	else {
-		err_set(&result, in_time ? ECHILD : ETIMEDOUT, in_time ? "%s: the child that adds it" : "%s: the filesystem does not answer",
-			a->bundle);
-		take_back(a);
-	}
-	done(&result, done_arg);
+	addition_end(arg, in_time);
 }
 
 int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
@@ -351,8 +357,7 @@ int addition_commit(struct addition *a, const struct strbuf *text, const char *s
 {
 	a->text = text;
 	a->sha256 = sha256;
-	int rc = background_start(&a->commit, a->base, addition_child_commit, a, within_ns,
-				  on_result, on_committed, a, err);
+	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result, on_commit_over, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)
@@ -371,6 +376,7 @@ void addition_abort(struct addition *a)
 {
 	if (!a)
 		return;
-	background_cancel(&a->commit);
+	background_cancel(&a->work);
+	addition_set_begins(a, false);
 	take_back(a);
 }

@@ -21,8 +21,6 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
-#include "lib/loop/errand.h"
-#include "lib/loop/pump_testing.h"
 #include "lib/units.h"
 #include "sidecar/store/bundle.h"
 #include "sidecar/store/extend.h"
@@ -185,11 +183,31 @@ static uint64_t say_room(uint64_t disk_free, uint64_t disk_size, void *)
 	return disk_free <= disk_size && disk_size > 0 ? 4711 : 0;
 }
 
-static struct addition *begin(const char *file)
+static struct addition *begin_in_background(const char *file, addition_room_fn room, int64_t within_ns)
 {
 	struct addition *a = NULL;
 
-	assert_int_equal(addition_begin(base, path, file, say_room, NULL, LONG_NS, &a, NULL), 0);
+	assert_int_equal(addition_begin(base, path, file, room, within_ns, on_done, NULL, &a, NULL), 0);
+	assert_int_equal(n_done, 0);
+	assert_true(addition_is_beginning());
+	return a;
+}
+
+/* Runs the loop until the addition has begun, or has failed to. */
+static int begins(void)
+{
+	while (n_done == 0)
+		event_base_dispatch(base);
+	n_done = 0;
+	assert_false(addition_is_beginning());
+	return -result.code;
+}
+
+static struct addition *begin(const char *file)
+{
+	struct addition *a = begin_in_background(file, say_room, LONG_NS);
+
+	assert_int_equal(begins(), 0);
 	return a;
 }
 
@@ -237,11 +255,9 @@ static uint64_t say_no_room(uint64_t, uint64_t, void *)
 
 static void where_no_file_fits_none_is_begun(void **state)
 {
-	struct addition *a = NULL;
 	(void)state;
-
-	assert_int_equal(addition_begin(base, path, FILE_NAME, say_no_room, NULL, LONG_NS, &a, NULL), -ENOSPC);
-	assert_null(a);
+	begin_in_background(FILE_NAME, say_no_room, LONG_NS);
+	assert_int_equal(begins(), -ENOSPC);
 	assert_false(is_pending());
 }
 
@@ -284,7 +300,7 @@ static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_i
 	assert_true(is_pending());
 	assert_true(addition_is_undoing());
 	/* The old file has not been removed yet, and its removal would remove the new one. */
-	assert_int_equal(addition_begin(base, path, "core.2", NULL, NULL, LONG_NS, &again, NULL), -EBUSY);
+	assert_int_equal(addition_begin(base, path, "core.2", NULL, LONG_NS, on_done, NULL, &again, NULL), -EBUSY);
 	thaw();
 	event_base_dispatch(base);
 	assert_false(is_pending());
@@ -364,11 +380,10 @@ static void what_a_dead_disk_keeps_is_left_to_the_next_sidecar_at_the_end(void *
 
 static void what_a_killed_process_has_begun_is_taken_back(void **state)
 {
-	struct addition *a = NULL;
 	(void)state;
-
 	*n_begins_to_die = 1;
-	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, LONG_NS, &a, NULL), -ECHILD);
+	begin_in_background(FILE_NAME, NULL, LONG_NS);
+	assert_int_equal(begins(), -ECHILD);
 	/*
 	 * If the process that removes the file is late, the name is free only after the loop has
 	 * seen its end.
@@ -386,35 +401,49 @@ static void two_that_are_committed_at_once_are_both_in_the_manifest(void **state
 
 		snprintf(core, sizeof(core), "core.%d", i);
 		snprintf(text, sizeof(text), "text.%d", i);
-		n_done = 0;
-		commit(begin(core), NULL, LONG_NS);
-		commit(begin(text), NULL, LONG_NS);
+		struct addition *a = begin(core), *b = begin(text);
+
+		commit(a, NULL, LONG_NS);
+		commit(b, NULL, LONG_NS);
 		while (n_done < 2)
 			event_base_dispatch(base);
+		n_done = 0;
 		assert_true(is_in_bundle(core));
 		assert_true(is_in_bundle(text));
 	}
 }
 
-static void a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back(void **state)
+static void a_disk_that_does_not_answer_is_left_and_another_addition_can_begin(void **state)
 {
-	struct addition *a = NULL;
-	struct err err = { 0 };
+	struct addition *other;
 	(void)state;
 
-	start_pumping();
 	freeze(&begin_hangs);
-	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, SHORT_NS, &a, &err), -ETIMEDOUT);
-	assert_true(n_pumped > 1); /* samples were taken meanwhile */
-	/* No second process hangs at the same disk. */
-	assert_int_equal(addition_begin(base, path, FILE_NAME, NULL, NULL, SHORT_NS, &a, &err), -EBUSY);
-	errand_set_pump(NULL, NULL);
+	begin_in_background(FILE_NAME, NULL, SHORT_NS);
+	begin_hangs = false;
+	other = begin_in_background("other", NULL, LONG_NS);
+	/* The loop goes on meanwhile: the one that began later is there first. */
+	event_base_dispatch(base);
+	assert_int_equal(result.code, 0);
+	assert_true(addition_is_beginning());
+	n_done = 0;
+	assert_int_equal(begins(), -ETIMEDOUT);
 	thaw();
-	while (addition_begin(base, path, "other", NULL, NULL, LONG_NS, &a, &err) == -EBUSY)
-		usleep(5000);
-	assert_non_null(a);
-	addition_abort(a);
+	addition_abort(other);
 	assert_true(comes_true(is_not_pending));
+}
+
+static void one_that_is_given_up_before_it_has_begun_is_taken_back(void **state)
+{
+	struct addition *a;
+	(void)state;
+
+	a = begin_in_background(FILE_NAME, NULL, LONG_NS);
+	addition_abort(a);
+	assert_false(addition_is_beginning());
+	event_base_dispatch(base);
+	assert_int_equal(n_done, 0);
+	assert_false(is_pending());
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
@@ -474,7 +503,8 @@ int main(void)
 		TEST(what_a_dead_disk_keeps_is_left_to_the_next_sidecar_at_the_end),
 		TEST(what_a_killed_process_has_begun_is_taken_back),
 		TEST(two_that_are_committed_at_once_are_both_in_the_manifest),
-		TEST(a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back),
+		TEST(a_disk_that_does_not_answer_is_left_and_another_addition_can_begin),
+		TEST(one_that_is_given_up_before_it_has_begun_is_taken_back),
 		TEST(the_loop_turns_while_the_disk_takes_its_time_over_a_commit),
 		TEST(a_commit_that_takes_too_long_is_given_up),
 	};

@@ -11,16 +11,6 @@
 
 #define UNWIND_NS (30 * NS_PER_SEC)
 
-void crash_begin_late_backtrace(struct crash *crash)
-{
-	struct err err = { 0 };
-
-	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
-		return;
-	if (addition_begin(crash->owner->base, crash->bundle, "backtrace.txt", NULL, NULL, ADD_BEGINS_NS, &crash->late, &err) < 0)
-		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
-}
-
 static void end_late(struct crash *crash, const struct err *err)
 {
 	if (err->code && err->code != EEXIST)
@@ -42,7 +32,7 @@ void crash_end_late_backtrace(struct crash *crash)
 {
 	struct err err = { 0 };
 
-	if (!crash->late)
+	if (!crash->late || crash->adding_late)
 		return;
 	if (crash->backtrace.len &&
 	    addition_commit(crash->late, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added, crash, &err) >= 0) {
@@ -51,6 +41,32 @@ void crash_end_late_backtrace(struct crash *crash)
 	}
 	addition_abort(TAKE_PTR(crash->late));
 	end_late(crash, &err);
+}
+
+static void on_late_begun(const struct err *err, void *arg)
+{
+	struct crash *crash = arg;
+
+	if (err->code) {
+		on_late_added(err, crash);
+		return;
+	}
+	crash->adding_late = false;
+	if (crash->unwound)
+		crash_end_late_backtrace(crash);
+	crash_free_if_over(crash);
+}
+
+void crash_begin_late_backtrace(struct crash *crash)
+{
+	struct err err = { 0 };
+
+	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
+		return;
+	if (addition_begin(crash->owner->base, crash->bundle, "backtrace.txt", NULL, ADD_BEGINS_NS, on_late_begun, crash, &crash->late, &err) < 0)
+		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
+	else
+		crash->adding_late = true;
 }
 
 static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)

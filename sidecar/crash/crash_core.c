@@ -24,10 +24,15 @@ static void end_core(struct crash *crash)
 	crash_free_if_over(crash);
 }
 
-static void drop_core(struct crash *crash, enum core_drop why, const char *text)
+/* The bundle stays without it. */
+static void fail_core(struct crash *crash, const struct err *err)
 {
+	enum core_drop why = err->code == ENOSPC ? CORE_DROP_NO_ROOM : err->code == ETIMEDOUT ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED;
+
+	addition_abort(TAKE_PTR(crash->core));
 	crash->owner->stats->dropped[why]++;
-	log_warning_limited("the core of %s (PID %d) was not kept: %.300s", crash->info.comm, (int)crash->info.pid, text);
+	log_warning_limited("the core of %s (PID %d) was not kept: %.300s", crash->info.comm, (int)crash->info.pid, err_text(err));
+	end_core(crash);
 }
 
 static void on_core_added(const struct err *err, void *arg)
@@ -36,12 +41,12 @@ static void on_core_added(const struct err *err, void *arg)
 	struct core_stats *stats = crash->owner->stats;
 
 	crash->core = NULL;
-	if (err->code)
-		drop_core(crash, err->code == ETIMEDOUT ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED, err_text(err));
-	else {
-		stats->packed++;
-		stats->packed_bytes += crash->packed_bytes;
+	if (err->code) {
+		fail_core(crash, err);
+		return;
 	}
+	stats->packed++;
+	stats->packed_bytes += crash->packed_bytes;
 	end_core(crash);
 }
 
@@ -67,10 +72,9 @@ static void on_packed(const struct child_result *r, void *arg)
 	bool well = r->exited_well && sha256 && strlen(sha256) == 64;
 	if (well && add_core(crash, json, sha256, &err))
 		return;
-	drop_core(crash, r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED,
-		  well ? err_text(&err) : r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed");
-	addition_abort(TAKE_PTR(crash->core));
-	end_core(crash);
+	if (!well)
+		err_set(&err, r->timed_out ? ETIMEDOUT : EIO, "%.250s", r->errors[0] ? r->errors : "afterglow-pack");
+	fail_core(crash, &err);
 }
 
 /* In an errand: how much may be written beside the bundles, so that there is still room for reports. */
@@ -87,7 +91,7 @@ static uint64_t room_for_core(uint64_t disk_free, uint64_t disk_size, void *arg)
 	return most < ROOM_MIN ? 0 : most;
 }
 
-int crash_start_packer(struct crash *crash, struct err *err)
+static int start_packer(struct crash *crash, struct err *err)
 {
 	char max[24];
 	const char *argv[] = { "afterglow-pack", "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3",
@@ -100,9 +104,28 @@ int crash_start_packer(struct crash *crash, struct err *err)
 		.within_ns = PACK_NS,
 	};
 
-	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, room_for_core, crash, ADD_BEGINS_NS, &crash->core, err) < 0)
-		return -err->code;
 	snprintf(max, sizeof(max), "%" PRIu64, addition_room(crash->core));
 	work.fds[1] = addition_fd(crash->core);
 	return crash_start_child(crash, &work, on_packed, &crash->packer, err);
+}
+
+static void on_core_begun(const struct err *err, void *arg)
+{
+	struct crash *crash = arg;
+	struct err local = { 0 };
+
+	if (err->code) {
+		crash->core = NULL;
+		fail_core(crash, err);
+	} else if (start_packer(crash, &local) < 0)
+		fail_core(crash, &local);
+}
+
+void crash_begin_core(struct crash *crash)
+{
+	struct err err = { 0 };
+
+	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, room_for_core, ADD_BEGINS_NS, on_core_begun, crash,
+			   &crash->core, &err) < 0)
+		on_core_begun(&err, crash);
 }

@@ -153,8 +153,6 @@ void crash_will_be_in(struct crash *crash, const char *bundle)
 
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
 {
-	struct err err = { 0 };
-
 	crash->settled = true;
 	crash->bundle = strdup(bundle);
 	crash->backtrace_kept = with_backtrace;
@@ -168,15 +166,7 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
 	 */
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 	crash_begin_late_backtrace(crash);
-	if (crash->unwound)
-		crash_end_late_backtrace(crash);
-	if (crash_start_packer(crash, &err) < 0) {
-		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
-		log_warning_limited("the core of %s (PID %d) was not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
-		addition_abort(TAKE_PTR(crash->core));
-		crash->packed = true;
-	}
-	crash_free_if_over(crash);
+	crash_begin_core(crash);
 }
 
 void crash_drop(struct crash *crash, enum core_drop why)

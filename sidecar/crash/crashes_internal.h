@@ -15,7 +15,7 @@
 
 /*
  * The longest wait for an addition to begin. The disk has just accepted the bundle, so only a busy
- * machine needs long. Samples go on meanwhile, and the launcher waits for two seconds at most.
+ * machine needs long.
  */
 #define ADD_BEGINS_NS (10 * NS_PER_SEC)
 #define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
@@ -35,7 +35,7 @@ struct crash {
 	bool users_own; /* it is no crash, or perhaps another's: its file is left where it is */
 	struct addition *core; /* the core, for its bundle */
 	struct addition *late; /* a backtrace that comes after the bundle was committed */
-	bool adding_late; /* `late` is being committed */
+	bool adding_late; /* `late` is being begun or committed */
 	uint64_t packed_bytes; /* of the core, while it is being committed */
 	char *bundle; /* NULL: dropped, or not settled */
 	void *note;
@@ -98,5 +98,5 @@ void crash_start_unwinder(struct crash *crash);
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);
 
-/* Starts to compress the core into its bundle (crash_core.c). -ENOSPC: not even a small core fits. */
-int crash_start_packer(struct crash *crash, struct err *err);
+/* Begins to compress the core into its bundle (crash_core.c). If that is not possible, this may free the crash. */
+void crash_begin_core(struct crash *crash);

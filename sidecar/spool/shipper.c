@@ -23,6 +23,7 @@
 #define LOOK_WITHIN_NS (60 * NS_PER_SEC)
 #define LOOK_LAST_NS NS_PER_SEC /* time limit of a look when there is no time left to ship */
 #define LOOK_AGAIN_NS (5 * NS_PER_SEC) /* pause after a look that did not return */
+#define HELD_NS (50 * NS_PER_MS) /* an addition is begun within milliseconds */
 
 enum state {
 	IDLE,
@@ -321,7 +322,10 @@ static void begin_next(struct shipper *s)
 	s->looked = s->kicked = false;
 	if (shipper_is_over(s) && !s->shipped)
 		shipper_rest(s);
-	else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), shipper_on_look, on_looked, s, &err) == 0)
+	else if (s->shipped && s->callbacks.held && s->callbacks.held()) {
+		s->state = WAITING;
+		shipper_set_timer(s, HELD_NS);
+	} else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), shipper_on_look, on_looked, s, &err) == 0)
 		s->state = LOOKING;
 	else {
 		tell_shipped(s);

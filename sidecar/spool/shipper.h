@@ -37,6 +37,8 @@ struct shipper_callbacks {
 	 * be done.
 	 */
 	void (*idle)(void *arg);
+	/* Whether no shipped bundle may leave the spool now, because an addition to one is being begun. NULL: it never is. */
+	bool (*held)(void);
 	void *arg;
 };
 

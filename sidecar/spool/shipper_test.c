@@ -106,10 +106,17 @@ static void make_bundle(const char *name)
 	assert_int_equal(bundle_commit(b, NULL), 0);
 }
 
+static bool is_held;
+
+static bool held(void)
+{
+	return is_held;
+}
+
 static int setup(void **state)
 {
 	struct shipper_options o = { .store.url = "s3://b" };
-	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle, .held = held };
 	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/shipper_test.XXXXXX");
@@ -454,6 +461,27 @@ static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
 	assert_false(in_spool(FIRST));
 }
 
+static void a_bundle_does_not_leave_the_spool_while_an_addition_is_being_begun(void **state)
+{
+	(void)state;
+	make_bundle(FIRST);
+	mode("ok");
+	is_held = true;
+	shipper_kick(shipper);
+	run(1);
+	while (calls("--as") == 0)
+		run(1);
+	run(1);
+	assert_int_equal(calls("--as"), 1);
+	assert_true(in_spool(FIRST));
+	assert_true(shipper_busy(shipper));
+	is_held = false;
+	run(20);
+	assert_int_equal(calls("--as"), 1);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool(FIRST));
+}
+
 static void without_descriptors_nothing_is_removed_and_it_tries_again(void **state)
 {
 	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
@@ -542,6 +570,7 @@ int main(void)
 		TEST(what_comes_while_it_looks_is_shipped_too),
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
+		TEST(a_bundle_does_not_leave_the_spool_while_an_addition_is_being_begun),
 		TEST(without_descriptors_nothing_is_removed_and_it_tries_again),
 		TEST(what_cannot_leave_the_spool_is_shipped_once),
 	};
