@@ -133,37 +133,62 @@ static size_t group_items(const struct items *items, struct group *groups, struc
 	return n;
 }
 
+cJSON *failure_list_signatures_json(const cJSON *list, const struct failure_filter *filter)
+{
+	cJSON *json = cJSON_CreateObject(), *array = json_array_at(json, "signatures");
+	struct items items = failure_items_of(list, filter);
+	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
+	struct strmap seen = STRMAP_INIT;
+	size_t n = groups ? group_items(&items, groups, &seen) : 0;
+
+	if (n)
+		qsort(groups, n, sizeof(*groups), by_count);
+	for (size_t i = 0; i < n; i++) {
+		cJSON *group = cJSON_CreateObject();
+
+		json_set_str(group, "signature", groups[i].signature);
+		json_set_int(group, "failures", (int64_t)groups[i].n);
+		json_set_int(group, "pods", (int64_t)groups[i].pods);
+		json_set_str(group, "firstAt", json_str(groups[i].first->failure, "spec.endedAt"));
+		json_set_str(group, "lastAt", json_str(groups[i].last->failure, "spec.endedAt"));
+		json_set_str(group, "example", failure_str(groups[i].last->failure, "metadata.name"));
+		json_append(array, group);
+	}
+	strmap_release(&seen, NULL);
+	free(groups);
+	free(items.all);
+	return json;
+}
+
+static const char *age_at(const cJSON *group, const char *name, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
+{
+	int64_t at_ns;
+
+	return failure_list_age_of(json_time(group, name, &at_ns) ? at_ns : 0, now_ns, buf);
+}
+
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter,
 			       int64_t now_ns, struct strbuf *out)
 {
 	static const char *const headings[] = { "FAILURES", "PODS", "FIRST", "LAST", "SIGNATURE",
 						"EXAMPLE" };
-	struct items items = failure_items_of(list, filter);
-	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
-	struct strmap seen = STRMAP_INIT;
+	_cleanup_json_ cJSON *json = failure_list_signatures_json(list, filter);
+	const cJSON *groups = json_get(json, "signatures");
 	struct table table;
-	size_t n = groups ? group_items(&items, groups, &seen) : 0;
 
-	if (n)
-		qsort(groups, n, sizeof(*groups), by_count);
 	table_init(&table, headings, ARRAY_SIZE(headings));
-	for (size_t i = 0; i < n; i++) {
+	json_each(group, groups) {
 		char count[24], pods[24], first[DURATION_TEXT_MAX], age[DURATION_TEXT_MAX];
 
-		snprintf(count, sizeof(count), "%zu", groups[i].n);
-		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
-		table_row(&table, (const char *const[]){ count, pods, failure_list_age_of(groups[i].first->ended_ns, now_ns, first),
-							 failure_list_age_of(groups[i].last->ended_ns, now_ns, age), groups[i].signature,
-							 failure_str(groups[i].last->failure, "metadata.name") });
+		snprintf(count, sizeof(count), "%" PRId64, json_int(group, "failures", 0));
+		snprintf(pods, sizeof(pods), "%" PRId64, json_int(group, "pods", 0));
+		table_row(&table, (const char *const[]){ count, pods, age_at(group, "firstAt", now_ns, first), age_at(group, "lastAt", now_ns, age),
+							 json_str(group, "signature"), json_str(group, "example") });
 	}
-	if (n)
+	if (json_first(groups))
 		table_print(&table, out);
-	out->failed = out->failed || !groups;
 	table_release(&table);
-	strmap_release(&seen, NULL);
-	free(groups);
-	free(items.all);
-	return n;
+	return (size_t)cJSON_GetArraySize(groups);
 }
 
 /* --- Incidents --------------------------------------------------------------------------------------------- */

@@ -22,6 +22,9 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
  */
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out);
 
+/* Returns the same as {signatures: [{signature, failures, pods, firstAt, lastAt, example}]}, which the caller owns. */
+cJSON *failure_list_signatures_json(const cJSON *list, const struct failure_filter *filter);
+
 /*
  * Appends a block for each incident: the failure that ended first, then its consequences. If id is
  * not NULL, only that incident is printed; otherwise all incidents with consequences.

@@ -93,6 +93,12 @@ static void equal_signatures_are_one_line(void **state)
 	has(&out, "FAILURES   PODS   FIRST        LAST         SIGNATURE");
 	has(&out, "2          1      1 min 0 s    30.0 s");
 	has(&out, "v1:Segfault    fourth\n");
+	_cleanup_json_ cJSON *json = failure_list_signatures_json(list, &(struct failure_filter){ 0 });
+	const cJSON *twice = json_find(json_get(json, "signatures"), "signature", "v1:Segfault");
+	assert_int_equal(cJSON_GetArraySize(json_get(json, "signatures")), 3);
+	assert_int_equal(json_int(twice, "failures", 0), 2);
+	assert_int_equal(json_int(twice, "pods", 0), 1);
+	assert_string_equal(json_str(twice, "example"), "fourth");
 }
 
 static void an_incident_begins_with_what_ended_first(void **state)

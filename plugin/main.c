@@ -57,7 +57,8 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	const char *args[READS_ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
 
 	if (o->since_ns || o->by_signature)
-		return err_set(err, EINVAL, "--since and --by-signature cannot be used with --output or --watch");
+		return err_set(err, EINVAL, "%s cannot be used with %s", o->by_signature ? "--by-signature" : "--since",
+			       o->watch ? "--watch" : "--output");
 	selector_add(&selector, "", o->selector, INT_MAX);
 	selector_add(&selector, "afterglow.dev/class=", o->class, INT_MAX);
 	selector_add(&selector, "ray.io/cluster=", o->cluster, INT_MAX);
@@ -81,15 +82,17 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 	struct failure_filter filter = filter_of(o);
 	_cleanup_json_ cJSON *failures = NULL;
 
-	if (!o->store && (o->output || o->watch))
+	bool signatures = o->by_signature && o->output && strcmp(o->output, "json") == 0;
+	if (!o->store && (o->output || o->watch) && (o->watch || !signatures))
 		return list_by_kubectl(o, err);
 	int r = read_failures(o, &failures, err);
 	if (r < 0)
 		return r;
 	if (o->output) {
-		_cleanup_json_ cJSON *json = failure_list_json(failures, &filter);
+		_cleanup_json_ cJSON *json = signatures ? failure_list_signatures_json(failures, &filter) :
+							   failure_list_json(failures, &filter);
 
-		document_print(json, "Failures", out);
+		document_print(json, signatures ? "Signatures" : "Failures", out);
 		return 0;
 	}
 	size_t n =

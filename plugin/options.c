@@ -105,8 +105,8 @@ static int options_check_store(const struct options *o, struct err *err)
 {
 	bool prints = o->command == COMMAND_LIST || o->command == COMMAND_SHOW;
 
-	if (o->store && o->output && prints && (o->by_signature || strcmp(o->output, "json") != 0))
-		return err_set(err, EINVAL, "with --store, --output of %s can only be json, and not with --by-signature", commands[o->command].name);
+	if (o->store && o->output && prints && strcmp(o->output, "json") != 0)
+		return err_set(err, EINVAL, "with --store, --output of %s can only be json", commands[o->command].name);
 	if (o->store && (o->watch || o->namespace || o->all_namespaces || o->selector || o->context || o->kubeconfig || o->image))
 		return err_set(err, EINVAL, "--watch, --namespace, --all-namespaces, --selector, --context, --kubeconfig and --image "
 					    "do not go with --store");

@@ -75,7 +75,6 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "policy", "--store", "dir" }, "policy does not take --store" },
 		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
 		{ { "list", "--store=dir", "-o", "wide" }, "--output of list can only be json" },
-		{ { "list", "--store=dir", "--by-signature", "--output=json" }, "not with --by-signature" },
 		{ { "show", "--store=dir", "-o", "yaml" }, "--output of show can only be json" },
 		{ { "list", "--store", "dir", "--context=c" }, "do not go with --store" },
 		{ { "show", "--store", "dir", "--kubeconfig=f" }, "do not go with --store" },

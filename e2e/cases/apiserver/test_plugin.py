@@ -54,6 +54,8 @@ def test_failures_are_listed_and_one_is_shown_by_whatever_a_person_holds(aftergl
     assert name in afterglow("list", "--class", "KernelOOMContainer", "--owner", "RayCluster/demo", "--since", "30d")
     assert name not in afterglow("list", "--class", "Segfault")
     assert "v1:" in afterglow("list", "--by-signature")
+    group, = json.loads(afterglow("list", "--by-signature", "-o", "json"))["signatures"]
+    assert (group["failures"], group["signature"]) == (1, failure["spec"]["signature"])
     for which in name, pod, "RayCluster/demo", "demo", f"rf/{name}", f"pod/{pod}", pod.rpartition("-")[0]:
         shown = afterglow("show", which)
         assert failure["spec"]["verdict"] in shown
