@@ -552,6 +552,9 @@ static bool many_alike(struct report *r)
 		ADVISE(r, "; or smaller blocks, which are more of them: override_num_blocks of the read, or repartition()");
 	else if (is_actor(r, c))
 		ADVISE(r, "; or fewer of these actors at a time");
+	/* Ray Data spreads its tasks already. Whether other nodes have room is not seen from here. */
+	if (r->id.pod && !is_of_ray_data(c))
+		ADVISE(r, "; or scheduling_strategy=\"SPREAD\", if other nodes have room");
 	return true;
 }
 
