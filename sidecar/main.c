@@ -2,13 +2,16 @@
 /* afterglow-sidecar watches the containers of a pod and reports why they died. */
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/memory_needs.h"
 #include "lib/outlet.h"
 #include "lib/undumpable.h"
 #include "lib/units.h"
@@ -28,6 +31,7 @@
 #define NOBODY_AFTER_S 90
 #define NOBODY_AFTER_BACKOFF_S \
 	330 /* the same where a failed container starts again, after 300 s at most */
+#define TERMINATION_LOG "/dev/termination-log" /* the kubelet's, and so it is there in a pod */
 /* After the last container's end; the operator reserves 5 s of the pod's grace period. */
 #define SHIP_AT_LEAST_S 4
 
@@ -158,6 +162,16 @@ static void serve(struct service *s)
 		sidecar_while_waiting(s->sidecar, pod_server_turn, s->http);
 }
 
+/* The kubelet puts it into the pod's status, where the operator finds it. The loop is over, so a disk that hangs holds nothing. */
+static void leave_needs(struct sidecar *sidecar, const struct record_options *options)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MEMORY_NEEDS_MESSAGE_MAX + 1);
+
+	sidecar_needs_message(sidecar, &text);
+	if (options->id.pod_uid && text.len && !strbuf_failed(&text) && access(TERMINATION_LOG, W_OK) == 0)
+		file_put(AT_FDCWD, TERMINATION_LOG, strbuf_str(&text), text.len, 0600, NULL);
+}
+
 static int record(const struct record_options *options, struct err *err)
 {
 	struct service s = { .options = options, .base = event_base_new() };
@@ -182,6 +196,7 @@ static int record(const struct record_options *options, struct err *err)
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
+		leave_needs(s.sidecar, options);
 		sidecar_while_waiting(s.sidecar, NULL, NULL);
 		pod_server_free(s.http);
 		sidecar_free(s.sidecar);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a container and its tasks and actors have needed so far, as JSON: "needs" in an answer of /memory, and
- * task-memory.json of a bundle.
+ * task-memory.json of a bundle. The sum of the containers
+ * that have ended is the sidecar's own termination message (lib/memory_needs.h).
  *
  *	{"since": time,
  *	 "node": {"head", "cpus", "memoryBytes", "objectStoreBytes"},		what Ray was given; null: not known

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/errand.h"
+#include "lib/memory_needs.h"
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
@@ -19,6 +20,7 @@
 #include "sidecar/record/container.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
+#include "sidecar/record/memory_needs.h"
 #include "sidecar/record/node_words.h"
 #include "sidecar/record/recovery.h"
 #include "sidecar/record/stacks.h"
@@ -58,6 +60,7 @@ struct sidecar {
 	bool pod_terminating;
 	bool greeted; /* a launcher has sent hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
+	cJSON *needs; /* the sum of what the containers that have ended needed; NULL: none has */
 	uint64_t n_digested; /* failures that the last digest covered */
 	void (*idle)(void *arg);
 	void *idle_arg;
@@ -194,6 +197,15 @@ static void on_reported(struct container *, const struct failure *f, const char 
 	on_recovered(f, text, arg);
 }
 
+static void needs_keep(struct sidecar *r, const struct observer *o)
+{
+	_cleanup_json_ cJSON *needs = o ? memory_needs_json(o) : NULL;
+
+	if (!r->needs)
+		r->needs = cJSON_CreateObject();
+	memory_needs_add(r->needs, needs);
+}
+
 static void on_done(struct container *c, void *arg)
 {
 	struct sidecar *r = arg;
@@ -201,6 +213,7 @@ static void on_done(struct container *c, void *arg)
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
+		needs_keep(r, container_observer(c));
 	}
 	remove_container(r, c);
 	if (r->idle)
@@ -534,6 +547,7 @@ void sidecar_free(struct sidecar *r)
 	taken_free(r->taken);
 	recovery_free(r->recovery);
 	keeper_free(r->keeper);
+	cJSON_Delete(r->needs);
 	if (r->reconnect_over)
 		event_free(r->reconnect_over);
 	if (r->tick)
@@ -611,6 +625,12 @@ void sidecar_conclude(struct sidecar *r)
 {
 	recovery_give_up(r->recovery);
 	say_digest(r);
+}
+
+void sidecar_needs_message(struct sidecar *r, struct strbuf *out)
+{
+	if (json_get(r->needs, "tasks"))
+		memory_needs_message(r->needs, out);
 }
 
 void sidecar_ship_until(struct sidecar *r, int64_t deadline_ns)

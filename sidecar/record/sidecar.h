@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "lib/strbuf.h"
 #include "sidecar/record/journal.h"
 #include "sidecar/record/keeper.h"
 #include "sidecar/record/observer.h"
@@ -56,6 +57,9 @@ void sidecar_pod_terminating(struct sidecar *r);
 
 /* To be called when the sidecar waits for no container any more. Logs the digest again if it has changed. */
 void sidecar_conclude(struct sidecar *r);
+
+/* Appends what the containers that have ended needed (lib/memory_needs.h), for the sidecar's own termination message; nothing if none has. */
+void sidecar_needs_message(struct sidecar *r, struct strbuf *out);
 
 /* Ships the bundles of the spool until deadline_ns (CLOCK_BOOTTIME), then gives up. */
 void sidecar_ship_until(struct sidecar *r, int64_t deadline_ns);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adds up what containers have needed: "needs" as the sidecar writes them (sidecar/record/memory_needs.h). The sidecar adds its
+ * containers, and leaves the sum in its termination message; the operator adds the pods of a cluster. Pure. Either may come
+ * from a tenant: what has another form is left out.
+ */
+#pragma once
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/strbuf.h"
+
+/* Ahead of needs in a sidecar's termination message. */
+#define MEMORY_NEEDS_MARK "#afterglow-memory/1 "
+/* Bytes of that message. The kubelet keeps 12 KiB of all containers of a pod together, so six of them have room. */
+#define MEMORY_NEEDS_MESSAGE_MAX 2000
+
+/* What a sum has at most; what needs less is added to otherTasks. */
+#define MEMORY_NEEDS_NAMES_MAX 24
+#define MEMORY_NEEDS_COUNTS_MAX 8 /* pairs of runsByPeak, for each name */
+
+/*
+ * Adds needs to sum, an object that may be empty: numbers of runs and containers are added, of peaks the largest stays, of limits
+ * the smallest. Counts of runs are joined with those that held a little more: a quantile may become larger, and never smaller.
+ * Returns false, and changes nothing, if needs is no object with peaks.
+ */
+bool memory_needs_add(cJSON *sum, const cJSON *needs);
+
+/* Appends MEMORY_NEEDS_MARK and as many names of sum, which is shortened, as have room in the message. */
+void memory_needs_message(cJSON *sum, struct strbuf *out);
