@@ -11,6 +11,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/failures/story.h"
+#include "operator/kube/object.h"
 
 /* Ends that come within this time get one Event. */
 #define TELL_NS (2 * NS_PER_SEC)
@@ -194,6 +195,19 @@ static void wake_at(struct view *v, int64_t at_ns)
 	v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, at_ns) : at_ns;
 }
 
+const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX])
+{
+	char hash[11];
+
+	if (strlen(first) < INCIDENT_ID_MAX) {
+		snprintf(buf, INCIDENT_ID_MAX, "%s", first);
+		return buf;
+	}
+	sha256_hex(first, strlen(first), 10, hash);
+	snprintf(buf, INCIDENT_ID_MAX, "%.52s-%s", first, hash);
+	return buf;
+}
+
 /* Sets what the status should be. The texts are borrowed from the first cause. */
 static void wish(const struct view *v, size_t i, struct incident_change *ret_change)
 {
@@ -214,7 +228,7 @@ static void wish(const struct view *v, size_t i, struct incident_change *ret_cha
 	ret_change->first = (char *)first->name;
 	ret_change->pod = (char *)first->pod;
 	ret_change->container = (char *)first->container;
-	incident_text(first, &v->deaths[i], ret_change->text);
+	incident_text(first, &v->deaths[i], "pod", ret_change->text);
 }
 
 static bool is_written(const struct incident_member *m, const struct incident_change *wish)

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/incident.h"
 #include "lib/strmap.h"
-#include "operator/failures/incident.h"
 
 /* The most changes in one plan. Make the next plan when they are written. */
 #define INCIDENT_CHANGES_MAX 500
@@ -36,6 +36,13 @@ void incident_cluster_remove(struct incident_cluster *cluster, const char *name)
  * are valid until the cluster changes.
  */
 struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n);
+
+/*
+ * Writes the incident's id, which is a label's value: the first cause's name, or the beginning of
+ * that name and a hash.
+ */
+#define INCIDENT_ID_MAX 64
+const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX]);
 
 /* What to write into the status and marks of one failure. */
 struct incident_change {

@@ -417,6 +417,23 @@ static void failures_without_a_story_are_left_alone(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
+static void an_incidents_id_fits_a_label(void **state)
+{
+	char name[254], id[INCIDENT_ID_MAX], other[INCIDENT_ID_MAX];
+
+	(void)state;
+	assert_string_equal(incident_id("demo-head-ray-head-0123456789", id), "demo-head-ray-head-0123456789");
+	memset(name, 'a', sizeof(name));
+	name[63] = '\0';
+	assert_string_equal(incident_id(name, id), name);
+	name[63] = 'a';
+	name[253] = '\0';
+	incident_id(name, id);
+	assert_int_equal(strlen(id), 63);
+	name[252] = 'b';
+	assert_string_not_equal(incident_id(name, other), id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +451,7 @@ int main(void)
 		cmocka_unit_test(deletions_and_what_is_old_are_no_news),
 		cmocka_unit_test(the_plan_says_when_the_next_event_is_due),
 		cmocka_unit_test(failures_without_a_story_are_left_alone),
+		cmocka_unit_test(an_incidents_id_fits_a_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

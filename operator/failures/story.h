@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "operator/failures/incident.h"
+#include "lib/incident.h"
 
 #define STORY_ANNOTATION "afterglow.dev/facts"
 /* The marks repeat in the metadata what the status says. They are written after the status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins ends into incidents, by the rules of incident_rules.c. */
-#include "operator/failures/incident.h"
+#include "lib/incident.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/incident_rules.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/failures/incident_rules.h"
-#include "operator/kube/object.h"
 
 /*
  * At most this many causes with one key are tried for one end. If there are more within the window,
@@ -249,23 +248,11 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 
 /* --- Texts for people ------------------------------------------------------------------------ */
 
-const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX])
-{
-	char hash[11];
-
-	if (strlen(first) < INCIDENT_ID_MAX) {
-		snprintf(buf, INCIDENT_ID_MAX, "%s", first);
-		return buf;
-	}
-	sha256_hex(first, strlen(first), 10, hash);
-	snprintf(buf, INCIDENT_ID_MAX, "%.52s-%s", first, hash);
-	return buf;
-}
-
-const char *incident_text(const struct incident_death *first, const struct incident_death *d, char buf[static INCIDENT_TEXT_MAX])
+const char *incident_text(const struct incident_death *first, const struct incident_death *d, const char *place,
+			  char buf[static INCIDENT_TEXT_MAX])
 {
 	bool same_node = *first->node && strcmp(first->node, d->node) == 0;
-	const char *whose = "another pod";
+	const char *whose = "another ";
 
 	/* One decision ended both, so the first did not cause the other. */
 	if (*first->ended_by && strcmp(first->ended_by, d->ended_by) == 0) {
@@ -274,11 +261,11 @@ const char *incident_text(const struct incident_death *first, const struct incid
 		return buf;
 	}
 	if (*first->uid && strcmp(first->uid, d->uid) == 0)
-		whose = "its pod";
+		whose = "its ";
 	else if (incident_rank(first) == 0 && same_node)
-		whose = "its node";
+		whose = "its node", place = "";
 	else if (first->head)
-		whose = "the head";
-	snprintf(buf, INCIDENT_TEXT_MAX, "%s of %s", failure_class_name(first->class), whose);
+		whose = "the head", place = "";
+	snprintf(buf, INCIDENT_TEXT_MAX, "%s of %s%s", failure_class_name(first->class), whose, place);
 	return buf;
 }

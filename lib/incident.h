@@ -54,14 +54,7 @@ struct incident_place {
 /* Fills n places, one for each death. Returns 0 or -ENOMEM. Takes nearly linear time in n. */
 int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places);
 
-/*
- * Writes the incident's id, which is a label's value: the first cause's name, or the beginning of
- * that name and a hash.
- */
-#define INCIDENT_ID_MAX 64
-const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX]);
-
-/* Writes a text such as "GCSFailed of the head" for a column of a list. */
+/* Writes a text such as "GCSFailed of the head" for a column of a list. place is what has a uid: "pod", or "command". */
 #define INCIDENT_TEXT_MAX 64
-const char *incident_text(const struct incident_death *first, const struct incident_death *death,
+const char *incident_text(const struct incident_death *first, const struct incident_death *death, const char *place,
 			  char buf[static INCIDENT_TEXT_MAX]);

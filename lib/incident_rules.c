@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules by which one end explains another. */
-#include "operator/failures/incident_rules.h"
+#include "lib/incident_rules.h"
 
 #include <string.h>
 
