@@ -88,6 +88,14 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"a few milliseconds. It needs neither py-spy nor a privilege in the pod; you need the right to create\n"
 		"pods/exec.\n"
 		"\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
+	[COMMAND_OBJECTS] = { "objects", 1, 1, "WHAT", "show what Ray's object store holds, who made it and who keeps it",
+		"usage: kubectl afterglow objects WHAT [OPTION...]\n"
+		"Prints what Ray's object store holds, the largest first: which lines of code made the objects, and which\n"
+		"processes keep them and how, as `ray memory` has them in a line for each reference. WHAT is a RayCluster,\n"
+		"RayJob/NAME, RayService/NAME or a pod. A script of Python runs in the Ray container of the head for at most\n"
+		"60 seconds, so you need the right to create pods/exec, and the head some 150 MiB of memory.\n"
+		"\n"
+		"  -c, --container NAME   in which container (default: the first of the pod)\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
 		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
 		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"

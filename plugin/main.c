@@ -22,6 +22,7 @@
 #include "plugin/live.h"
 #include "plugin/man.h"
 #include "plugin/memory.h"
+#include "plugin/objects.h"
 #include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
@@ -251,6 +252,7 @@ static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct s
 	[COMMAND_TOP] = live_top,
 	[COMMAND_MEMORY] = memory_command,
 	[COMMAND_STACK] = stack_command,
+	[COMMAND_OBJECTS] = objects_command,
 	[COMMAND_SNAPSHOT] = live_snapshot,
 	[COMMAND_BUNDLE] = evidence_bundle,
 	[COMMAND_PAGE] = write_page,

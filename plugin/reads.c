@@ -123,6 +123,19 @@ int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_
 	return kubectl_json(&kubectl, args, quiet, ret_pod, err);
 }
 
+int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err)
+{
+	const char *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
+	cJSON *pod = NULL;
+
+	if ((name != what || !strchr(name, '/')) && read_pod(o, name, name == what, &pod, err) == 0) {
+		*ret_list = cJSON_CreateObject();
+		json_append(json_array_at(*ret_list, "items"), pod);
+		return 0;
+	}
+	return name == what ? read_pods_of(o, what, ret_list, err) : -EIO;
+}
+
 cJSON *read_quietly(const struct options *o, const char *const *args)
 {
 	struct kubectl kubectl = kubectl_of(o);

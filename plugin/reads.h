@@ -33,6 +33,8 @@ int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, st
 const char *cluster_named(const char *what);
 /* quiet: kubectl's messages are dropped. */
 int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_pod, struct err *err);
+/* Reads the pod called what, or pod/NAME, as a list; otherwise as read_pods_of. */
+int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
 /*
  * Returns what kubectl prints for args, which the caller owns; NULL if the object does not exist or
  * the user has no right to read it. kubectl's messages are dropped.

@@ -38,19 +38,6 @@ struct asks {
 
 /* --- Which pods ---------------------------------------------------------------------------------------- */
 
-static int stack_pods_find(const struct options *o, cJSON **ret_pods, struct err *err)
-{
-	const char *what = o->argument, *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
-	cJSON *pod = NULL;
-
-	if ((name != what || !strchr(name, '/')) && read_pod(o, name, name == what, &pod, err) == 0) {
-		*ret_pods = cJSON_CreateObject();
-		json_append(json_array_at(*ret_pods, "items"), pod);
-		return 0;
-	}
-	return name == what ? read_pods_of(o, what, ret_pods, err) : -EIO;
-}
-
 /* Returns why nobody in the pod can be asked; NULL: somebody can. */
 static const char *pod_refusal(const cJSON *pod)
 {
@@ -156,7 +143,7 @@ int stack_command(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
 	struct asks *asks = calloc(1, sizeof(*asks));
-	int r = asks ? stack_pods_find(o, &pods, err) : err_set(err, ENOMEM, "pods"), n;
+	int r = asks ? read_pods_named(o, o->argument, &pods, err) : err_set(err, ENOMEM, "pods"), n;
 	const cJSON *first = cJSON_GetArrayItem(json_get(pods, "items"), 0);
 
 	n = cJSON_GetArraySize(json_get(pods, "items"));

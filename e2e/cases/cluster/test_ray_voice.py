@@ -114,6 +114,19 @@ def test_stacks_of_all_pods_of_a_cluster_are_one_answer(k, voice, worker):
     assert all(group["native"] for group in main)
 
 
+def test_the_object_store_is_read_for_a_person(k, voice):
+    put = "import ray, time; ray.init(address='auto'); kept = [ray.put(bytes(20 << 20)) for _ in range(2)]; print('put', flush=True); time.sleep(60)"
+    with subprocess.Popen(["kubectl", "exec", voice.pod_name("head"), "-n", k.namespace, "-c", "ray-head", "--", "timeout", "90",
+                           "python3", "-c", put], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout.readline() == "put\n"
+        result = subprocess.run([ROOT / "build/kubectl-afterglow", "objects", "voice", "-n", k.namespace], capture_output=True, text=True,
+                                timeout=120, check=False)
+        driver.kill()
+    assert result.returncode == 0, result.stderr
+    assert "40.0 MiB in 2 objects, owned by the driver" in result.stdout
+    assert "kept by 1 driver: an ObjectRef; PID" in result.stdout and "RAY_record_ref_creation_sites=1" in result.stdout
+
+
 def test_rays_memory_monitor_kills_a_task_and_the_report_names_it(voice, events, volume):
     assert voice.python(LEAK) == "OutOfMemoryError"
     event = died(events, "ray::hoard")

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the text of `objects`. The answers are what the script printed of Ray 2.60, shortened; e2e/cases/cluster runs it in a pod. */
+#include "plugin/objects.h"
+
+#include "plugin/testing.h"
+
+#define PROCESS(pid, ip) "{'ip': '" ip "', 'pid': " #pid "}"
+#define GROUP(made, site, rest) "{'madeBy': '" made "', 'site': '" site "', 'objects': 5, 'bytes': 40001265, 'sizeUnknown': 0, " rest "}"
+#define ANSWER(sites, references, groups)                                                                     \
+	"{'store': ['Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed'], 'references': " #references \
+	", 'referencesMax': 10000, 'sites': " sites ", 'groups': [" groups "]}"
+
+static void text_is(const char *answer, const char *expected)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	_cleanup_json_ cJSON *json = json_of(answer);
+
+	objects_text(json, &out);
+	assert_string_equal(strbuf_str(&out), expected);
+}
+
+static void the_line_that_made_objects_stands_with_all_who_keep_them(void **state)
+{
+	(void)state;
+	text_is(ANSWER("true", 24,
+		       GROUP("ray.put", "/tmp/run.py:<listcomp>:8",
+			     "'holders': [{'how': 'PINNED_IN_MEMORY', 'site': '/tmp/run.py:take:5', 'type': 'WORKER', 'processes': ["
+			     PROCESS(393, "10.0.0.2") ", " PROCESS(394, "10.0.0.2") ", " PROCESS(12, "10.0.0.3") "]},"
+			     "{'how': 'LOCAL_REFERENCE', 'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(10, "10.0.0.1") "]}]")),
+		"Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n"
+		"\n38.1 MiB in 5 objects, made by ray.put at /tmp/run.py:<listcomp>:8\n"
+		"   kept by 3 workers: values that were read from it, at /tmp/run.py:take:5; PID 393, 394 on 10.0.0.2, 12 on 10.0.0.3\n"
+		"   kept by 1 driver: an ObjectRef; PID 10 on 10.0.0.1\n");
+}
+
+static void without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_to_record_them(void **state)
+{
+	(void)state;
+	text_is(ANSWER("false", 5,
+		       GROUP("", "", "'owner': {'type': 'DRIVER', 'ip': '10.0.0.1', 'pid': 10}, 'holders': [{'how': 'USED_BY_PENDING_TASK', "
+				     "'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(10, "10.0.0.1") "]}]")),
+		"Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n"
+		"\n38.1 MiB in 5 objects, owned by the driver 10 on 10.0.0.1\n"
+		"   kept by 1 driver: an argument of a task that has not finished; PID 10 on 10.0.0.1\n"
+		"\nRay did not record which lines of code made the objects. It does when all pods of the cluster have the\n"
+		"environment variable RAY_record_ref_creation_sites=1; that costs some time for each object.\n");
+}
+
+static void what_is_left_out_is_said_and_a_tenants_text_drives_no_terminal(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	_cleanup_json_ cJSON *json = json_of(ANSWER("true", 10000, ""));
+	cJSON *holders = NULL;
+	(void)state;
+
+	for (int i = 0; i < 21; i++)
+		json_append(json_array_at(json, "groups"), json_of("{'madeBy': 'task', 'site': '/a\\u001b[2J.py:f:1', 'objects': 1, 'bytes': 5, "
+								   "'sizeUnknown': 1, 'holders': []}"));
+	holders = json_array_at(json_array_at(json, "groups")->child, "holders");
+	for (int i = 0; i < 7; i++) {
+		cJSON *holder = json_of("{'how': 'NEW', 'site': '', 'type': 'SPILL_WORKER', 'processes': []}");
+
+		for (int pid = 1; pid < 11; pid++)
+			json_append(json_array_at(holder, "processes"), json_of(PROCESS(7, "::1")));
+		json_append(holders, holder);
+	}
+	objects_text(json, &out);
+	has(&out, "5 B in 1 object (the size of 1 is not known), returned by a task that was called at /a?[2J.py:f:1\n"
+		  "   kept by 10 other processes: Ray does not say how; PID 7, 7, 7, 7, 7, 7, 7, 7 on ::1 and 2 more\n");
+	has(&out, "   and 1 more such lines; --output json has all\n");
+	has(&out, "\n1 smaller groups are left out; --output json has all.\n");
+	has(&out, "\nRay was asked for 10000 references and there may be more, so these sums are at least so large.\n");
+	lacks(&out, "No process holds an object");
+}
+
+static void an_empty_store_and_an_answer_without_members_are_no_groups(void **state)
+{
+	(void)state;
+	text_is(ANSWER("true", 0, ""), "Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n\nNo process holds an object.\n");
+	text_is("{}", "\nNo process holds an object.\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_line_that_made_objects_stands_with_all_who_keep_them),
+		cmocka_unit_test(without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_to_record_them),
+		cmocka_unit_test(what_is_left_out_is_said_and_a_tenants_text_drives_no_terminal),
+		cmocka_unit_test(an_empty_store_and_an_answer_without_members_are_no_groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
