@@ -161,7 +161,7 @@ static int find_api_server(const struct options *o, struct kubeconfig *ret_confi
 	if (o->kubeconfig)
 		return kubeconfig_load(o->kubeconfig, o->context, ret_config, err);
 	if (files && *files)
-		return kubeconfig_load_list(files, o->context, ret_config, err);
+		return kubeconfig_load(files, o->context, ret_config, err);
 	if (!getenv("KUBERNETES_SERVICE_HOST"))
 		return err_set(err, EINVAL, "no API server: give --kubeconfig FILE or $KUBECONFIG; in a pod its service account is used");
 	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), SERVICE_ACCOUNT_DIR,

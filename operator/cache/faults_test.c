@@ -35,12 +35,11 @@ static void parse_kubeconfig(void)
 {
 	static const char text[] =
 		"apiVersion: v1\ncurrent-context: here\ncontexts:\n- name: here\n  context: {cluster: c, user: u, namespace: ray}\n"
-		"clusters:\n- name: c\n  cluster: {server: \"https://10.0.0.1:6443/\", certificate-authority-data: Q0EK, "
-		"proxy-url: \"http://proxy:3128\"}\n"
+		"clusters:\n- name: c\n  cluster: {server: \"https://10.0.0.1:6443/\", certificate-authority-data: Q0EK}\n"
 		"users:\n- name: u\n  user: {client-certificate-data: Q0VSVAo=, client-key-data: S0VZCg==, token: t}\n";
 	struct kubeconfig k = { 0 };
 	struct err err = { 0 };
-	int r = kubeconfig_parse(text, strlen(text), "kc", &k, &err);
+	int r = kubeconfig_parse(text, strlen(text), "kc", NULL, &k, &err);
 
 	until_failure = NEVER;
 	if (r < 0) {

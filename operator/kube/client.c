@@ -2,22 +2,21 @@
 /* Makes requests to the API server. */
 #include "operator/kube/client.h"
 
+#include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/kube/endpoint.h"
 #include "operator/kube/rate_limit.h"
 
 #define URL_MAX 16384
-#define CLIENT_HEADERS_MAX 64
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
 
 struct client {
 	struct http *http;
 	struct kubeconfig config;
-	struct endpoint endpoint;
+	char *host; /* "10.0.0.1:443" */
 	struct client_call *calls;
 	struct client_call *waiting, *last_waiting; /* in their order, not sent yet */
 	struct event *pump;
@@ -74,6 +73,27 @@ static void call_unlink(struct client_call *call)
 
 static void client_pump(evutil_socket_t fd, short what, void *arg);
 
+/* Sets "10.0.0.1:443" of a server. */
+static int host_of(const char *server, char **ret_host, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1024);
+	CURLU *url = curl_url();
+	char *host = NULL, *port = NULL;
+	bool known = url && curl_url_set(url, CURLUPART_URL, server, 0) == CURLUE_OK &&
+		     curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+		     curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+
+	if (known)
+		strbuf_addf(&text, "%s:%s", host, port);
+	curl_free(host);
+	curl_free(port);
+	curl_url_cleanup(url);
+	if (!known)
+		return err_set(err, EINVAL, "%s: not the URL of an API server", server);
+	*ret_host = strbuf_detach(&text);
+	return *ret_host ? 0 : err_set(err, ENOMEM, "API client");
+}
+
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err)
 {
 	struct client *client = calloc(1, sizeof(*client));
@@ -87,7 +107,7 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	client->pump = evtimer_new(base, client_pump, client);
 	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
 	if (r == 0)
-		r = endpoint_find(&client->endpoint, &client->config, err);
+		r = host_of(client->config.server, &client->host, err);
 	if (r < 0) {
 		client_free(client);
 		return r;
@@ -106,7 +126,7 @@ void client_free(struct client *client)
 		event_free(client->pump);
 	http_free(client->http);
 	kubeconfig_release(&client->config);
-	endpoint_release(&client->endpoint);
+	free(client->host);
 	free(client);
 }
 
@@ -128,7 +148,7 @@ uint64_t client_throttled(const struct client *client)
 
 const char *client_host(const struct client *client)
 {
-	return client->endpoint.host;
+	return client->host;
 }
 
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg)
@@ -319,15 +339,14 @@ static int on_data(void *arg, const void *data, size_t len)
 static int call_send(struct client_call *call, struct err *err)
 {
 	const struct kubeconfig *config = &call->client->config;
-	const struct endpoint *endpoint = &call->client->endpoint;
 	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(URL_MAX);
 	_cleanup_strbuf_ struct strbuf accept = STRBUF_INIT(HEADER_MAX);
 	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT(HEADER_MAX);
 	_cleanup_strbuf_ struct strbuf token = STRBUF_INIT(HEADER_MAX);
-	const char *headers[CLIENT_HEADERS_MAX + 4] = { 0 };
+	const char *headers[4] = { 0 };
 	size_t n = 0;
 
-	strbuf_addf(&url, "%s%s", endpoint->url ? endpoint->url : config->server, call->path);
+	strbuf_addf(&url, "%s%s", config->server, call->path);
 	strbuf_addf(&accept, "Accept: %s", call->accept ? call->accept : "application/json");
 	headers[n++] = strbuf_str(&accept);
 	if (call->body) {
@@ -338,8 +357,6 @@ static int call_send(struct client_call *call, struct err *err)
 		strbuf_addf(&token, "Authorization: Bearer %s", config->token.text);
 		headers[n++] = strbuf_str(&token);
 	}
-	for (size_t i = 0; config->headers && config->headers[i] && i < CLIENT_HEADERS_MAX; i++)
-		headers[n++] = config->headers[i];
 	if (strbuf_failed(&url) || strbuf_failed(&accept) || strbuf_failed(&type) || strbuf_failed(&token))
 		return err_set(err, EFBIG, "%s: URL or header too long", call->method);
 	struct http_request request = {
@@ -350,9 +367,8 @@ static int call_send(struct client_call *call, struct err *err)
 		.body_len = call->body ? strlen(call->body) : 0,
 		.deadline_ns = call->deadline_ns,
 		.answer_max = call->answer_max,
-		.tls = { config->ca.text, config->certificate.text, config->key.text, config->insecure },
-		.proxy = config->proxy,
-		.connect_to = endpoint->connect_to,
+		.tls = { config->ca.text, config->certificate.text, config->key.text,
+			 config->insecure },
 		.fence = is_write(call) ? call->client->fence : NULL,
 		.fence_arg = call->client->fence_arg,
 	};

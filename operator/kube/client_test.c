@@ -422,30 +422,6 @@ static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 	fake_server_stop(&server);
 }
 
-static void a_server_may_be_known_by_another_name(void **state)
-{
-	static const struct exchange script[] = { { "GET", "/api", 200, "{}" } };
-	struct fake_server server;
-	struct kubeconfig config = { .namespace = strdup("default"), .tls_server_name = strdup("kubernetes.default") };
-	struct client *client = NULL;
-	struct outcome o = { 0 };
-	struct client_request request = { .method = "GET", .path = "/api" };
-	struct err err = { 0 };
-	(void)state;
-
-	fake_server_start(&server, script, ARRAY_SIZE(script));
-	config.server = strdup(server.url);
-	config.token_read_ns = config.files_read_ns = INT64_MAX / 2;
-	assert_int_equal(client_new(server.base, &config, &client, &err), 0);
-	assert_non_null(strstr(client_host(client), "127.0.0.1:"));
-	assert_int_equal(client_start(client, &request, keep, &o, NULL, NULL), 0);
-	turn_until(server.base, &o.done);
-	assert_int_equal(o.status, 200);
-	cJSON_Delete(o.object);
-	client_free(client);
-	fake_server_stop(&server);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,9 +434,9 @@ int main(void)
 		cmocka_unit_test(calls_can_be_cancelled_from_inside_their_own_stream),
 		cmocka_unit_test(a_fenced_write_does_not_leave_and_a_read_does),
 		cmocka_unit_test(a_write_that_is_tried_again_may_have_been_done_by_the_first_try),
-		cmocka_unit_test(a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
+		cmocka_unit_test(
+			a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
 		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
-		cmocka_unit_test(a_server_may_be_known_by_another_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

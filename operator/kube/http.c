@@ -37,7 +37,7 @@ struct http_call {
 	struct http_call *next, *prev;
 	enum call_state state;
 	CURL *easy;
-	struct curl_slist *headers, *connect_to;
+	struct curl_slist *headers;
 	http_data_fn data;
 	http_done_fn done;
 	void *arg;
@@ -80,7 +80,6 @@ static void http_call_free(struct http_call *call)
 		curl_multi_remove_handle(call->http->multi, call->easy);
 	curl_easy_cleanup(call->easy);
 	curl_slist_free_all(call->headers);
-	curl_slist_free_all(call->connect_to);
 	strbuf_release(&call->answer);
 	free(call);
 }
@@ -337,11 +336,8 @@ static void set_request(struct http_call *call, const struct http_request *reque
 	if (request->direct)
 		set_direct(easy);
 	/* For libcurl 0 means that there is no deadline. */
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
-	if (request->proxy)
-		curl_easy_setopt(easy, CURLOPT_PROXY, request->proxy);
-	if (call->connect_to)
-		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, call->connect_to);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+			 MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 }
 
 static void set_constants(struct http_call *call)
@@ -401,8 +397,7 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	strbuf_init(&call->answer, request->answer_max);
 	call->easy = curl_easy_init();
 	call->headers = copy_headers(request->headers);
-	call->connect_to = request->connect_to ? curl_slist_append(NULL, request->connect_to) : NULL;
-	if (!call->easy || !call->headers || !request->connect_to != !call->connect_to) {
+	if (!call->easy || !call->headers) {
 		http_call_free(call);
 		return err_set(err, ENOMEM, "HTTP request");
 	}

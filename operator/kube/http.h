@@ -44,8 +44,6 @@ struct http_request {
 	 */
 	bool (*fence)(void *arg);
 	void *fence_arg;
-	const char *proxy; /* URL; NULL: the environment decides */
-	const char *connect_to; /* "HOST:PORT:REAL-HOST:REAL-PORT": where to connect to in place of url's host, or NULL */
 };
 
 struct http_response {

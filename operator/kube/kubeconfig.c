@@ -38,11 +38,6 @@ void kubeconfig_release(struct kubeconfig *k)
 	credential_release(&k->certificate);
 	credential_release(&k->key);
 	credential_release(&k->token);
-	free(k->proxy);
-	free(k->tls_server_name);
-	for (char **header = k->headers; header && *header; header++)
-		secret_free(*header);
-	free(k->headers);
 	*k = (struct kubeconfig){ 0 };
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the address of the API server and our credentials: from kubeconfig files
+ * Reads the address of the API server and our credentials: from a kubeconfig
  * (kubeconfig_parse.c), or from the service account that every pod has. Everything
  * stays in memory: no credential is written to a file or appears in an error.
  */
@@ -28,9 +28,6 @@ struct kubeconfig {
 	struct credential certificate;
 	struct credential key;
 	struct credential token;
-	char *proxy; /* proxy-url, NULL: as the environment says (HTTPS_PROXY) */
-	char *tls_server_name; /* the name that the server's certificate must have; NULL: the host of server */
-	char **headers; /* more of each request's, NULL-terminated, or NULL: impersonation, a password */
 	int64_t token_read_ns; /* boot time of the last look at the files */
 	int64_t files_read_ns;
 };
@@ -38,19 +35,16 @@ struct kubeconfig {
 void kubeconfig_release(struct kubeconfig *k);
 #define _cleanup_kubeconfig_ _cleanup_(kubeconfig_release)
 
-/* Reads text as a kubeconfig; name and the directory of name are for errors and relative files. */
-int kubeconfig_parse(const char *text, size_t len, const char *name, struct kubeconfig *ret_config, struct err *err);
-
 /*
- * Reads the file (at most 1 MiB) and parses it. If context is NULL, the current context is taken.
+ * Reads text as a kubeconfig; name and the directory of name are for errors and relative files. If context
+ * is NULL, the current context is taken. Returns -ENOTSUP for an identity other than a certificate or a
+ * token, for a proxy, and for a server's other name.
  */
-int kubeconfig_load(const char *path, const char *context, struct kubeconfig *ret_config, struct err *err);
-/*
- * Reads the files in $KUBECONFIG, which ':' separates. The first file that has a setting wins, and
- * files that do not exist count as empty. If context is NULL, the current context is taken. Returns
- * -ENOENT if none of the files exists.
- */
-int kubeconfig_load_list(const char *paths, const char *context, struct kubeconfig *ret_config, struct err *err);
+int kubeconfig_parse(const char *text, size_t len, const char *name, const char *context,
+		     struct kubeconfig *ret_config, struct err *err);
+/* Reads the file (at most 1 MiB) and parses it. */
+int kubeconfig_load(const char *path, const char *context, struct kubeconfig *ret_config,
+		    struct err *err);
 
 /*
  * Reads the pod's own credentials. host and port are KUBERNETES_SERVICE_HOST and _PORT (if NULL or

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	 * Files that the input names are read. Devices are excluded, because reading one may block.
 	 */
 	if (!memmem(data, size, "/dev", 4) && !memmem(data, size, "/proc", 5))
-		if (kubeconfig_parse((const char *)data, size, "kc", &k, &err) == 0)
+		if (kubeconfig_parse((const char *)data, size, "kc", NULL, &k, &err) == 0)
 			kubeconfig_release(&k);
 	return 0;
 }

@@ -29,7 +29,7 @@ static void inline_certificates_and_the_current_context_are_read(void **state)
 	static const char text[] = HEAD CLUSTER CA USER;
 	(void)state;
 
-	assert_int_equal(kubeconfig_parse(text, strlen(text), "/etc/kc", &k, &err), 0);
+	assert_int_equal(kubeconfig_parse(text, strlen(text), "/etc/kc", NULL, &k, &err), 0);
 	assert_string_equal(k.server, "https://10.0.0.1:6443");
 	assert_string_equal(k.namespace, "ray");
 	assert_string_equal(k.ca.text, "CA\n");
@@ -49,7 +49,7 @@ static void json_is_yaml_too(void **state)
 				   "\"insecure-skip-tls-verify\":true}}],\"users\":[{\"name\":\"c\",\"user\":{\"token\":\"t0k\"}}]}";
 	(void)state;
 
-	assert_int_equal(kubeconfig_parse(text, strlen(text), "kc", &k, &err), 0);
+	assert_int_equal(kubeconfig_parse(text, strlen(text), "kc", NULL, &k, &err), 0);
 	assert_string_equal(k.token.text, "t0k");
 	assert_string_equal(k.namespace, "default");
 	assert_true(k.insecure);
@@ -67,16 +67,23 @@ static void errors_name_the_file_and_the_field(void **state)
 		{ "a: [", "kc: " },
 		{ "contexts: []\n", "kc: current-context: is missing" },
 		{ "current-context: x\n", "kc: contexts has no entry named \"x\"" },
-		{ "current-context: x\ncontexts:\n- name: x\n  context: {user: u}\n", "kc: contexts[0].context.cluster: is missing" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {user: u}\n",
+		  "kc: contexts[0].context.cluster: is missing" },
 		{ HEAD USER, "kc: clusters has no entry named \"c\"" },
-		{ HEAD "clusters:\n- name: c\n  cluster: {}\n" USER, "kc: clusters[0].cluster.server: is missing" },
-		{ HEAD "clusters:\n- name: c\n  cluster: {server: 7}\n" USER, "kc: clusters[0].cluster.server: must be a string" },
-		{ HEAD "clusters:\n- name: c\n  cluster: {server: ftp://h}\n" USER, "kc: clusters[0].cluster.server: must be an http" },
-		{ HEAD "clusters:\n- name: c\n  cluster: {server: \"https://h\\r\\nX: y\"}\n" USER, "server: must be an http" },
+		{ HEAD "clusters:\n- name: c\n  cluster: {}\n" USER,
+		  "kc: clusters[0].cluster.server: is missing" },
+		{ HEAD "clusters:\n- name: c\n  cluster: {server: 7}\n" USER,
+		  "kc: clusters[0].cluster.server: must be a string" },
+		{ HEAD "clusters:\n- name: c\n  cluster: {server: ftp://h}\n" USER,
+		  "kc: clusters[0].cluster.server: must be an http" },
+		{ HEAD "clusters:\n- name: c\n  cluster: {server: \"https://h\\r\\nX: y\"}\n" USER,
+		  "server: must be an http" },
 		{ HEAD CLUSTER "    certificate-authority-data: '*'\n" USER,
 		  "kc: clusters[0].cluster.certificate-authority-data: is not base64" },
-		{ HEAD CLUSTER "    insecure-skip-tls-verify: maybe\n" USER, "insecure-skip-tls-verify: must be true or false" },
-		{ HEAD CLUSTER CA "    insecure-skip-tls-verify: true\n" USER, "contradicts certificate-authority" },
+		{ HEAD CLUSTER "    insecure-skip-tls-verify: maybe\n" USER,
+		  "insecure-skip-tls-verify: must be true or false" },
+		{ HEAD CLUSTER CA "    insecure-skip-tls-verify: true\n" USER,
+		  "contradicts certificate-authority" },
 		{ HEAD CLUSTER "    certificate-authority: /nowhere/ca\n" USER,
 		  "kc: clusters[0].cluster.certificate-authority: open /nowhere/ca" },
 		{ HEAD CLUSTER, "kc: users has no entry named \"u\"" },
@@ -84,21 +91,27 @@ static void errors_name_the_file_and_the_field(void **state)
 		  "kc: users[0].user.client-key: is missing" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {client-key-data: Q0VSVAo=}\n",
 		  "kc: users[0].user.client-certificate: is missing" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: \"secret\\nX: y\"}\n", "kc: users[0].user.token: holds" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n", "kc: users[0].user.exec: is not supported: give" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {auth-provider: {name: gcp}}\n", "user.auth-provider: is not supported" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {username: me}\n", "user.username: username and password come together" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {as-groups: [x]}\n", "users[0].user.as: is missing" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {as: \"x\\r\\ny\"}\n", "users[0].user.as: must be a string without" },
-		{ HEAD CLUSTER "    tls-server-name: a/b\n" USER, "clusters[0].cluster.tls-server-name: must be a host name" },
-		{ HEAD CLUSTER "    proxy-url: ftp://x\n" USER, "clusters[0].cluster.proxy-url: must be an http" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: \"secret\\nX: y\"}\n",
+		  "kc: users[0].user.token: holds" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n",
+		  "kc: users[0].user.exec: is not supported: give" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {auth-provider: {name: gcp}}\n",
+		  "user.auth-provider: is not supported" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {username: me}\n",
+		  "user.username: is not supported" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: t, as: jane}\n",
+		  "users[0].user.as: is not supported" },
+		{ HEAD CLUSTER "    tls-server-name: a\n" USER,
+		  "clusters[0].cluster.tls-server-name: is not supported" },
+		{ HEAD CLUSTER "    proxy-url: http://x\n" USER,
+		  "clusters[0].cluster.proxy-url: is not supported" },
 	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct kubeconfig k = { 0 };
 		struct err err = { 0 };
-		int r = kubeconfig_parse(rows[i].text, strlen(rows[i].text), "kc", &k, &err);
+		int r = kubeconfig_parse(rows[i].text, strlen(rows[i].text), "kc", NULL, &k, &err);
 		if (r >= 0 || !strstr(err_text(&err), rows[i].message))
 			fail_msg("row %zu: %d, \"%s\" instead of \"%s\"", i, r, err_text(&err), rows[i].message);
 		assert_null(strstr(err_text(&err), "secret"));
@@ -172,66 +185,20 @@ static void the_service_account_of_a_pod_is_found(void **state)
 	kubeconfig_release(&k);
 }
 
-static void headers_come_of_a_password_and_of_impersonation(void **state)
+static void a_context_can_be_chosen(void **state)
 {
-	static const char *const wanted[] = { "Authorization: Basic bWU6c2VjcmV0", "Impersonate-User: jane doe",
-					      "Impersonate-Uid: 7", "Impersonate-Group: a", "Impersonate-Group: b",
-					      "Impersonate-Extra-acme.com%2Fproject: x" };
-	static const char text[] = HEAD CLUSTER "    proxy-url: socks5://p:1080\n    tls-server-name: kubernetes\n"
-		"users:\n- name: u\n  user: {username: me, password: secret, as: jane doe, as-uid: \"7\", as-groups: [a, b], "
-		"as-user-extra: {acme.com/project: [x]}}\n";
+	static const char text[] = HEAD CLUSTER
+		"- {name: x, cluster: {server: \"http://d\"}}\nusers:\n- {name: y, user: {token: t}}\n";
 	struct kubeconfig k;
 	struct err err = { 0 };
 	(void)state;
 
-	if (kubeconfig_parse(text, strlen(text), "kc", &k, &err) < 0)
-		fail_msg("%s", err_text(&err));
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		assert_string_equal(k.headers[i], wanted[i]);
-	assert_null(k.headers[ARRAY_SIZE(wanted)]);
-	assert_string_equal(k.proxy, "socks5://p:1080");
-	assert_string_equal(k.tls_server_name, "kubernetes");
-	kubeconfig_release(&k);
-}
-
-/*
- * The first file has the context, the second the cluster and another cluster for that context, the
- * third the user.
- */
-static void of_several_files_the_first_that_says_something_wins(void **state)
-{
-	char dir[] = "/tmp/kubeconfig-test-XXXXXX", list[512];
-	struct kubeconfig k;
-	struct err err = { 0 };
-	(void)state;
-
-	assert_non_null(mkdtemp(dir));
-	write_text(dir, "1", "contexts:\n- {name: here, context: {cluster: c, user: u, namespace: one}}\n");
-	write_text(dir, "2", "current-context: here\ncontexts:\n- {name: here, context: {cluster: c, user: x, namespace: two}}\n"
-			     "- {name: there, context: {cluster: d, user: u}}\n" CLUSTER "- {name: d, cluster: {server: http://d}}\n");
-	write_text(dir, "3", "current-context: there\nusers:\n- {name: u, user: {tokenFile: token}}\n");
-	write_text(dir, "token", "t\n");
-	snprintf(list, sizeof(list), "%s/none:%s/1::%s/2:%s/3", dir, dir, dir, dir);
-	if (kubeconfig_load_list(list, NULL, &k, &err) < 0)
-		fail_msg("%s", err_text(&err));
-	assert_string_equal(k.namespace, "one");
-	assert_string_equal(k.server, "https://10.0.0.1:6443");
+	assert_int_equal(kubeconfig_parse(text, strlen(text), "kc", "other", &k, &err), 0);
+	assert_string_equal(k.server, "http://d");
 	assert_string_equal(k.token.text, "t");
 	kubeconfig_release(&k);
-	assert_int_equal(kubeconfig_load_list(list, "there", &k, &err), 0);
-	assert_string_equal(k.server, "http://d");
-	kubeconfig_release(&k);
-	assert_true(kubeconfig_load_list(list, "nowhere", &k, &err) < 0);
+	assert_true(kubeconfig_parse(text, strlen(text), "kc", "nowhere", &k, &err) < 0);
 	assert_non_null(strstr(err_text(&err), "contexts has no entry named \"nowhere\""));
-
-	/* An error names the file in which it is. */
-	write_text(dir, "3", "users:\n- {name: u, user: {tokenFile: gone}}\n");
-	assert_true(kubeconfig_load_list(list, NULL, &k, &err) < 0);
-	assert_non_null(strstr(err_text(&err), "/3: users[0].user.tokenFile: open"));
-	write_text(dir, "2", "a: [\n");
-	assert_true(kubeconfig_load_list(list, NULL, &k, &err) < 0);
-	assert_non_null(strstr(err_text(&err), "/2: "));
-	assert_int_equal(kubeconfig_load_list("/nowhere/a:/nowhere/b", NULL, &k, &err), -ENOENT);
 }
 
 int main(void)
@@ -242,8 +209,7 @@ int main(void)
 		cmocka_unit_test(errors_name_the_file_and_the_field),
 		cmocka_unit_test(files_are_relative_to_the_kubeconfig_and_read_again),
 		cmocka_unit_test(the_service_account_of_a_pod_is_found),
-		cmocka_unit_test(headers_come_of_a_password_and_of_impersonation),
-		cmocka_unit_test(of_several_files_the_first_that_says_something_wins),
+		cmocka_unit_test(a_context_can_be_chosen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,12 +155,11 @@ class ControlPlane:
         wait_for("the API server", self.is_ready, timeout=120, interval=0.1)
 
     @contextlib.contextmanager
-    def another_api_server(self, *more, etcd_port=None, ready_ca=None, name=None):
-        """Starts a second API server on the same etcd, or by way of another port, and gives an Api of it. name: what its certificate says."""
+    def another_api_server(self, *more, etcd_port=None, ready_ca=None):
+        """Starts a second API server on the same etcd, or by way of another port, and gives an Api of it."""
         port = free_port()
         server = Daemon(self.api_server_command(port, *more, etcd_port=etcd_port), self.file(f"api-server-{port}.log"))
         api = Api(port, ready_ca or self.file("ca.crt"), self.file("test.crt"), self.file("test.key"))
-        api.context.check_hostname = name is None
 
         def ready():
             assert server.running(), server.text()[-3000:]
