@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
 #include "lib/strbuf.h"
 #include "node/node.h"
 

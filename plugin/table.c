@@ -2,7 +2,6 @@
 /* Prints text in columns. */
 #include "plugin/table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

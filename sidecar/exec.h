@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "lib/err.h"
 #include "sidecar/record/options.h"
 
 #define EXEC_MEMORY_MIN ((int64_t)4 << 20)

@@ -2,7 +2,6 @@
 /* Counts RayFailures, and keeps the last of each kind. */
 #include "operator/failure_controller/failure_counts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/macros.h"
 #include "operator/podspec/pod_spec.h"
 
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */

@@ -12,7 +12,6 @@
 
 #include <event2/bufferevent.h>
 #include <openssl/ssl.h>
-#include <stdbool.h>
 
 /* At more, the one that has been inactive for the longest time is ended. */
 #define TLS_SERVER_CONNECTIONS_MAX 256

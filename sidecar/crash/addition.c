@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/loop/background.h"

@@ -8,9 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-#include "lib/err.h"
 
 #define TAKEN_MAX 256 /* cores that are remembered; the oldest is forgotten */
 #define TAKEN_PATH_MAX 1024

@@ -3,7 +3,6 @@
 #include "sidecar/launch/environment.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "sidecar/sample/fuse.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "lib/macros.h"
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define GPUS_MAX 32
 #define GPU_PLACE_MAX 24

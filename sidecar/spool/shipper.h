@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
 #include "sidecar/spool/quota.h"
 #include "sidecar/spool/ship_plan.h"
 

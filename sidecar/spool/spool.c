@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"

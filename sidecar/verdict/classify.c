@@ -2,7 +2,6 @@
 /* Makes a verdict from evidence. */
 #include "sidecar/verdict/classify.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "sidecar/verdict/crash_verdict.h"
