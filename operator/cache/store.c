@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "lib/strbuf.h"
 #include "operator/kube/salvage.h"
@@ -19,12 +20,12 @@
 
 /* The entries that have one value of the index. */
 struct index_value {
-	struct store_entry *first;
+	LIST_HEAD(, store_entry) entries;
 	char text[];
 };
 
 struct store_entry {
-	struct store_entry *next, *prev; /* entries with the same index value */
+	LIST_ENTRY(store_entry) in_index; /* with the same index value */
 	struct index_value *index_value; /* NULL: not in the index */
 	cJSON *view; /* NULL: none */
 	struct store_entry *next_view;
@@ -142,15 +143,9 @@ static void index_remove(struct store *s, struct store_entry *entry)
 
 	if (!value)
 		return;
-	if (entry->next)
-		entry->next->prev = entry->prev;
-	if (entry->prev)
-		entry->prev->next = entry->next;
-	else
-		value->first = entry->next;
-	if (!value->first)
+	LIST_REMOVE(entry, in_index);
+	if (LIST_EMPTY(&value->entries))
 		free(strmap_remove(&s->index, value->text));
-	entry->next = entry->prev = NULL;
 	entry->index_value = NULL;
 }
 
@@ -179,10 +174,7 @@ static int index_insert(struct store *s, const cJSON *object, struct store_entry
 	entry->index_value = index_value_at(s, text);
 	if (!entry->index_value)
 		return -ENOMEM;
-	entry->next = entry->index_value->first;
-	if (entry->next)
-		entry->next->prev = entry;
-	entry->index_value->first = entry;
+	LIST_INSERT_HEAD(&entry->index_value->entries, entry, in_index);
 	return 0;
 }
 
@@ -399,7 +391,7 @@ const struct store_entry *store_index_next(const struct store *s, const char *va
 {
 	const struct index_value *entries = at ? NULL : strmap_get(&s->index, value);
 
-	return at ? at->next : entries ? entries->first : NULL;
+	return at ? LIST_NEXT(at, in_index) : entries ? LIST_FIRST(&entries->entries) : NULL;
 }
 
 const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
@@ -39,12 +40,12 @@ struct reconciler {
 	struct known_state known;
 	struct executor executor;
 	struct write_shares shares; /* shared by all reconciles */
-	struct reconcile *reconciles;
+	LIST_HEAD(, reconcile) reconciles;
 };
 
 struct reconcile {
 	struct reconciler *reconciler;
-	struct reconcile *next, *prev;
+	LIST_ENTRY(reconcile) link;
 	char *key; /* "namespace/name" */
 	char *namespace;
 	struct cluster_lookup lookup; /* the facts that the plan needs */
@@ -75,12 +76,7 @@ static void reconcile_finish(struct reconcile *r, const char *result)
 			"controller=\"raycluster\"");
 	workqueue_done(c->o.queue, r->key);
 	known_state_unuse(&c->known, r->namespace);
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		c->reconciles = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
+	LIST_REMOVE(r, link);
 	write_shares_leave(&c->shares, &r->share);
 	reconcile_free(r);
 	c->o.on_finished(c->o.arg);
@@ -319,10 +315,7 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 		reconcile_free(r);
 		return NULL;
 	}
-	r->next = c->reconciles;
-	if (r->next)
-		r->next->prev = r;
-	c->reconciles = r;
+	LIST_INSERT_HEAD(&c->reconciles, r, link);
 	write_shares_join(&c->shares, &r->share, &r->execution);
 	return r;
 }
@@ -409,9 +402,8 @@ void reconciler_free(struct reconciler *c)
 {
 	if (!c)
 		return;
-	while (c->reconciles) {
-		struct reconcile *r = c->reconciles;
-		c->reconciles = r->next;
+	for (struct reconcile *r; (r = LIST_FIRST(&c->reconciles));) {
+		LIST_REMOVE(r, link);
 		reconcile_free(r);
 	}
 	known_state_release(&c->known);

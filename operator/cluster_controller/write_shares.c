@@ -8,22 +8,15 @@ void write_shares_join(struct write_shares *shares, struct write_share *share,
 		       struct execution *execution)
 {
 	assert(!share->execution);
-	*share = (struct write_share){ .execution = execution, .next = shares->first };
-	if (shares->first)
-		shares->first->prev = share;
-	shares->first = share;
+	share->execution = execution;
+	LIST_INSERT_HEAD(&shares->all, share, link);
 	shares->n++;
 }
 
 void write_shares_leave(struct write_shares *shares, struct write_share *share)
 {
 	assert(share->execution && shares->n > 0);
-	if (share->prev)
-		share->prev->next = share->next;
-	else
-		shares->first = share->next;
-	if (share->next)
-		share->next->prev = share->prev;
+	LIST_REMOVE(share, link);
 	shares->n--;
 	*share = (struct write_share){ 0 };
 }
@@ -35,8 +28,10 @@ void write_shares_leave(struct write_shares *shares, struct write_share *share)
 static struct execution *write_shares_neediest(const struct write_shares *shares)
 {
 	struct execution *found = NULL;
+	const struct write_share *share;
 
-	for (struct write_share *share = shares->first; share; share = share->next) {
+	LIST_FOREACH(share, &shares->all, link)
+	{
 		struct execution *x = share->execution;
 
 		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) &&

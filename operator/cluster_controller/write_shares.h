@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "operator/cluster_controller/execution.h"
 
 /*
@@ -19,12 +21,12 @@
 /* An execution that takes part. Owned by the caller; it must not move. */
 struct write_share {
 	struct execution *execution;
-	struct write_share *next, *prev;
+	LIST_ENTRY(write_share) link;
 };
 
 struct write_shares {
 	const struct executor *executor; /* the executor of all executions */
-	struct write_share *first;
+	LIST_HEAD(, write_share) all;
 	size_t n;
 };
 

@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "lib/strbuf.h"
 #include "lib/units.h"
@@ -17,8 +18,8 @@ struct client {
 	struct http *http;
 	struct kubeconfig config;
 	char *host; /* "10.0.0.1:443" */
-	struct client_call *calls;
-	struct client_call *waiting, *last_waiting; /* in their order, not sent yet */
+	LIST_HEAD(, client_call) calls;
+	TAILQ_HEAD(, client_call) waiting; /* in their order, not sent yet */
 	struct event *pump;
 	struct rate_limit rate;
 	uint64_t throttled;
@@ -31,8 +32,9 @@ struct client {
 
 struct client_call {
 	struct client *client;
-	struct client_call *next, *prev;
-	struct client_call *next_waiting;
+	LIST_ENTRY(client_call) link;
+	TAILQ_ENTRY(client_call) in_waiting;
+	bool waits; /* it is in waiting */
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
 	bool maybe_done; /* the first try may have been executed */
@@ -57,16 +59,6 @@ static void call_free(struct client_call *call)
 	free(call->content_type);
 	free(call->body);
 	free(call);
-}
-
-static void call_unlink(struct client_call *call)
-{
-	if (call->prev)
-		call->prev->next = call->next;
-	else
-		call->client->calls = call->next;
-	if (call->next)
-		call->next->prev = call->prev;
 }
 
 /* --- Life ------------------------------------------------------------------------------------------------- */
@@ -102,6 +94,7 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 		kubeconfig_release(config);
 		return err_set(err, ENOMEM, "API client");
 	}
+	TAILQ_INIT(&client->waiting);
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
 	client->pump = evtimer_new(base, client_pump, client);
@@ -120,8 +113,8 @@ void client_free(struct client *client)
 {
 	if (!client)
 		return;
-	while (client->calls)
-		client_cancel(client->calls);
+	while (!LIST_EMPTY(&client->calls))
+		client_cancel(LIST_FIRST(&client->calls));
 	if (client->pump)
 		event_free(client->pump);
 	http_free(client->http);
@@ -174,30 +167,17 @@ static void wait_append(struct client_call *call)
 {
 	struct client *client = call->client;
 
-	call->next_waiting = NULL;
-	if (client->last_waiting)
-		client->last_waiting->next_waiting = call;
-	else
-		client->waiting = call;
-	client->last_waiting = call;
+	TAILQ_INSERT_TAIL(&client->waiting, call, in_waiting);
+	call->waits = true;
 	event_active(client->pump, 0, 0);
 }
 
 /* call may not be in it. */
 static void wait_remove(struct client_call *call)
 {
-	struct client *client = call->client;
-	struct client_call **at = &client->waiting, *before = NULL;
-
-	while (*at && *at != call) {
-		before = *at;
-		at = &(*at)->next_waiting;
-	}
-	if (!*at)
-		return;
-	*at = call->next_waiting;
-	if (client->last_waiting == call)
-		client->last_waiting = before;
+	if (call->waits)
+		TAILQ_REMOVE(&call->client->waiting, call, in_waiting);
+	call->waits = false;
 }
 
 /* Ends a call that was not sent, or not sent again. */
@@ -206,7 +186,7 @@ static void fail_call(struct client_call *call, const struct err *err)
 	struct client_response response = { .reason = "", .maybe_done = call->maybe_done, .err = *err };
 
 	err_wrap(&response.err, "%s %.*s", call->method, (int)strcspn(call->path, "?"), call->path);
-	call_unlink(call);
+	LIST_REMOVE(call, link);
 	call->done(call->arg, &response);
 	call_free(call);
 }
@@ -264,7 +244,8 @@ static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 {
 	struct client_call *call;
 
-	for (call = client->waiting; call; call = call->next_waiting) {
+	TAILQ_FOREACH(call, &client->waiting, in_waiting)
+	{
 		if (call->exempt)
 			return call;
 		if (*wait_ns > 0)
@@ -284,7 +265,7 @@ static void client_pump(evutil_socket_t, short, void *arg)
 	struct client_call *call;
 	int64_t wait_ns = 0;
 
-	if (!client->waiting)
+	if (TAILQ_EMPTY(&client->waiting))
 		return;
 	refresh(client, false);
 	/* Callbacks may change the list, so each look begins at its start. */
@@ -322,7 +303,7 @@ static void on_done(void *arg, const struct http_response *http)
 		response.status = 0;
 		response.maybe_done = true;
 	}
-	call_unlink(call);
+	LIST_REMOVE(call, link);
 	call->done(call->arg, &response);
 	cJSON_Delete(response.object);
 	call_free(call);
@@ -404,10 +385,7 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->done = done;
 	call->drop = request->drop;
 	call->arg = arg;
-	call->next = client->calls;
-	if (call->next)
-		call->next->prev = call;
-	client->calls = call;
+	LIST_INSERT_HEAD(&client->calls, call, link);
 	wait_append(call);
 	if (ret_call)
 		*ret_call = call;
@@ -420,7 +398,7 @@ void client_cancel(struct client_call *call)
 		return;
 	http_cancel(call->http_call);
 	wait_remove(call);
-	call_unlink(call);
+	LIST_REMOVE(call, link);
 	if (call->drop)
 		call->drop(call->arg);
 	call_free(call);

@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "lib/strbuf.h"
@@ -34,7 +35,7 @@ enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_CANCELLED };
 
 struct http_call {
 	struct http *http;
-	struct http_call *next, *prev;
+	TAILQ_ENTRY(http_call) link;
 	enum call_state state;
 	CURL *easy;
 	struct curl_slist *headers;
@@ -57,20 +58,8 @@ struct http {
 	struct event_base *base;
 	CURLM *multi;
 	struct event *timer, *queue;
-	struct http_call *calls, *last_call; /* in the order in which they came */
+	TAILQ_HEAD(, http_call) calls; /* in the order in which they came */
 };
-
-static void http_call_unlink(struct http_call *call)
-{
-	if (call->prev)
-		call->prev->next = call->next;
-	else
-		call->http->calls = call->next;
-	if (call->next)
-		call->next->prev = call->prev;
-	else
-		call->http->last_call = call->prev;
-}
 
 static void http_call_free(struct http_call *call)
 {
@@ -144,7 +133,7 @@ static void call_finish(struct http_call *call, CURLcode code)
 	else if (code != CURLE_OK)
 		err_set(&response.err, errno_of(code), "%s",
 			call->curl_text[0] ? call->curl_text : curl_easy_strerror(code));
-	http_call_unlink(call);
+	TAILQ_REMOVE(&call->http->calls, call, link);
 	call->done(call->arg, &response);
 	http_call_free(call);
 }
@@ -189,10 +178,10 @@ static void run_queue(evutil_socket_t, short, void *arg)
 	struct http *http = arg;
 	struct http_call *call, *next;
 
-	for (call = http->calls; call; call = next) {
-		next = call->next;
+	for (call = TAILQ_FIRST(&http->calls); call; call = next) {
+		next = TAILQ_NEXT(call, link);
 		if (call->state == CALL_CANCELLED) {
-			http_call_unlink(call);
+			TAILQ_REMOVE(&http->calls, call, link);
 			curl_multi_remove_handle(http->multi, call->easy);
 			http_call_free(call);
 		} else if (call->state == CALL_QUEUED) {
@@ -404,12 +393,7 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	set_constants(call);
 	set_tls(call->easy, &request->tls);
 	set_request(call, request);
-	call->prev = http->last_call;
-	if (call->prev)
-		call->prev->next = call;
-	else
-		http->calls = call;
-	http->last_call = call;
+	TAILQ_INSERT_TAIL(&http->calls, call, link);
 	event_active(http->queue, 0, 0);
 	if (ret_call)
 		*ret_call = call;
@@ -433,6 +417,7 @@ int http_new(struct event_base *base, struct http **ret_http, struct err *err)
 		return err_set(err, ENOMEM, "HTTP client");
 	}
 	http->base = base;
+	TAILQ_INIT(&http->calls);
 	http->multi = curl_multi_init();
 	http->timer = evtimer_new(base, on_timer_event, http);
 	http->queue = event_new(base, -1, 0, run_queue, http);
@@ -453,9 +438,8 @@ void http_free(struct http *http)
 {
 	if (!http)
 		return;
-	while (http->calls) {
-		struct http_call *call = http->calls;
-		http_call_unlink(call);
+	for (struct http_call *call; (call = TAILQ_FIRST(&http->calls));) {
+		TAILQ_REMOVE(&http->calls, call, link);
 		if (call->state == CALL_CANCELLED && http->multi)
 			curl_multi_remove_handle(http->multi, call->easy);
 		http_call_free(call);

@@ -13,10 +13,13 @@
 
 /*
  * An item exists while it is ready, delayed, worked on, or has failures to remember. It cannot be
- * ready and delayed at the same time; next and prev are those of that list.
+ * ready and delayed at the same time.
  */
 struct workqueue_item {
-	struct workqueue_item *next, *prev;
+	union {
+		TAILQ_ENTRY(workqueue_item) in_ready;
+		LIST_ENTRY(workqueue_item) in_delayed;
+	};
 	int64_t at_ns;
 	int64_t since_ns; /* when it became ready or work on it began, by the queue's clock */
 	int64_t paced_ns; /* until then its turns are used up, at the pace */
@@ -30,6 +33,7 @@ struct workqueue_item {
 void workqueue_init(struct workqueue *q)
 {
 	*q = (struct workqueue){ .items = STRMAP_INIT };
+	TAILQ_INIT(&q->ready);
 }
 
 void workqueue_release(struct workqueue *q)
@@ -83,27 +87,14 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 	assert(!item->ready && !item->delayed && !item->working);
 	workqueue_tell_time(q, item, NULL);
 	item->ready = true;
-	item->next = NULL;
-	item->prev = q->last;
-	if (q->last)
-		q->last->next = item;
-	else
-		q->first = item;
-	q->last = item;
+	TAILQ_INSERT_TAIL(&q->ready, item, in_ready);
 	q->n_ready++;
 }
 
 static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(item->ready && q->n_ready > 0);
-	if (item->prev)
-		item->prev->next = item->next;
-	else
-		q->first = item->next;
-	if (item->next)
-		item->next->prev = item->prev;
-	else
-		q->last = item->prev;
+	TAILQ_REMOVE(&q->ready, item, in_ready);
 	item->ready = false;
 	q->n_ready--;
 }
@@ -111,12 +102,7 @@ static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 static void delayed_remove(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(item->delayed && q->n_delayed > 0);
-	if (item->prev)
-		item->prev->next = item->next;
-	else
-		q->delayed = item->next;
-	if (item->next)
-		item->next->prev = item->prev;
+	LIST_REMOVE(item, in_delayed);
 	item->delayed = false;
 	q->n_delayed--;
 }
@@ -126,11 +112,7 @@ static void delayed_insert(struct workqueue *q, struct workqueue_item *item, int
 	assert(!item->ready && !item->delayed);
 	item->delayed = true;
 	item->at_ns = at_ns;
-	item->prev = NULL;
-	item->next = q->delayed;
-	if (q->delayed)
-		q->delayed->prev = item;
-	q->delayed = item;
+	LIST_INSERT_HEAD(&q->delayed, item, in_delayed);
 	q->n_delayed++;
 }
 
@@ -179,14 +161,14 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 {
 	struct workqueue_item *item, *next;
 
-	for (item = q->delayed; item; item = next) {
-		next = item->next;
+	for (item = LIST_FIRST(&q->delayed); item; item = next) {
+		next = LIST_NEXT(item, in_delayed);
 		if (item->at_ns > now_ns || item->working)
 			continue;
 		delayed_remove(q, item);
 		ready_append(q, item);
 	}
-	item = q->first;
+	item = TAILQ_FIRST(&q->ready);
 	if (!item)
 		return NULL;
 	ready_remove(q, item);
@@ -266,12 +248,13 @@ int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, in
 
 int64_t workqueue_next_ns(const struct workqueue *q)
 {
+	const struct workqueue_item *item;
 	int64_t next = -1;
 
-	if (q->first)
+	if (!TAILQ_EMPTY(&q->ready))
 		return 0;
-	for (const struct workqueue_item *item = q->delayed; item; item = item->next)
-		if (!item->working && (next < 0 || item->at_ns < next))
-			next = item->at_ns;
+	LIST_FOREACH(item, &q->delayed, in_delayed)
+	if (!item->working && (next < 0 || item->at_ns < next))
+		next = item->at_ns;
 	return next;
 }

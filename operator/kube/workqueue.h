@@ -13,14 +13,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "lib/strmap.h"
 
 struct workqueue_item;
 struct workqueue {
 	struct strmap items; /* key -> struct workqueue_item */
-	struct workqueue_item *first, *last; /* ready, in the order they came */
-	struct workqueue_item *delayed; /* in no order */
+	TAILQ_HEAD(, workqueue_item) ready; /* in the order they came */
+	LIST_HEAD(, workqueue_item) delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
 	int burst; /* the number of starts at once after a rest, before the pace applies */

@@ -38,7 +38,7 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 /* --- The failures that exist ----------------------------------------------------------------- */
 
 struct kept_namespace {
-	struct kept *first;
+	LIST_HEAD(, kept) kept;
 	size_t n; /* those that are leaving among them */
 	int64_t refused_until_ns; /* since 1970 */
 };
@@ -110,26 +110,6 @@ static struct kept *kept_new(const cJSON *failure)
 	return k;
 }
 
-static void link_kept(struct kept_namespace *ns, struct kept *k)
-{
-	k->next = ns->first;
-	if (k->next)
-		k->next->prev = k;
-	ns->first = k;
-	ns->n++;
-}
-
-static void unlink_kept(struct kept_namespace *ns, const struct kept *k)
-{
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		ns->first = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	ns->n--;
-}
-
 int kept_set_add(struct kept_set *set, const cJSON *failure)
 {
 	char key[KEY_MAX];
@@ -144,7 +124,8 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 		kept_free(k);
 		return -ENOMEM;
 	}
-	link_kept(ns, k);
+	LIST_INSERT_HEAD(&ns->kept, k, link);
+	ns->n++;
 	return 0;
 }
 
@@ -154,10 +135,11 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 	struct kept *k = retention_key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
 	struct kept_namespace *ns = k ? strmap_get(&set->namespaces, k->namespace) : NULL;
 
-	if (ns)
-		unlink_kept(ns, k);
-	if (ns && ns->n == 0)
-		free(strmap_remove(&set->namespaces, k->namespace));
+	if (ns) {
+		LIST_REMOVE(k, link);
+		if (--ns->n == 0)
+			free(strmap_remove(&set->namespaces, k->namespace));
+	}
 	kept_free(k);
 }
 
@@ -179,10 +161,11 @@ static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 /* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
 static struct kept *retention_oldest_of(const struct kept_namespace *ns, size_t *ret_n)
 {
-	struct kept *oldest = NULL;
+	struct kept *k, *oldest = NULL;
 	size_t n = 0;
 
-	for (struct kept *k = ns->first; k; k = k->next) {
+	LIST_FOREACH(k, &ns->kept, link)
+	{
 		if (k->leaving)
 			continue;
 		n++;
@@ -211,10 +194,10 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
 static struct kept *too_old_of(const struct kept_namespace *ns, const struct retention *r,
 			       int64_t now_ns)
 {
-	struct kept *k = r->max_age_ns > 0 ? ns->first : NULL;
+	struct kept *k = r->max_age_ns > 0 ? LIST_FIRST(&ns->kept) : NULL;
 
 	while (k && (k->leaving || !is_too_old(r, k->ended_ns, now_ns)))
-		k = k->next;
+		k = LIST_NEXT(k, link);
 	return k;
 }
 

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "lib/err.h"
 #include "lib/strmap.h"
@@ -33,7 +34,7 @@ struct kept {
 	char *namespace, *name, *uid;
 	int64_t ended_ns; /* since 1970 */
 	bool leaving; /* it is being deleted */
-	struct kept *next, *prev; /* of the same namespace, in no order */
+	LIST_ENTRY(kept) link; /* of the same namespace, in no order */
 };
 
 /* The existing RayFailures, by key. */
