@@ -84,8 +84,8 @@ static void on_change(void *arg, enum store_change change, const cJSON *before, 
 	const struct watch *watch = arg;
 	const struct watches_options *o = &watch->watches->o;
 
-	if (o->on_change[watch->kind])
-		o->on_change[watch->kind](o->arg, change, before, after);
+	if (o->on_change)
+		o->on_change(o->arg, watch->kind, change, before, after);
 }
 
 /* This is done only when the state changes: otherwise two kinds would go on waking each other. */

@@ -39,7 +39,8 @@ struct watches_options {
 	const char *namespace; /* NULL: all */
 	bool admission; /* also what only the webhook asks for: from WATCH_CLAIMS on */
 	bool clusters_may_lack; /* beside KubeRay, which may install its CRDs later: we are ready without RayClusters */
-	store_change_fn on_change[WATCH_KIND_COUNT];
+	/* Called for each change of a copy; may be NULL. */
+	void (*on_change)(void *arg, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after);
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
 	void *arg;
 };

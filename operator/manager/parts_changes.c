@@ -5,73 +5,35 @@
 
 #define KEY_MAX 512
 
-static void parts_changes_enqueue(const struct parts *p, const char *key)
+static void parts_changes_on_cluster(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	p->o.on_cluster(p->o.arg, key);
-}
-
-static void on_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
-{
-	const struct parts *p = arg;
-
-	policies_see(p->policies, WATCH_POLICIES, change, before, after);
-}
-
-static void on_cluster_policy(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
-{
-	const struct parts *p = arg;
-
-	policies_see(p->policies, WATCH_CLUSTER_POLICIES, change, before, after);
-}
-
-static void parts_changes_on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
-{
-	const struct parts *p = arg;
-
-	policies_see(p->policies, WATCH_NAMESPACES, change, before, after);
-}
-
-static void parts_changes_on_cluster(void *arg, enum store_change change, const cJSON *before,
-				     const cJSON *after)
-{
-	struct parts *p = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
-	policies_see(p->policies, WATCH_CLUSTERS, change, before, after);
 	launcher_store_see_cluster(p->launcher_store, before, after);
 	if (change == STORE_REMOVED)
 		failure_owners_cluster_gone(p->owners, before, now_boottime_ns());
 	else if (key)
-		parts_changes_enqueue(p, key);
+		p->o.on_cluster(p->o.arg, key);
 }
 
-/* Both the old and the new cluster are enqueued, because a label may have changed. */
-static void enqueue_owner(const struct parts *p, const cJSON *object)
+static void enqueue_cluster_of(const struct parts *p, const cJSON *object, bool (*key_of)(const cJSON *object, char *buf, size_t size))
 {
 	char key[KEY_MAX];
 
-	if (object && cluster_key(object, key, sizeof(key)))
-		parts_changes_enqueue(p, key);
+	if (object && key_of(object, key, sizeof(key)))
+		p->o.on_cluster(p->o.arg, key);
 }
 
-static void enqueue_cluster_of(const struct parts *p, const cJSON *pod)
+static void on_owned(struct parts *p, enum store_change, const cJSON *before, const cJSON *after)
 {
-	char key[KEY_MAX];
-
-	if (pod && pod_cluster_key(pod, key, sizeof(key)))
-		parts_changes_enqueue(p, key);
-}
-
-static void on_owned(void *arg, enum store_change, const cJSON *before, const cJSON *after)
-{
-	enqueue_owner(arg, before);
-	enqueue_owner(arg, after);
+	/* A label may have changed. */
+	enqueue_cluster_of(p, before, cluster_key);
+	enqueue_cluster_of(p, after, cluster_key);
 }
 
 /* A RayFailure that another replica wrote counts, too: then this replica need not write it. */
-static void on_failure(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void on_failure(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	struct parts *p = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
 	failure_gc_see(p->gc, change, before, after);
@@ -81,15 +43,11 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 	if (change != STORE_ADDED || !key)
 		return;
 	failure_writer_written(p->writer, key);
-	enqueue_owner(p, after);
+	enqueue_cluster_of(p, after, cluster_key);
 }
 
-static void parts_changes_on_pod(void *arg, enum store_change change, const cJSON *before,
-				 const cJSON *after)
+static void parts_changes_on_pod(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	struct parts *p = arg;
-
-	policies_see(p->policies, WATCH_PODS, change, before, after);
 	failure_writer_see(p->writer, after ? after : before, !after);
 	sidecar_poller_see(p->poller, after ? after : before, !after);
 	if (p->admission && after)
@@ -99,8 +57,21 @@ static void parts_changes_on_pod(void *arg, enum store_change change, const cJSO
 	missed_pods_tell(p->missed, now_boottime_ns());
 	if (!after)
 		reconciler_pod_left(p->reconciler, before);
-	enqueue_cluster_of(p, before);
-	enqueue_cluster_of(p, after);
+	enqueue_cluster_of(p, before, pod_cluster_key);
+	enqueue_cluster_of(p, after, pod_cluster_key);
+}
+
+static void parts_on_change(void *arg, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
+{
+	static void (*const sees[WATCH_KIND_COUNT])(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after) = {
+		[WATCH_CLUSTERS] = parts_changes_on_cluster, [WATCH_PODS] = parts_changes_on_pod, [WATCH_SERVICES] = on_owned,
+		[WATCH_FAILURES] = on_failure,
+	};
+	struct parts *p = arg;
+
+	policies_see(p->policies, kind, change, before, after);
+	if (sees[kind])
+		sees[kind](p, change, before, after);
 }
 
 static void parts_changes_on_state(void *arg)
@@ -116,13 +87,7 @@ static void parts_changes_on_state(void *arg)
 
 void parts_see_changes(struct parts *p, struct watches_options *options)
 {
-	options->on_change[WATCH_CLUSTERS] = parts_changes_on_cluster;
-	options->on_change[WATCH_PODS] = parts_changes_on_pod;
-	options->on_change[WATCH_SERVICES] = on_owned;
-	options->on_change[WATCH_FAILURES] = on_failure;
-	options->on_change[WATCH_POLICIES] = on_policy;
-	options->on_change[WATCH_CLUSTER_POLICIES] = on_cluster_policy;
-	options->on_change[WATCH_NAMESPACES] = parts_changes_on_namespace;
+	options->on_change = parts_on_change;
 	options->on_state = parts_changes_on_state;
 	options->arg = p;
 }
