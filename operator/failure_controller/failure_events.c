@@ -2,9 +2,7 @@
 /* Emits Events about RayFailures, on their RayCluster and on its owner. */
 #include "operator/failure_controller/failure_events.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -18,32 +16,12 @@
 #define AGAIN_NS (600 * NS_PER_SEC)
 #define KEY_MAX 600
 
-struct failure_events {
-	struct failure_events_options o;
-};
-
-int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err)
-{
-	struct failure_events *events = calloc(1, sizeof(*events));
-
-	if (!events)
-		return err_set(err, ENOMEM, "failure events");
-	events->o = *options;
-	*ret_events = events;
-	return 0;
-}
-
-void failure_events_free(struct failure_events *events)
-{
-	free(events);
-}
-
-static bool is_time(struct failure_events *events, const char *class, const char *cluster)
+static bool is_time(const struct failure_events *events, const char *class, const char *cluster)
 {
 	char key[KEY_MAX];
 
 	snprintf(key, sizeof(key), "%s %s", cluster, class);
-	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
+	return event_recorder_is_time(events->recorder, key, AGAIN_NS);
 }
 
 /*
@@ -99,17 +77,19 @@ static const char *rest_of(const cJSON *failure, const struct incident_telling *
 	return buf;
 }
 
-static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct incident_telling *telling)
+/* The label and its value select all failures of object: the RayCluster, without a beginning, or its owner. */
+static cJSON *event_of(const cJSON *object, const cJSON *failure, const struct incident_telling *telling, const char *beginning,
+		       const char *label, const char *value)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
 	char note[1536], rest[REST_MAX], advice[ADVICE_MAX], sentence[400];
 
 	snprintf(note, sizeof(note),
-		 "%s%s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
-		 words_of("", verdict, sentence, sizeof(sentence)), advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
-		 json_str(failure, "metadata.name"),
-		 namespace, json_str(cluster, "metadata.name"));
-	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+		 "%s%s%s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s", beginning,
+		 words_of("", verdict, sentence, *beginning ? 300 : sizeof(sentence)), advice_of(failure, advice),
+		 rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"), namespace, label, value);
+	return (*beginning ? event_of_object : event_of_cluster)(object, "Warning", json_str(failure, "spec.class"), "Record", note,
+								 now_realtime_ns());
 }
 
 /*
@@ -127,37 +107,31 @@ static cJSON *object_of(const struct owner *owner, const cJSON *failure)
 /* Names the pod, because an owner has many of them, and perhaps more than one cluster. */
 static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, const struct incident_telling *telling)
 {
-	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
 	const char *pod = json_str_or(failure, "spec.pod", "?"), *cluster = json_str(failure, "spec.cluster");
 	_cleanup_json_ cJSON *object = object_of(owner, failure);
 	bool has_label = strlen(owner->name) <= 63;
-	char note[1536], rest[REST_MAX], advice[ADVICE_MAX], sentence[300];
+	char beginning[400];
 
-	snprintf(note, sizeof(note),
-		 "%sPod %.253s of RayCluster %.63s: %s%s%s. See kubectl describe rayfailure -n %.63s %.200s; "
-		 "for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s",
-		 telling->ends_job ? "The job's driver failed because of this. " : "", pod, cluster,
-		 words_of("", verdict, sentence, sizeof(sentence)), advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
-		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
-		 has_label ? owner->name : cluster);
-	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
+	snprintf(beginning, sizeof(beginning), "%sPod %.253s of RayCluster %.63s: ",
+		 telling->ends_job ? "The job's driver failed because of this. " : "", pod, cluster);
+	return event_of(object, failure, telling, beginning, has_label ? OWNER_NAME_LABEL : "ray.io/cluster", has_label ? owner->name : cluster);
 }
 
-static bool tell_cluster(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+static bool tell_cluster(const struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 			 const char *key)
 {
-	const cJSON *cluster = events->o.find_cluster(events->o.arg, key);
+	const cJSON *cluster = events->find_cluster(events->arg, key);
 	cJSON *event = NULL;
 
 	if (cluster && (telling->again || is_time(events, class, key)))
-		event = event_of(cluster, failure, telling);
+		event = event_of(cluster, failure, telling, "", "ray.io/cluster", json_str(cluster, "metadata.name"));
 	if (event)
-		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
+		event_recorder_emit(events->recorder, event, EVENT_ONCE);
 	return event;
 }
 
 /* Without a uid `kubectl describe` would not show the Event. */
-static bool tell_owner(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
+static bool tell_owner(const struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 		       const char *namespace)
 {
 	cJSON *event = NULL;
@@ -170,11 +144,11 @@ static bool tell_owner(struct failure_events *events, const cJSON *failure, cons
 	if (telling->again || is_time(events, class, key))
 		event = event_of_owner(&owner, failure, telling);
 	if (event)
-		event_recorder_emit(events->o.recorder, event, EVENT_ONCE);
+		event_recorder_emit(events->recorder, event, EVENT_ONCE);
 	return event;
 }
 
-bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling)
+bool failure_events_tell(const struct failure_events *events, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
 	const char *name = json_str(failure, "spec.cluster");

@@ -10,9 +10,7 @@
 #include "operator/failures/incident_plan.h"
 #include "operator/kube/event_recorder.h"
 
-struct failure_events;
-
-struct failure_events_options {
+struct failure_events {
 	struct event_recorder *recorder;
 	/*
 	 * Returns the watched RayCluster "namespace/name", or NULL. It is not kept after the call.
@@ -21,13 +19,10 @@ struct failure_events_options {
 	void *arg;
 };
 
-int failure_events_new(const struct failure_events_options *options, struct failure_events **ret_events, struct err *err);
-void failure_events_free(struct failure_events *events); /* NULL is allowed */
-
 /*
  * Emits the Event for a failure with the consequences in telling; failure is the complete object.
  * Returns false if an Event for its class was emitted a short time ago, so that none is emitted
  * now. The Event's name depends only on telling, so a second replica does not write the same Event
  * again.
  */
-bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
+bool failure_events_tell(const struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);

@@ -47,7 +47,7 @@ struct fixture {
 	struct fake_server server;
 	struct client *client;
 	struct event_recorder *recorder;
-	struct failure_events *events;
+	struct failure_events events;
 };
 
 static void start(struct fixture *f, const struct exchange *script, size_t n)
@@ -58,14 +58,12 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 	f->client = fake_client(&f->server, NULL);
 	struct event_recorder_options recorder = { .base = f->server.base, .client = f->client, .may_write = may_write };
 	assert_int_equal(event_recorder_new(&recorder, &f->recorder, &err), 0);
-	struct failure_events_options options = { .recorder = f->recorder, .find_cluster = find_cluster };
-	assert_int_equal(failure_events_new(&options, &f->events, &err), 0);
+	f->events = (struct failure_events){ .recorder = f->recorder, .find_cluster = find_cluster };
 	cluster = cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\",\"uid\":\"u-demo\"}}");
 }
 
 static void stop(struct fixture *f)
 {
-	failure_events_free(f->events);
 	client_free(f->client);
 	event_recorder_free(f->recorder);
 	fake_server_stop(&f->server);
@@ -77,7 +75,7 @@ static bool tell(struct fixture *f, cJSON *taken, struct incident_telling tellin
 {
 	_cleanup_json_ cJSON *owned = taken;
 
-	return failure_events_tell(f->events, owned, &telling);
+	return failure_events_tell(&f->events, owned, &telling);
 }
 
 /* Runs until the script is over, and returns what was written. */

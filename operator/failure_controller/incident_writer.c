@@ -348,7 +348,7 @@ static void incident_writer_on_read(void *arg, struct client_response *response)
 		return;
 	}
 	if (response->status == 200)
-		emitted = failure_events_tell(job->incidents->o.failure_events, response->object, telling);
+		emitted = failure_events_tell(&job->incidents->o.failure_events, response->object, telling);
 	if (cluster)
 		incident_cluster_emitted(cluster, telling, emitted);
 	job->telling++;

@@ -17,7 +17,7 @@ struct incident_writer_options {
 	struct event_base *base;
 	struct client *client;
 	struct informer *failures; /* gets each object that is written; the owner passes its changes to incident_writer_see */
-	struct failure_events *failure_events;
+	struct failure_events failure_events;
 	bool (*may_write)(void *arg); /* asked before each write */
 	void (*on_idle)(void *arg);   /* called when no write is under way any more */
 	void *arg;

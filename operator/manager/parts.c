@@ -147,20 +147,13 @@ static int new_event_recorder(struct parts *p, struct err *err)
 	return event_recorder_new(&options, &p->recorder, err);
 }
 
-static int new_failure_events(struct parts *p, struct err *err)
-{
-	struct failure_events_options options = { .recorder = p->recorder, .find_cluster = parts_find_cluster, .arg = p };
-
-	return failure_events_new(&options, &p->failure_events, err);
-}
-
 static int new_incidents(struct parts *p, struct err *err)
 {
 	struct incident_writer_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
-		.failure_events = p->failure_events,
+		.failure_events = { .recorder = p->recorder, .find_cluster = parts_find_cluster, .arg = p },
 		.may_write = parts_may_write,
 		.on_idle = parts_on_finished,
 		.arg = p,
@@ -354,8 +347,8 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 	/* Each part may use those before it. */
 	static int (*const news[])(struct parts * p, struct err * err) = {
 		new_watches,	    new_policies,	new_failure_gc,
-		new_event_recorder, new_failure_events, new_incidents,
-		new_owners,	    new_inquiries,	parts_new_failure_writer,
+		new_event_recorder, new_incidents,	new_owners,
+		new_inquiries,	    parts_new_failure_writer,
 		new_poller,	    new_guard,		new_launcher_store,
 		new_missed,	    new_reconciler,	new_webhook,
 	};
@@ -386,7 +379,6 @@ void parts_release(struct parts *p)
 	failure_owners_free(p->owners);
 	inquiries_free(p->inquiries);
 	incident_writer_free(p->incidents);
-	failure_events_free(p->failure_events);
 	event_recorder_free(p->recorder);
 	failure_gc_free(p->gc);
 	admission_free(p->admission);

@@ -8,7 +8,6 @@
 
 #include "operator/cache/watches.h"
 #include "operator/cluster_controller/reconcile.h"
-#include "operator/failure_controller/failure_events.h"
 #include "operator/failure_controller/failure_gc.h"
 #include "operator/failure_controller/failure_owners.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -42,7 +41,6 @@ struct parts {
 	struct inquiries *inquiries;
 	struct policies *policies;
 	struct failure_writer *writer;
-	struct failure_events *failure_events;
 	struct incident_writer *incidents;
 	struct failure_gc *gc;
 	struct event_recorder *recorder;
