@@ -329,8 +329,8 @@ static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 			f, d->distrust,
 			"a look at what runs in the container, or the sidecar's image of this release");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
-		ray_failure_add_missing(f, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
-					"the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
+		ray_failure_add_missing(f, d->distrust, is_ray_container(d) ? "the Afterglow sidecar and launcher running in the pod" :
+									      "the container's own logs");
 	}
 }
 
@@ -391,36 +391,32 @@ static bool may_come_from_node(const struct death *d, const struct ray_failure *
 
 /* --- Advice where no sidecar reports ----------------------------------------------------------- */
 
-/* Returns "" where the container has no limit. */
-static const char *memory_limit_of(const cJSON *pod, const char *container)
+/* KubeRay gives wait-gcs-ready 200m of CPU and 256Mi, and the submitter 1Gi, which only the template of K8sJobMode changes. */
+static const char *advice_for(const struct death *d)
 {
-	const cJSON *spec = json_find(json_get(pod, "spec.containers"), "name", container);
-
-	if (!spec)
-		spec = json_find(json_get(pod, "spec.initContainers"), "name", container);
-	return json_str_or(spec, "resources.limits.memory", "");
-}
-
-/* KubeRay gives this init container 200m of CPU and 256Mi, whatever the pod template says. */
-static const char *advice_for(const char *container)
-{
-	return strcmp(container, "wait-gcs-ready") == 0 ?
-		       "KubeRay sets the limit of wait-gcs-ready, and no pod template changes it: set ENABLE_INIT_CONTAINER_INJECTION=false "
-		       "for KubeRay's operator, and wait for the GCS in an init container of your own with a larger limit" :
-		       "raise resources.limits.memory of this container in the pod template";
+	if (strcmp(d->container, "wait-gcs-ready") == 0)
+		return "KubeRay sets the limit of wait-gcs-ready, and no pod template changes it: set ENABLE_INIT_CONTAINER_INJECTION=false "
+		       "for KubeRay's operator, and wait for the GCS in an init container of your own with a larger limit";
+	if (!pod_ray_container_name(d->pod))
+		return "raise resources.limits.memory of this container in spec.submitterPodTemplate of the RayJob; without a template "
+		       "KubeRay sets 1Gi";
+	if (strcmp(d->container, SUBMITTER_CONTAINER) == 0)
+		return "KubeRay sets the limit of ray-job-submitter in SidecarMode, and no template changes it: set submissionMode: K8sJobMode, "
+		       "and a larger limit in spec.submitterPodTemplate";
+	return "raise resources.limits.memory of this container in the pod template";
 }
 
 /* Says what the pod itself shows of an OOM kill: nothing reports on containers beside Ray's. */
 static void set_advice(const struct death *d, struct ray_failure *f)
 {
-	const char *limit = memory_limit_of(d->pod, d->container);
+	const char *limit = podview_memory_limit(d->pod, d->container);
 	char text[256];
 
 	if (f->class != FAILURE_KERNEL_OOM_CONTAINER || death_is_reported(d))
 		return;
 	if (*limit) {
 		snprintf(text, sizeof(text), "The memory limit of container %.63s is %.32s", d->container, limit);
-		ray_failure_set(&f->advice, advice_for(d->container));
+		ray_failure_set(&f->advice, advice_for(d));
 	} else {
 		snprintf(text, sizeof(text), "Container %.63s has no memory limit of its own: the limit of the pod or of a cgroup above it "
 			 "was reached, or the node had no memory left", d->container);

@@ -277,6 +277,7 @@ static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **
 	} rows[] = {
 		{ "wait-gcs-ready", "256Mi", "limit of container wait-gcs-ready is 256Mi", "ENABLE_INIT_CONTAINER_INJECTION=false" },
 		{ "prepare", "1Gi", "limit of container prepare is 1Gi", "raise resources.limits.memory of this container" },
+		{ "ray-job-submitter", "1Gi", "limit of container ray-job-submitter is 1Gi", "set submissionMode: K8sJobMode" },
 		{ "prepare", NULL, "Container prepare has no memory limit of its own", NULL },
 	};
 
@@ -285,6 +286,7 @@ static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **
 		_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
 		cJSON *init = cJSON_CreateObject(), *inits = cJSON_CreateArray();
 		const char *advice;
+		char limit[80];
 
 		json_set_str(init, "name", rows[i].container);
 		if (rows[i].limit)
@@ -296,6 +298,9 @@ static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **
 		advice = json_str(array->child, "spec.advice");
 		assert_non_null(strstr(json_str(array->child, "spec.diagnosis"), rows[i].diagnosis));
 		assert_true(rows[i].advice ? advice && strstr(advice, rows[i].advice) : !advice);
+		snprintf(limit, sizeof(limit), rows[i].limit ? "(the kubelet says OOMKilled; the limit is %s)" : "(the kubelet says OOMKilled)",
+			 rows[i].limit);
+		assert_non_null(strstr(json_str(array->child, "spec.verdict"), limit));
 	}
 }
 

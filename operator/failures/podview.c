@@ -301,18 +301,30 @@ static void add_eviction(const cJSON *pod, struct podview *v)
 		v->sentence[len - 1] = '\0';
 }
 
+const char *podview_memory_limit(const cJSON *pod, const char *container)
+{
+	const cJSON *spec = json_find(json_get(pod, "spec.containers"), "name", container);
+
+	if (!spec)
+		spec = json_find(json_get(pod, "spec.initContainers"), "name", container);
+	return json_str_or(spec, "resources.limits.memory", "");
+}
+
 static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
 {
 	const char *name = json_str_or(pod, "metadata.name", "?"), *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
-	char text[64];
+	const char *limit = podview_memory_limit(pod, container);
+	char text[96];
 
-	if (!how && signal)
-		snprintf(text, sizeof(text), "ended with exit code %" PRId64 ", as after %s%s", exit_code, signal,
-			 v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED ? " (sender unknown)" : "");
+	if (!how)
+		snprintf(text, sizeof(text), "ended with exit code %" PRId64 "%s%s%s", exit_code, signal ? ", as after " : "",
+			 signal ? signal : "", IS_ONE_OF(v->class, FAILURE_KILLED, FAILURE_TERMINATED) ? " (sender unknown)" : "");
+	else if (how == fates[FAILURE_KERNEL_OOM_CONTAINER] && *limit)
+		snprintf(text, sizeof(text), "%.*s; the limit is %.32s)", (int)strlen(how) - 1, how, limit);
 	else
-		snprintf(text, sizeof(text), "ended with exit code %" PRId64, exit_code);
+		snprintf(text, sizeof(text), "%s", how);
 	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name,
-		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", how ? how : text);
+		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", text);
 }
 
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,

@@ -53,6 +53,9 @@ bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_v
  */
 bool podview_cannot_start(const char *reason);
 
+/* Returns the memory limit of a container or init container as its pod says it, such as "1Gi"; "": none. */
+const char *podview_memory_limit(const cJSON *pod, const char *container);
+
 /*
  * Fills in ret_view for a container that cannot be started. waiting is its ContainerStateWaiting.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads from and adds to a pod spec. */
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
 #include <string.h>
@@ -112,8 +113,9 @@ const char *pod_ray_container_name(const cJSON *pod)
 {
 	const cJSON *spec = json_get(pod, "spec"),
 		    *container = pod_ray_container(spec, json_get(pod, "metadata.annotations"));
+	const char *type = object_label(pod, "ray.io/node-type");
 
-	return json_str(container ? container : ray_container(spec), "name");
+	return type && strcmp(type, POD_TYPE_SUBMITTER) == 0 ? NULL : json_str(container ? container : ray_container(spec), "name");
 }
 
 cJSON *container_env(const cJSON *container, const char *name)
