@@ -122,7 +122,8 @@ static size_t join_group(struct join *j, const struct incident_rule *rule, size_
 		end++;
 	}
 	for (size_t i = first; i < end; i++)
-		if (i != leader && j->causes[j->clues[i].index] == NOBODY)
+		if (i != leader && j->causes[j->clues[i].index] == NOBODY &&
+		    (!rule->fits || rule->fits(&j->deaths[j->clues[leader].index], &j->deaths[j->clues[i].index])))
 			set_cause(j, j->clues[i].index, j->clues[leader].index, false);
 	return end;
 }

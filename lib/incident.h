@@ -20,6 +20,9 @@
 
 #include "lib/failure_class.h"
 
+/* The container of KubeRay's submitter: in a pod of its own, or, in SidecarMode, in the head's. */
+#define SUBMITTER_CONTAINER "ray-job-submitter"
+
 /* The end of a container, or of a process in a container that lives on. Texts are borrowed and never NULL; "": not known. */
 struct incident_death {
 	const char *name; /* the RayFailure's: unique in its cluster */

@@ -48,11 +48,17 @@
  */
 #define NAMED_S 600
 #define NAMED_BY_IP_S 60
-/* KubeRay's submitter asks for the job's state, and ends when the job has. */
-#define SUBMITTER_S 30
+/* KubeRay's submitter asks for the job's state, and ends when the job has. Its Job starts it again, after 10, 20, 40 s, for the same. */
+#define SUBMITTER_S 300
 #define GPU_S 60
 /* The kubelet starts a container again after at most five minutes. */
 #define LOOP_S 3600
+
+/* Returns whether it is the container of KubeRay's submitter, in a pod of its own or in the head's. */
+static bool is_submitter(const struct incident_death *d)
+{
+	return !d->ray && !d->lives && strcmp(d->container, SUBMITTER_CONTAINER) == 0;
+}
 
 int incident_rank(const struct incident_death *d)
 {
@@ -62,6 +68,9 @@ int incident_rank(const struct incident_death *d)
 		return 1;
 	if (d->class == FAILURE_NCCL_ERROR)
 		return 8;
+	/* The submitter in the head's pod, too, follows the head. */
+	if (is_submitter(d))
+		return 7;
 	/* An OOM kill of a process comes before the process's end, and that before the container's. */
 	return (d->head ? 2 : 5) + (!d->lives ? 2 : d->class != FAILURE_KERNEL_OOM_PROCESS);
 }
@@ -81,6 +90,12 @@ static const char *by_node(const struct incident_death *d)
 static const char *by_pod(const struct incident_death *d)
 {
 	return d->uid;
+}
+
+/* Each pod of the submitter's Job is the next try of the same. */
+static const char *by_pod_or_submitter(const struct incident_death *d)
+{
+	return is_submitter(d) ? d->container : d->uid;
 }
 
 /* Returns whether it was the driver of a job, which runs in the head. */
@@ -307,10 +322,24 @@ static bool is_named_itself(const struct incident_death *d, const struct inciden
 	return is_named(d, driver) && ((*driver->names.worker && *d->worker) || (driver->names.pid && driver->names.pid == d->pid));
 }
 
-static bool is_submitter(const struct incident_death *d)
+/* Returns whether the submitter ended with what it asks for, the job or the head that runs it. */
+static bool is_failed_submission(const struct incident_death *d)
 {
-	return d->head && !d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR &&
-	       strcmp(d->container, "ray-job-submitter") == 0;
+	return is_submitter(d) && d->class == FAILURE_APPLICATION_ERROR;
+}
+
+static bool ends_the_submission(const struct incident_death *d)
+{
+	return ends_the_job(d) || takes_the_gcs(d);
+}
+
+/* Returns whether both are of one pod, or of two pods of one Job: their names differ after the last dash. */
+static bool is_same_try(const struct incident_death *a, const struct incident_death *b)
+{
+	const char *dash = strrchr(a->pod, '-');
+	size_t len = dash ? (size_t)(dash - a->pod) : 0;
+
+	return strcmp(a->uid, b->uid) == 0 || (len && strncmp(a->pod, b->pod, len + 1) == 0 && !strchr(b->pod + len + 1, '-'));
 }
 
 /* Returns whether it is a container beside Ray's that needs more memory than it may have. It dies again and again of the same. */
@@ -350,8 +379,9 @@ const struct incident_rule incident_rules[] = {
 	  .before_s = SKEW_S, .by_id = true, .is_late = true },
 	{ .key = by_ip, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_BY_IP_S,
 	  .before_s = SKEW_S, .by_id = true, .is_late = true },
-	{ .key = by_pod, .causes = is_oom_beside_ray, .after_s = LOOP_S },
-	{ .key = by_pod, .causes = ends_the_job, .follows = is_submitter, .after_s = SUBMITTER_S, .before_s = SKEW_S },
+	{ .key = by_pod_or_submitter, .causes = is_oom_beside_ray, .fits = is_same_try, .after_s = LOOP_S },
+	{ .key = by_cluster, .causes = ends_the_submission, .follows = is_failed_submission, .after_s = SUBMITTER_S, .before_s = SKEW_S,
+	  .is_late = true },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = may_follow_a_process, .fits = is_same_instance,
 	  .after_s = PROCESS_S, .before_s = OWN_CLOCK_S, .is_late = true },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = is_probe_kill, .fits = is_same_instance, .after_s = PROBE_S,

@@ -33,7 +33,7 @@ struct row {
 	const char *node; /* NULL: a node of its own */
 	const char *process, *ended_by;
 	int restart; /* counted from 1; 0: unknown */
-	bool lives, signaled, ft, other; /* other: a container beside Ray's */
+	bool lives, signaled, ft, other, submitter; /* other: a container beside Ray's; submitter: KubeRay's */
 	int exit_code; /* 0 stands for 1 */
 	/* Ray's node ID and the address follow from the pod and the instance; a driver names those of an end. */
 	const char *worker, *names_node, *names_worker, *names_ip;
@@ -54,7 +54,7 @@ static struct incident_death death_of(const struct row *row)
 	snprintf(id, sizeof(ids[0]), "%s/%d", row->pod, row->restart);
 	return (struct incident_death){
 		.ip = row->pod,
-		.ray_node = row->other ? "" : id,
+		.ray_node = row->other || row->submitter ? "" : id,
 		.worker = row->worker ? row->worker : "",
 		.pid = row->pid,
 		.names = { row->names_node ? row->names_node : "", row->names_worker ? row->names_worker : "",
@@ -64,14 +64,14 @@ static struct incident_death death_of(const struct row *row)
 		.ended_ns = 1700000000 * NS_PER_SEC + (int64_t)(row->at_s * 1e9),
 		.pod = row->pod,
 		.uid = row->pod,
-		.container = row->other ? "ray-job-submitter" : "ray",
+		.container = row->submitter ? "ray-job-submitter" : row->other ? "beside" : "ray",
 		.node = row->node ? row->node : row->pod,
 		.process = row->process ? row->process : "",
 		.ended_by = row->ended_by ? row->ended_by : "",
 		.restart = row->restart - 1,
 		.exit_code = row->lives ? -1 : row->exit_code ? row->exit_code : 1,
 		.head = strncmp(row->pod, "head", 4) == 0,
-		.ray = !row->other,
+		.ray = !row->other && !row->submitter,
 		.lives = row->lives,
 		.signaled = row->signaled,
 		.outlives_gcs = row->ft,
@@ -302,6 +302,32 @@ static void a_node_explains_its_pods(void **state)
 	TELL(tales);
 }
 
+static void a_submitter_in_a_pod_of_its_own_follows_what_it_asks_for(void **state)
+{
+	static const struct tale tales[] = {
+		{ "each try of it follows the driver",
+		  { { "driver", FAILURE_RAY_JOB_FAILED, "head", 0, .process = "driver", .lives = true },
+		    { "try1", FAILURE_APPLICATION_ERROR, "train-aaaaa", 3, "driver", .submitter = true },
+		    { "try2", FAILURE_APPLICATION_ERROR, "train-bbbbb", 40, "driver", .submitter = true },
+		    { "late", FAILURE_APPLICATION_ERROR, "train-ccccc", 301, .submitter = true } } },
+		{ "the head takes it along, whether or not it is in the head's pod",
+		  { { "head", FAILURE_KERNEL_OOM_CONTAINER, "head", 0 },
+		    { "beside", FAILURE_APPLICATION_ERROR, "head", 2, "head", .submitter = true },
+		    { "apart", FAILURE_APPLICATION_ERROR, "train-aaaaa", 5, "head", .submitter = true } } },
+		{ "it ran out of memory by itself, and so did its next try, but not because of another Job's",
+		  { { "driver", FAILURE_RAY_JOB_FAILED, "head", 0, .process = "driver", .lives = true },
+		    { "try1", FAILURE_KERNEL_OOM_CONTAINER, "train-aaaaa", 3, .submitter = true },
+		    { "try2", FAILURE_KERNEL_OOM_CONTAINER, "train-bbbbb", 15, "try1", .submitter = true },
+		    { "tune", FAILURE_KERNEL_OOM_CONTAINER, "tune-aaaaa", 16, .submitter = true },
+		    { "train-2", FAILURE_KERNEL_OOM_CONTAINER, "train-2-aaaaa", 16, .submitter = true } } },
+		{ "a container of that name in a worker's pod follows no worker",
+		  { { "w1", FAILURE_SEGFAULT, "w1", 0 }, { "s", FAILURE_APPLICATION_ERROR, "w1", 3, .submitter = true } } },
+	};
+
+	(void)state;
+	TELL(tales);
+}
+
 static void a_container_beside_ray_that_runs_out_of_memory_again_and_again_is_one_incident(void **state)
 {
 	static const struct tale tales[] = {
@@ -362,7 +388,7 @@ static void a_driver_follows_the_death_that_its_exception_names(void **state)
 		{ "a worker out of memory, the driver, its submitter, and the deletion of both pods",
 		  { { "oom", FAILURE_KERNEL_OOM_CONTAINER, "w1", 0, .restart = 1, .signaled = true },
 		    { "driver", FAILURE_RAY_JOB_FAILED, "head", 0.7, "oom", NAMES_W1 },
-		    { "submitter", FAILURE_APPLICATION_ERROR, "head", 3, "oom", .other = true },
+		    { "submitter", FAILURE_APPLICATION_ERROR, "head", 3, "oom", .submitter = true },
 		    { "w1", FAILURE_POD_DELETED, "w1", 20, "oom", .restart = 2, .ended_by = "KubeRay/RayJob/train/its TTL is over" },
 		    { "head", FAILURE_POD_DELETED, "head", 21, "oom", .ended_by = "KubeRay/RayJob/train/its TTL is over" } } },
 		{ "the instance of the container that it names, and not the next one",
@@ -462,7 +488,7 @@ static struct incident_death any_death(uint32_t *seed, const char *name, uint32_
 		.ended_ns = (int64_t)(next(seed) % seconds) * NS_PER_SEC,
 		.pod = pod,
 		.uid = pod,
-		.container = next(seed) % 4 ? "ray" : "beside",
+		.container = (const char *[]){ "ray", "ray", "beside", "ray-job-submitter" }[next(seed) % 4],
 		.node = nodes[next(seed) % ARRAY_SIZE(nodes)],
 		.process = processes[next(seed) % ARRAY_SIZE(processes)],
 		.ended_by = senders[next(seed) % ARRAY_SIZE(senders)],
@@ -620,6 +646,7 @@ int main(void)
 		cmocka_unit_test(time_has_bounds_and_clocks_differ),
 		cmocka_unit_test(a_process_explains_its_container),
 		cmocka_unit_test(a_node_explains_its_pods),
+		cmocka_unit_test(a_submitter_in_a_pod_of_its_own_follows_what_it_asks_for),
 		cmocka_unit_test(a_container_beside_ray_that_runs_out_of_memory_again_and_again_is_one_incident),
 		cmocka_unit_test(a_deletion_explains_what_it_deletes),
 		cmocka_unit_test(a_driver_follows_the_death_that_its_exception_names),
