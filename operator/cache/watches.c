@@ -157,6 +157,11 @@ static const char *const namespace_fields[] = {
 	NULL,
 };
 
+/* The fields that submitter.h reads. */
+static const char *const job_fields[] = {
+	PROJECTION_IDENTITY, "metadata.labels", "metadata.ownerReferences", "status.active", "status.ready", "status.failed", NULL,
+};
+
 /* The fields that store_claim.h reads. */
 static const char *const claim_fields[] = {
 	PROJECTION_IDENTITY,
@@ -207,6 +212,10 @@ static int new_informers(struct watches *w, struct err *err)
 		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"),
 				       .metadata_only = true,
 				       .fields = namespace_fields },
+		[WATCH_JOBS] = { .resource = resource_find("batch/v1", "Job"),
+				 .bytes_max = OTHERS_BYTES_MAX,
+				 .label_selector = "ray.io/originated-from-crd=RayJob",
+				 .fields = job_fields },
 		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"),
 				   .bytes_max = OTHERS_BYTES_MAX,
 				   .fields = claim_fields },

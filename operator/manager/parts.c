@@ -193,6 +193,14 @@ static int new_missed(struct parts *p, struct err *err)
 	return missed_pods_new(&options, &p->missed, err);
 }
 
+static int new_submitters(struct parts *p, struct err *err)
+{
+	p->submitters = (struct submitter_pods){
+		.client = p->o.settings->client, .watches = p->watches, .writer = p->writer, .may_write = parts_may_write, .arg = p,
+	};
+	return submitter_pods_start(&p->submitters, p->o.settings->base, err);
+}
+
 static void on_growing(void *arg, const cJSON *pod)
 {
 	const struct parts *p = arg;
@@ -348,7 +356,7 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 	static int (*const news[])(struct parts * p, struct err * err) = {
 		new_watches,	    new_policies,	new_failure_gc,
 		new_event_recorder, new_incidents,	new_owners,
-		new_inquiries,	    parts_new_failure_writer,
+		new_inquiries,	    parts_new_failure_writer, new_submitters,
 		new_poller,	    new_guard,		new_launcher_store,
 		new_missed,	    new_reconciler,	new_webhook,
 	};
@@ -373,6 +381,7 @@ void parts_release(struct parts *p)
 	launcher_store_free(p->launcher_store);
 	missed_pods_free(p->missed);
 	sidecar_poller_free(p->poller);
+	submitter_pods_stop(&p->submitters);
 	watches_free(p->watches);
 	policies_free(p->policies);
 	failure_writer_free(p->writer);

@@ -14,6 +14,7 @@
 #include "operator/failure_controller/incident_writer.h"
 #include "operator/failure_controller/inquiry.h"
 #include "operator/failure_controller/sidecar_poller.h"
+#include "operator/failure_controller/submitter_pods.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
@@ -41,6 +42,7 @@ struct parts {
 	struct inquiries *inquiries;
 	struct policies *policies;
 	struct failure_writer *writer;
+	struct submitter_pods submitters;
 	struct incident_writer *incidents;
 	struct failure_gc *gc;
 	struct event_recorder *recorder;

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of how the ends of RayJobs' submitters become RayFailures. */
+#include "operator/failure_controller/submitter_pods.h"
+
+#include "operator/kube/testing_api.h"
+
+#define JOBS "/apis/batch/v1/namespaces/ml/jobs"
+#define PODS "/api/v1/namespaces/ml/pods?limit="
+#define FAILURES "POST /apis/afterglow.dev/v1alpha1/namespaces/ml/rayfailures"
+#define JOB(status) \
+	"{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"train\",\"namespace\":\"ml\",\"uid\":\"j1\"," \
+	"\"resourceVersion\":\"7\",\"labels\":{\"ray.io/originated-from-crd\":\"RayJob\",\"ray.io/originated-from-cr-name\":\"train\"}}," \
+	"\"status\":{" status "}}"
+#define POD_ENDED(address, state) \
+	"{\"metadata\":{\"name\":\"train-x7k2p\",\"namespace\":\"ml\",\"uid\":\"p1\"},\"spec\":{\"containers\":[{\"name\":\"ray-job-submitter\"," \
+	"\"resources\":{\"limits\":{\"memory\":\"1Gi\"}},\"env\":[{\"name\":\"RAY_DASHBOARD_ADDRESS\",\"value\":\"" address "\"}]}]}," \
+	"\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"ray-job-submitter\",\"restartCount\":0,\"state\":{" state "}}]}}"
+#define ENDED(code, more) \
+	"\"terminated\":{\"exitCode\":" code more ",\"containerID\":\"containerd://c\",\"finishedAt\":\"2026-11-21T01:05:00Z\"}"
+#define POD(name) POD_ENDED(name ".ml.svc:8265", ENDED("1", ""))
+#define SERVICE \
+	"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"mine\",\"namespace\":\"ml\",\"uid\":\"s1\",\"resourceVersion\":\"7\"," \
+	"\"labels\":{\"ray.io/cluster\":\"train-q8f6p\"}}}"
+
+struct fixture {
+	struct fake_api api;
+	struct client *client;
+	struct metrics metrics;
+	struct watches *watches;
+	struct failure_owners *owners;
+	struct inquiries *inquiries;
+	struct failure_writer *writer;
+	struct submitter_pods pods;
+	bool leads;
+};
+
+static bool leads(void *arg)
+{
+	return ((struct fixture *)arg)->leads;
+}
+
+static bool wanted(void *, const struct ray_failure *, const char **)
+{
+	return true;
+}
+
+static cJSON *reconsider(void *, const cJSON *)
+{
+	return NULL;
+}
+
+static void on_written(void *, const char *)
+{
+}
+
+static const cJSON *find_cluster(void *, const char *)
+{
+	return NULL;
+}
+
+static bool cluster_is_gone(void *, const char *)
+{
+	return false;
+}
+
+static void on_state(void *)
+{
+}
+
+static void on_change(void *arg, enum watch_kind kind, enum store_change, const cJSON *, const cJSON *after)
+{
+	if (kind == WATCH_JOBS)
+		submitter_pods_see(&((struct fixture *)arg)->pods, after);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	fake_api_start(&f->api);
+	f->client = fake_client(&f->api.server, NULL);
+	f->leads = true;
+	struct watches_options watches = { .base = f->api.server.base, .client = f->client, .namespace = "ml",
+					   .on_change = on_change, .on_state = on_state, .arg = f };
+	struct failure_owners_options owners = { .find_cluster = find_cluster };
+	struct inquiries_options inquiries = { .client = f->client, .find_cluster = find_cluster, .cluster_is_gone = cluster_is_gone };
+	assert_int_equal(watches_new(&watches, &f->watches, NULL), 0);
+	assert_int_equal(failure_owners_new(&owners, &f->owners, NULL), 0);
+	assert_int_equal(inquiries_new(&inquiries, &f->inquiries, NULL), 0);
+	struct failure_writer_options writer = {
+		.base = f->api.server.base, .client = f->client, .known = watches_informer(f->watches, WATCH_FAILURES),
+		.pods = watches_informer(f->watches, WATCH_PODS), .metrics = &f->metrics, .owners = f->owners, .inquiries = f->inquiries,
+		.is_leader = leads, .may_write = leads, .wanted = wanted, .reconsider = reconsider, .on_written = on_written, .arg = f,
+	};
+	assert_int_equal(failure_writer_new(&writer, &f->writer, NULL), 0);
+	f->pods = (struct submitter_pods){ .client = f->client, .watches = f->watches, .writer = f->writer, .may_write = leads, .arg = f };
+	assert_int_equal(submitter_pods_start(&f->pods, f->api.server.base, NULL), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	watches_free(f->watches);
+	client_free(f->client);
+	submitter_pods_stop(&f->pods);
+	failure_writer_free(f->writer);
+	inquiries_free(f->inquiries);
+	failure_owners_free(f->owners);
+	metrics_release(&f->metrics);
+	fake_api_stop(&f->api);
+	free(f);
+	return 0;
+}
+
+static bool is_written(void *arg)
+{
+	return fake_api_count(&((struct fixture *)arg)->api, FAILURES) > 0;
+}
+
+static bool has_listed(void *arg)
+{
+	return strstr(strbuf_str(&((struct fixture *)arg)->api.accepts), PODS "20");
+}
+
+static bool is_behind(void *arg)
+{
+	return has_listed(arg) && ((struct fixture *)arg)->pods.behind;
+}
+
+static bool knows_jobs(void *arg)
+{
+	const struct fixture *f = arg;
+
+	return informer_synced(watches_informer(f->watches, WATCH_JOBS)) && watches_store(f->watches, WATCH_JOBS)->entries.n;
+}
+
+static void the_end_of_a_failed_jobs_pod_is_written(struct fixture *f)
+{
+	fake_api_turn(&f->api, is_written, f);
+	assert_non_null(strstr(strbuf_str(&f->api.accepts), "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3Dj1"));
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"name\":\"train-x7k2p-ray-job-submitter-"));
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"cluster\":\"train-q8f6p\""));
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"ownerText\":\"RayJob/train\""));
+}
+
+static void the_heads_service_names_the_cluster(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, "/services", SERVICE);
+	fake_api_lists(&f->api, PODS "20", POD("mine"));
+	watches_start(f->watches);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+}
+
+static void without_the_service_its_name_does(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, PODS "20", POD("train-q8f6p-head-svc"));
+	watches_start(f->watches);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+}
+
+static void a_pod_that_names_no_cluster_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, PODS "20", POD("elsewhere") "," POD("-head-svc") "," POD("") "," POD_ENDED("", ENDED("1", "")) ",{},7");
+	watches_start(f->watches);
+	fake_api_turn(&f->api, has_listed, f);
+	fake_api_idle(&f->api);
+	assert_false(is_written(f));
+}
+
+static void an_end_is_told_with_what_the_kubelet_says_and_names_the_limit_and_who_sets_it(void **state)
+{
+	struct fixture *f = *state;
+	const char *body;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, PODS "20", POD_ENDED("train-q8f6p-head-svc:1", ENDED("137", ",\"reason\":\"OOMKilled\"")));
+	watches_start(f->watches);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+	body = strbuf_str(&f->api.bodies);
+	assert_non_null(strstr(body, "\"class\":\"KernelOOMContainer\""));
+	assert_non_null(strstr(body, "most likely ran out of memory (the kubelet says OOMKilled; the limit is 1Gi)"));
+	assert_non_null(strstr(body, "in spec.submitterPodTemplate of the RayJob"));
+	/* It is no Ray node, and has no sidecar on purpose. */
+	assert_null(strstr(body, "runsRay"));
+	assert_non_null(strstr(body, "\"needs\":\"the container's own logs\""));
+}
+
+static void an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"active\":1,\"ready\":0"));
+	fake_api_lists(&f->api, PODS "20", POD_ENDED("train-q8f6p-head-svc:1", "\"waiting\":{\"reason\":\"ImagePullBackOff\"}"));
+	watches_start(f->watches);
+	fake_api_turn(&f->api, knows_jobs, f);
+	event_active(f->pods.tick, 0, 0);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"class\":\"StartFailure\""));
+}
+
+static void a_job_that_no_rayjob_made_has_no_submitter(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ml\",\"uid\":\"j1\"},\"status\":{\"failed\":1}},"
+				      "{\"metadata\":{\"name\":\"b\",\"namespace\":\"ml\",\"uid\":\"j2\",\"labels\":{\"ray.io/originated-from-crd\":"
+				      "\"RayJob\",\"ray.io/originated-from-cr-name\":\"Not a name\"}},\"status\":{\"failed\":1}}");
+	watches_start(f->watches);
+	fake_api_turn(&f->api, knows_jobs, f);
+	event_active(f->pods.tick, 0, 0);
+	fake_api_idle(&f->api);
+	assert_false(has_listed(f));
+}
+
+static void a_list_that_fails_is_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_answers(&f->api, "GET", PODS "20", 500, "{\"kind\":\"Status\",\"code\":500}", 1);
+	fake_api_lists(&f->api, PODS "20", POD("train-q8f6p-head-svc"));
+	watches_start(f->watches);
+	fake_api_turn(&f->api, is_behind, f);
+	event_active(f->pods.tick, 0, 0);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+	assert_false(f->pods.behind);
+}
+
+static void a_replica_asks_when_it_may_write(void **state)
+{
+	struct fixture *f = *state;
+
+	f->leads = false;
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, PODS "20", POD("train-q8f6p-head-svc"));
+	watches_start(f->watches);
+	fake_api_turn(&f->api, knows_jobs, f);
+	fake_api_idle(&f->api);
+	assert_false(has_listed(f));
+	f->leads = true;
+	event_active(f->pods.tick, 0, 0);
+	the_end_of_a_failed_jobs_pod_is_written(f);
+}
+
+static void pods_of_a_job_that_goes_well_are_not_asked_for(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"active\":1,\"ready\":1"));
+	watches_start(f->watches);
+	fake_api_turn(&f->api, knows_jobs, f);
+	fake_api_idle(&f->api);
+	assert_false(has_listed(f));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_heads_service_names_the_cluster, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_the_service_its_name_does, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_names_no_cluster_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_end_is_told_with_what_the_kubelet_says_and_names_the_limit_and_who_sets_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_that_no_rayjob_made_has_no_submitter, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_that_fails_is_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_replica_asks_when_it_may_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(pods_of_a_job_that_goes_well_are_not_asked_for, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
