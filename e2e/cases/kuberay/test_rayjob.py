@@ -8,6 +8,7 @@ import pytest
 
 from cluster.stores import RUN
 from conftest import wait_for
+from live import RAY_IMAGE
 from kuberay.objects import SIDECAR, check_injected, cluster_spec, small_group
 
 # KubeRay may ask for the dashboard's answer for longer than the job lives.
@@ -31,11 +32,20 @@ except ray.exceptions.RayError:
     traceback.print_exc()
     sys.exit(3)
 """
+# The same, in the head.
+ENDS = """
+import traceback
+try:
+    ray.get(crash.remote())
+except ray.exceptions.RayError:
+    traceback.print_exc()
+    sys.exit(3)
+"""
 
 
 def job_spec(script, **more):
     return {"entrypoint": f"python3 /scripts/{script}.py", "shutdownAfterJobFinishes": True, "ttlSecondsAfterFinished": TTL_S,
-            "rayClusterSpec": cluster_spec(small_group(), head_params=more.pop("head_params", None)), **more}
+            "rayClusterSpec": cluster_spec(*more.pop("groups", [small_group()]), head_params=more.pop("head_params", None)), **more}
 
 
 def wait_deployment(job, status, timeout=180):
@@ -60,7 +70,7 @@ def directory_on_the_node(namespace):
 
 @pytest.fixture(name="jobs", scope="module")
 def kuberay_with_scripts(kuberay):
-    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails=FAILS)
+    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails=FAILS, ends=ENDS)
     return kuberay
 
 
@@ -230,3 +240,63 @@ def test_the_oom_kill_that_its_exception_names_is_the_first_cause_of_all_that_fo
     wait_for("KubeRay to delete the cluster", lambda: not failing.clusters(), timeout=60)
     # The driver, and the pods that its TTL deleted.
     assert len(one_story_of(failing, "failing", "KernelOOMContainer", 3)) == 2
+
+
+# --- The other modes, where a worker dies in the head and its driver because of it; and a submitter whose own pod dies ---
+
+
+modes = pytest.mark.xdist_group("modes")
+MODES = ["HTTPMode", "SidecarMode", "InteractiveMode"]
+SMALL = {"name": "ray-job-submitter", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent",
+         "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "40Mi"}}}
+
+
+@pytest.fixture(name="others", scope="module")
+def jobs_of_only_a_head(jobs):
+    """Made at once, because most of the time they wait."""
+    specs = {mode: {"submissionMode": mode, **({"entrypoint": ""} if mode == "InteractiveMode" else {})} for mode in MODES}
+    specs["unsubmitted"] = {"submitterConfig": {"backoffLimit": 1},
+                            "submitterPodTemplate": {"spec": {"containers": [SMALL], "restartPolicy": "Never"}}}
+    return {name: jobs.create("RayJob", name.lower(), {**job_spec("ends", groups=[], head_params={"num-cpus": "1"}), **more})
+            for name, more in specs.items()}
+
+
+def submit_by_hand(job):
+    """Does what the user of an interactive RayJob does."""
+    wait_deployment(job, "Waiting")
+    job.k("exec", job.wait_ready("head")["metadata"]["name"], "-c", "ray-head", "--", "ray", "job", "submit", "--no-wait",
+          "--submission-id", "mine", "--", "python3", "/scripts/ends.py", timeout=120)
+    job.k("patch", "rayjob", job.name, "--type=merge", "-p", '{"spec": {"jobId": "mine"}}')
+
+
+@modes
+@pytest.mark.parametrize("mode", MODES)
+def test_a_driver_is_joined_to_the_worker_that_its_exception_names_in_each_mode(others, mode):
+    job = others[mode]
+    if mode == "InteractiveMode":
+        submit_by_hand(job)
+    driver, crash = job.wait_failure("RayJobFailed", timeout=180), job.wait_failure("Segfault", "WorkerCrash")
+    assert driver["spec"]["process"]["exitCode"] == 3 and driver["spec"]["rayError"]["name"] == "WorkerCrashedError"
+    wait_for("one incident", lambda: job.k.json("rayfailure", driver["metadata"]["name"])["status"]["causedBy"]["name"] ==
+             crash["metadata"]["name"], timeout=60)
+    job.check_failure(driver, cause=crash)
+    assert wait_deployment(job, "Failed")["jobStatus"] == "FAILED"
+
+
+@modes
+def test_a_submitter_that_ran_out_of_memory_is_explained_on_its_rayjob(others):
+    job = others["unsubmitted"]
+    wait_deployment(job, "Failed")
+
+    def both_tries():
+        first, second = sorted((f for f in job.failures() if f["spec"]["class"] == "KernelOOMContainer"),
+                               key=lambda failure: failure["spec"]["endedAt"])
+        assert second["status"]["causedBy"]["name"] == first["metadata"]["name"]
+        return first, second
+    first, second = wait_for("the second try to be a consequence of the first", both_tries, timeout=60)
+    for spec in (first["spec"], second["spec"]):
+        assert spec["pod"].startswith("unsubmitted-") and spec["owner"]["name"] == "unsubmitted"
+        assert (spec["container"], spec["exitCode"]) == ("ray-job-submitter", 137)
+        assert "the limit is 40Mi" in spec["verdict"] and "spec.submitterPodTemplate" in spec["advice"], spec
+    told = wait_for("an Event on the RayJob", lambda: job.events_of(first["spec"]["pod"]))
+    assert "the limit is 40Mi" in told[0]["message"] and "spec.submitterPodTemplate" in told[0]["message"], told
