@@ -111,6 +111,26 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 }
 
 /*
+ * The cause of the end of another process than raylet. Where raylet or the GCS server had logged that it was asked to stop,
+ * a SIGKILL is what follows if that takes too long. Whoever ends Ray after a failure asks raylet to stop, too, but later.
+ */
+static struct ray_process_cause cause_of_other(const struct observation *o,
+					       const struct ray_process_end *end)
+{
+	const struct ray_process_word *stopped = fresh(&words_of(o)->stopped, end->ended_ns);
+	bool killed = end->status_known && WIFSIGNALED(end->wait_status) &&
+		      WTERMSIG(end->wait_status) == SIGKILL;
+	struct ray_process_cause c = { .story = STORY_PROCESS, .kind = end->kind, .end = end };
+
+	if (killed && stopped && stopped->at_ns <= end->ended_ns) {
+		c.story = STORY_STOPPED;
+		c.word = stopped;
+	} else
+		c.word = gave_up(o, end);
+	return c;
+}
+
+/*
  * Decides by the ends alone. The process that asked raylet to stop also kills the processes that
  * end after raylet's orderly end.
  */
@@ -130,11 +150,13 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 				return c;
 			if (quiet.story == STORY_NONE)
 				quiet = c;
-		} else if (!ended_in_order(end) && quiet.story == STORY_NONE)
-			return (struct ray_process_cause){ .story = STORY_PROCESS,
-							   .kind = end->kind,
-							   .end = end,
-							   .word = gave_up(o, end) };
+		} else if (!ended_in_order(end) && quiet.story == STORY_NONE) {
+			struct ray_process_cause c = cause_of_other(o, end);
+
+			if (c.story != STORY_STOPPED)
+				return c;
+			quiet = c;
+		}
 	}
 	return quiet;
 }
@@ -240,12 +262,7 @@ struct ray_process_cause ray_process_cause_of_process(const struct observation *
 			.end = o->process,
 			.word = stopped && stopped->process == o->process->kind ? stopped : NULL,
 		};
-	return (struct ray_process_cause){
-		.story = STORY_PROCESS,
-		.kind = o->process->kind,
-		.end = o->process,
-		.word = gave_up(o, o->process),
-	};
+	return cause_of_other(o, o->process);
 }
 
 const char *ray_process_gave_up(const struct observation *o, enum ray_process_kind kind)

@@ -242,8 +242,9 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 	case STORY_STOPPED:
 	case STORY_RAYLET_EXITED:
 		v->class = FAILURE_TERMINATED;
-		verdict_say(v, "Container %s was most likely asked to stop: raylet %s, and then the container ended with exit code %d.",
-			    o->container, c->story == STORY_STOPPED ? "got SIGTERM" : "ended in order", v->exit_code);
+		verdict_say(v, "Container %s was most likely asked to stop: %s %s, and then the container ended with exit code %d.",
+			    o->container, ray_process_title(c->word ? c->word->process : c->kind),
+			    c->story == STORY_STOPPED ? "got SIGTERM" : "ended in order", v->exit_code);
 		break;
 	default:
 		v->class = ray_process_class(c->kind);
@@ -350,7 +351,8 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
 	duration_format(MAX(o->ended_ns - c->end->ended_ns, 0), before);
-	verdict_continue(v, "; its raylet %s %s before, most likely %sby the command itself, as a driver does at its end.",
+	verdict_continue(v, "; %s %s %s before, most likely %sby the command itself, as a driver does at its end.",
+			 c->kind == RAY_PROCESS_RAYLET ? "its raylet" : ray_process_title(c->kind),
 			 c->story == STORY_STOPPED ? "was stopped" : "ended in order", before,
 			 c->story == STORY_STOPPED ? "" : "stopped ");
 	verdict_add_missing(v, "why the command ended", "its own log");
@@ -397,10 +399,14 @@ static bool counters_are_ours(const struct observation *o)
 /* An exit code of 0 is no signal, and anybody in the container can log that there was one. */
 static void stopped_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
+	bool killed = c->end && c->end->status_known && !ray_process_ended_in_order(c->end->wait_status);
+	char how[HOW_MAX];
+
 	verdict_set(v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
-		    "Ray was most likely stopped in container %s: %s got SIGTERM, as `ray stop` sends it, and ended in order; the container lives "
+		    "Ray was most likely stopped in container %s: %s got SIGTERM, as `ray stop` sends it, and %s%s%s; the container lives "
 		    "on without it.",
-		    o->container, ray_process_title(c->kind));
+		    o->container, ray_process_title(c->word ? c->word->process : c->kind), killed ? ray_process_title(c->kind) : "",
+		    killed ? " then " : "", killed ? how_it_ended(o, c, how) : "ended in order");
 }
 
 static void exited_sentence(const struct observation *o, struct verdict *v)

@@ -22,7 +22,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9, LOGGED_GAVE_UP };
+enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_STOPPED_BEFORE, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9, LOGGED_GAVE_UP };
 
 struct row {
 	const char *name;
@@ -117,6 +117,14 @@ static const struct row rows[] = {
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "raylet got SIGTERM, and was killed when it took too long", { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } },
 	  LOGGED_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "`timeout` ends a driver and its raylet, and the GCS server, which takes too long, is killed", { { RAY_PROCESS_GCS_SERVER, 9, 849 } },
+	  LOGGED_STOPPED_BEFORE, 124, true, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "raylet had got SIGTERM before the GCS server was killed", { { RAY_PROCESS_GCS_SERVER, 9, 849 } }, LOGGED_STOPPED_BEFORE, 1, false,
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, "gcs_server", SIGKILL, -1 },
+	{ "the GCS server is killed, and raylet gets SIGTERM for that", { { RAY_PROCESS_GCS_SERVER, 9, 849 } }, LOGGED_STOPPED, 1, false,
+	  FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", SIGKILL, -1 },
+	{ "the GCS server crashes after raylet had got SIGTERM", { { RAY_PROCESS_GCS_SERVER, 11, 849 } }, LOGGED_STOPPED_BEFORE, 1, false,
+	  FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGSEGV, -1 },
 	{ "the GCS server gave up at its start, before anybody saw it", { { RAY_PROCESS_NONE } }, LOGGED_GAVE_UP, 1, false,
 	  FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, -1 },
 	{ "the GCS server gave up, and its end was seen", { { RAY_PROCESS_GCS_SERVER, 6, 900 } }, LOGGED_GAVE_UP, 1, false,
@@ -152,6 +160,9 @@ static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 		snprintf(word.line, sizeof(word.line), "Check failed: server_ Failed to start the grpc server.");
 		w->gave_up = word;
 		break;
+	case LOGGED_STOPPED_BEFORE:
+		word.at_ns = at_ns - 5 * NS_PER_SEC;
+		/* fallthrough */
 	case LOGGED_STOPPED:
 		word.process = RAY_PROCESS_RAYLET;
 		w->stopped = word;
@@ -878,6 +889,20 @@ static void a_driver_whose_exception_names_a_node_says_so(void **state)
 	assert_int_equal(strlen(v.sentence), sizeof(v.sentence) - 1);
 }
 
+static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void **state)
+{
+	static const struct row killed = { "", { { RAY_PROCESS_GCS_SERVER, 9, 2000 } }, LOGGED_STOPPED_BEFORE, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&killed, &w);
+	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_string_equal(v.sentence, "Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it, and the "
+					"GCS server then was killed with SIGKILL; the container lives on without it.");
+}
+
 static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
 {
 	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -924,6 +949,7 @@ int main(void)
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
+		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 
