@@ -245,6 +245,13 @@ static void on_settled(void *arg, const char *namespace)
 
 static int new_launcher_store(struct parts *p, struct err *err)
 {
+	struct memory_keeper_options keeper = {
+		.base = p->o.settings->base,
+		.client = p->o.settings->client,
+		.metrics = p->o.settings->metrics,
+		.may_write = parts_may_write,
+		.arg = p,
+	};
 	struct launcher_store_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
@@ -263,7 +270,8 @@ static int new_launcher_store(struct parts *p, struct err *err)
 	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image ||
 	    !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
 		return 0;
-	return launcher_store_new(&options, &p->launcher_store, err);
+	int r = memory_keeper_new(&keeper, &p->memory_keeper, err);
+	return r < 0 ? r : launcher_store_new(&options, &p->launcher_store, err);
 }
 
 static int new_reconciler(struct parts *p, struct err *err)
@@ -379,6 +387,7 @@ void parts_release(struct parts *p)
 	reconciler_free(p->reconciler);
 	kuberay_guard_free(p->guard);
 	launcher_store_free(p->launcher_store);
+	memory_keeper_free(p->memory_keeper);
 	missed_pods_free(p->missed);
 	sidecar_poller_free(p->poller);
 	submitter_pods_stop(&p->submitters);

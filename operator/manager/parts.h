@@ -13,6 +13,7 @@
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/incident_writer.h"
 #include "operator/failure_controller/inquiry.h"
+#include "operator/failure_controller/memory_keeper.h"
 #include "operator/failure_controller/sidecar_poller.h"
 #include "operator/failure_controller/submitter_pods.h"
 #include "operator/kube/event_recorder.h"
@@ -53,6 +54,7 @@ struct parts {
 	struct admission *admission; /* NULL, as webhook: nobody asks */
 	struct webhook *webhook;
 	struct launcher_store *launcher_store; /* NULL: pods go without */
+	struct memory_keeper *memory_keeper; /* NULL, as launcher_store: no pod gets a sidecar */
 };
 
 /*

@@ -58,6 +58,7 @@ static void parts_changes_on_pod(struct parts *p, enum store_change change, cons
 	if (p->admission && after)
 		admission_see_pod(p->admission, change == STORE_ADDED, after);
 	launcher_store_see_pod(p->launcher_store, before, after);
+	memory_keeper_see(p->memory_keeper, before, after);
 	missed_pods_see(p->missed, after ? after : before, !after);
 	missed_pods_tell(p->missed, now_boottime_ns());
 	if (!after)

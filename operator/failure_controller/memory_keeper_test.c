@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of writing what ended pods needed, with an API server of the test. */
+#include "operator/failure_controller/memory_keeper.h"
+
+#include "operator/kube/testing_api.h"
+#include "operator/testing.h"
+
+#define MAP "/api/v1/namespaces/ml/configmaps/afterglow-memory"
+#define MAPS "/api/v1/namespaces/ml/configmaps"
+#define STATUS(code) "{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"x\"}"
+
+#define POD(state)                                                                                                              \
+	"{metadata: {namespace: ml, name: w, labels: {ray.io/cluster: demo, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, " \
+	"state: " state "}]}}"
+#define RUNS POD("{running: {}}")
+#define ENDED POD("{terminated: {message: '#afterglow-memory/1 {\"peaks\": {\"anonBytes\": 77}}'}}")
+
+struct fixture {
+	struct fake_api api;
+	struct client *client;
+	struct metrics metrics;
+	struct memory_keeper *keeper;
+	bool allowed;
+	const char *wanted;
+};
+
+static bool may_write(void *arg)
+{
+	return ((struct fixture *)arg)->allowed;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err err = { 0 };
+
+	fake_api_start(&f->api);
+	f->client = fake_client(&f->api.server, NULL);
+	f->allowed = true;
+	struct memory_keeper_options options = {
+		.base = f->api.server.base, .client = f->client, .metrics = &f->metrics, .may_write = may_write, .arg = f,
+	};
+	assert_int_equal(memory_keeper_new(&options, &f->keeper, &err), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	client_free(f->client);
+	memory_keeper_free(f->keeper);
+	metrics_release(&f->metrics);
+	fake_api_stop(&f->api);
+	free(f);
+	return 0;
+}
+
+static void see(struct fixture *f, const char *before, const char *after)
+{
+	_cleanup_json_ cJSON *was = before ? json_of(before) : NULL, *is = after ? json_of(after) : NULL;
+
+	memory_keeper_see(f->keeper, was, is);
+}
+
+static bool has_come(void *arg)
+{
+	struct fixture *f = arg;
+
+	return fake_api_count(&f->api, f->wanted) > 0;
+}
+
+static void wait_for_request(struct fixture *f, const char *request)
+{
+	f->wanted = request;
+	fake_api_turn(&f->api, has_come, f);
+}
+
+static void pods_that_end_together_are_one_write(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "GET", MAP, 404, STATUS("404"), 0);
+	see(f, RUNS, ENDED);
+	see(f, RUNS, ENDED);
+	wait_for_request(f, "POST " MAPS);
+	assert_int_equal(fake_api_count(&f->api, "GET " MAP), 1);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\\\"containers\\\":2"));
+}
+
+static void one_that_is_there_is_merged(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "GET", MAP, 200, "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-memory\"},\"data\":{}}", 0);
+	see(f, RUNS, ENDED);
+	wait_for_request(f, "PATCH " MAP);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\\\"anonBytes\\\":77"));
+}
+
+static void no_pod_counts_but_one_that_is_seen_to_end(void **state)
+{
+	struct fixture *f = *state;
+
+	/* The first list of a new operator has ended pods, which an earlier one has counted. */
+	see(f, NULL, ENDED);
+	see(f, ENDED, ENDED);
+	see(f, RUNS, RUNS);
+	see(f, ENDED, NULL);
+	see(f, RUNS, POD("{terminated: {message: killed}}"));
+	f->allowed = false;
+	see(f, RUNS, ENDED);
+	f->allowed = true;
+	see(f, RUNS, "{metadata: {namespace: other, labels: {ray.io/cluster: d, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, "
+		     "state: {terminated: {message: '#afterglow-memory/1 {\"peaks\": {}}'}}}]}}");
+	wait_for_request(f, "GET /api/v1/namespaces/other");
+	assert_int_equal(fake_api_count(&f->api, "GET"), 1);
+}
+
+static void what_is_forbidden_is_not_tried_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "GET", MAP, 403, STATUS("403"), 0);
+	see(f, RUNS, ENDED);
+	wait_for_request(f, "GET " MAP);
+	fake_api_idle(&f->api);
+	see(f, RUNS, "{metadata: {namespace: other, labels: {ray.io/cluster: d, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, "
+		     "state: {terminated: {message: '#afterglow-memory/1 {\"peaks\": {}}'}}}]}}");
+	wait_for_request(f, "GET /api/v1/namespaces/other");
+	assert_int_equal(fake_api_count(&f->api, "GET " MAP), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(pods_that_end_together_are_one_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_is_there_is_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_pod_counts_but_one_that_is_seen_to_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_forbidden_is_not_tried_again, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
