@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what the tasks of a cluster have needed. */
+/*
+ * Finds what the tasks of a cluster have needed: while its pods run their sidecars know it, then the ConfigMap in which the operator
+ * keeps it (operator/failures/kept_memory.h), then bundles.
+ */
 #include "plugin/memory.h"
 
 #include <errno.h>
@@ -7,9 +10,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "plugin/bundle.h"
 #include "plugin/failure_items.h"
 #include "plugin/memory_advice.h"
@@ -23,6 +28,19 @@
 #define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
 #define SAVED_MAX ((size_t)16 << 20)
 #define NEEDS_FILE "task-memory.json"
+#define KEPT_CONFIGMAP "afterglow-memory"
+#define CLUSTER_MAX 64 /* a label, and a NUL */
+
+/* What was found. */
+struct found {
+	cJSON *answers; /* for memory_advice */
+	char cluster[CLUSTER_MAX]; /* "": not known */
+};
+
+static void cluster_note(struct found *found, const char *cluster)
+{
+	snprintf(found->cluster, sizeof(found->cluster), "%s", cluster ? cluster : "");
+}
 
 /* Takes needs over. */
 static void answer_add(cJSON *answers, const char *group, cJSON *needs)
@@ -43,28 +61,69 @@ static const char *group_of_pod(const cJSON *pod)
 	return group ? group : json_str(pod, "metadata.name");
 }
 
-static void needs_take(void *answers, const cJSON *pod, cJSON *memory)
+static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 {
+	struct found *found = arg;
 	cJSON *container;
 
 	cJSON_ArrayForEach(container, json_get(memory, "containers")) {
 		cJSON *needs = cJSON_DetachItemFromObjectCaseSensitive(container, "needs");
 
 		if (needs)
-			answer_add(answers, group_of_pod(pod), needs);
+			answer_add(found->answers, group_of_pod(pod), needs);
 	}
+	cluster_note(found, label_of(pod, "ray.io/cluster"));
 	cJSON_Delete(memory);
 }
 
-static int pods_running(const struct options *o, const char *what, cJSON *answers, struct err *err)
+static int pods_running(const struct options *o, const char *what, struct found *found, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);
 	int r = read_pods_of(o, what, &pods, err);
 
 	if (r == 0)
-		sidecars_ask_memory(&kubectl, pods, NULL, needs_take, answers);
+		sidecars_ask_memory(&kubectl, pods, NULL, needs_take, found);
 	return r;
+}
+
+/* --- What the operator has kept ------------------------------------------------------------------------ */
+
+/* Returns the cluster that is meant and ended last, other than `but`; the caller owns it. NULL: none is kept. */
+static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char *but, const char **ret_name)
+{
+	const char *cluster = cluster_named(what);
+	cJSON *found = NULL;
+
+	json_each(value, json_get(configmap, "data")) {
+		const char *text = cJSON_GetStringValue(value);
+		_cleanup_json_ cJSON *kept = NULL;
+
+		if (!text || strcmp(value->string, but) == 0 || json_parse(text, strlen(text), &kept, NULL) < 0)
+			continue;
+		if (cluster ? strcmp(cluster, value->string) != 0 : strcasecmp(what, failure_str(kept, "owner")) != 0)
+			continue;
+		if (found && strcmp(failure_str(found, "endedAt"), failure_str(kept, "endedAt")) > 0)
+			continue;
+		cJSON_Delete(found);
+		found = TAKE_PTR(kept);
+		*ret_name = value->string;
+	}
+	return found;
+}
+
+static void kept_read(const struct options *o, const char *what, const char *but, struct found *found)
+{
+	const char *args[READS_ARGS_MAX], *name = NULL;
+	size_t n = get_args(o, "configmap", NULL, args);
+
+	args[n++] = "--output=json";
+	args[n++] = KEPT_CONFIGMAP;
+	args[n] = NULL;
+	_cleanup_json_ cJSON *configmap = read_quietly(o, args), *kept = cluster_kept(configmap, what, but, &name);
+	json_each(group, json_get(kept, "groups"))
+		answer_add(found->answers, failure_str(group, "group"), cJSON_Duplicate(json_get(group, "needs"), true));
+	cluster_note(found, name);
 }
 
 /* --- Bundles ------------------------------------------------------------------------------------------- */
@@ -180,32 +239,52 @@ static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
 	return 0;
 }
 
-static int needs_find(const struct options *o, const char *what, cJSON **ret_needs, struct err *err)
+static int needs_find(const struct options *o, const char *what, cJSON **ret_needs, char ret_cluster[static CLUSTER_MAX], struct err *err)
 {
 	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
+	struct found found = { .answers = answers };
 	int r = 0;
 
 	if (what && is_file(what))
 		return saved_read(what, ret_needs, err);
 	if (!o->store)
-		r = pods_running(o, what, answers, err);
+		r = pods_running(o, what, &found, err);
+	if (r == 0 && !o->store && !cJSON_GetArraySize(answers))
+		kept_read(o, what, "", &found);
 	if (r == 0 && !cJSON_GetArraySize(answers))
 		r = bundles_read(o, what, answers, err);
 	if (r < 0)
 		return r;
 	if (!cJSON_GetArraySize(answers))
-		return err_set(err, EPROTO, "no running Ray pod with a sidecar, and no bundle, knows what %.253s needs", what ? what : o->store);
+		return err_set(err, EPROTO, "no running Ray pod with a sidecar, no ended one, and no bundle, knows what %.253s needs",
+			       what ? what : o->store);
+	snprintf(ret_cluster, CLUSTER_MAX, "%s", found.cluster);
 	*ret_needs = memory_advice(answers);
 	return *ret_needs ? 0 : err_set(err, ENOMEM, "memory");
+}
+
+/* The run before of the same job, as the operator has kept it; NULL: there is none. */
+static cJSON *needs_before(const struct options *o, const char *cluster)
+{
+	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
+	struct found found = { .answers = answers };
+
+	if (!*cluster || cluster_named(o->argument))
+		return NULL;
+	kept_read(o, o->argument, cluster, &found);
+	return cJSON_GetArraySize(answers) ? memory_advice(answers) : NULL;
 }
 
 int memory_command(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *now = NULL, *before = NULL;
-	int r = needs_find(o, o->argument, &now, err);
+	char cluster[CLUSTER_MAX] = "", other[CLUSTER_MAX];
+	int r = needs_find(o, o->argument, &now, cluster, err);
 
 	if (r == 0 && o->second)
-		r = needs_find(o, o->second, &before, err);
+		r = needs_find(o, o->second, &before, other, err);
+	else if (r == 0)
+		before = needs_before(o, cluster);
 	if (r < 0)
 		return r;
 	if (o->output) {

@@ -132,7 +132,7 @@ static void group_add(struct group *group, const cJSON *needs)
 {
 	double limit = size_at(needs, "limitBytes");
 
-	group->containers++;
+	group->containers += (size_t)MAX(json_int(needs, "containers", 1), (int64_t)1);
 	group->limit = group->limit < 0 ? limit : limit < 0 ? group->limit : MIN(group->limit, limit);
 	group->cpus = MAX(group->cpus, size_at(needs, "node.cpus"));
 	group->memory = MAX(group->memory, size_at(needs, "node.memoryBytes"));

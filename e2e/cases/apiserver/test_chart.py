@@ -127,6 +127,7 @@ def test_the_operator_may_read_and_change_no_configmap_or_claim_that_is_not_its_
 
     wait_for("the rights", lambda: answers(("create", "get", "patch"), "configmaps/afterglow-launch") == ["yes"] * 3 and
              answers(["get"], "persistentvolumeclaims/ray-failures") == ["yes"])
+    assert answers(("create", "get", "patch", "delete"), "configmaps/afterglow-memory") == ["yes"] * 3 + ["no"]
     assert answers(("get", "patch", "update", "delete"), "configmaps/other") == ["no"] * 4
     # A RayPolicy may name any claim. One for RocksDB has a name of the cluster's, and its owner may change: that takes patch.
     assert answers(("update", "delete", "deletecollection"), "persistentvolumeclaims/other") == ["no"] * 3

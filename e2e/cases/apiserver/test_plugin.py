@@ -17,7 +17,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import BUILD, IMAGE, ROOT, group
-from apiserver.kubelet import Kubelet
+from apiserver.kubelet import Kubelet, ended, running
 from apiserver.pod_sidecar import PodSidecar
 from stores.shipping import Bundle
 
@@ -62,6 +62,32 @@ def test_failures_are_listed_and_one_is_shown_by_whatever_a_person_holds(aftergl
         assert f"  failure    {name}\n" in shown and "  exit       137" in shown
         for note in failure["spec"]["evidence"]:
             assert note["text"] in shown
+
+
+def test_what_tasks_needed_is_kept_when_the_pods_of_a_job_that_ended_well_are_gone(make, start, kubelet, afterglow, api):
+    start()
+    for name, mib, day in (("monday", 100, 23), ("tuesday", 140, 24)):
+        cluster = make(name, group("small", 1))
+        _, [worker] = cluster.wait_pods(1, 1)
+        api.patch("pods", worker["metadata"]["name"], {"metadata": {"annotations": {"afterglow.dev/owner": "RayJob/train"}}})
+        kubelet.run_all()
+        task = {"name": "ray::load", "runs": 3, "atOnce": 1, "peakBytes": mib << 20, "runsByPeak": [[mib << 20, 3]]}
+        said = "#afterglow-memory/1 " + json.dumps({"containers": 1, "limitBytes": 1 << 30, "node": {"cpus": 1},
+                                                    "peaks": {"workingSetBytes": mib << 21}, "tasks": [task]})
+        more = {"afterglow": {"message": said, "finishedAt": f"2026-11-{day}T10:00:00Z"}}
+        states = [{**running(worker, n), "ready": False, "started": False, "state": ended(worker, n, 0, 0, **more.get(n, {}))}
+                  for n in (c["name"] for c in worker["spec"]["containers"])]
+        kubelet.say(worker, "Succeeded", states, False)
+        wait_for("the ConfigMap", lambda n=name: api.get("configmaps", "afterglow-memory")["data"][n])
+        api.delete("rayclusters", name)
+    for pod in api.items("pods"):  # there is no garbage collector
+        api.delete("pods", pod["metadata"]["name"])
+    text = afterglow("memory", "RayJob/train")
+    assert "load needs 40 % more than in the run before: 140.0 MiB after 100.0 MiB." in text
+    assert "load: @ray.remote(memory=" in text
+    assert "ray::load" in afterglow("memory", "monday") and "needs 40 % more" in afterglow("memory", "tuesday", "monday")
+    assert json.loads(afterglow("memory", "RayJob/train", "-o", "json"))["before"]["tasks"][0]["peakBytes"] == 100 << 20
+    assert "knows what RayJob/none needs" in afterglow("memory", "RayJob/none", code=1)
 
 
 def test_all_failures_are_on_one_page(afterglow, failure, tmp_path):

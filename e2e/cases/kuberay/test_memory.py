@@ -72,3 +72,14 @@ def test_the_advice_that_is_followed_prevents_the_oom_kill(cluster, needs):
     with pytest.raises(AssertionError):
         cluster.run("two")
     assert cluster.wait_failure("KernelOOMContainer")["spec"]["group"] == "small"
+
+
+def test_what_the_task_needed_is_kept_when_the_cluster_is_gone(cluster, needs):
+    cluster.k("delete", "raycluster", cluster.name)
+    wait_for("the pods to go", lambda: not cluster.pods(), timeout=90)
+
+    def kept():
+        group, = [g for g in json.loads(memory(cluster, "--output", "json"))["groups"] if g["name"] == "small"]
+        return group
+    assert wait_for("the sum", kept, timeout=30)["limitBytes"] == 1000 << 20
+    assert "hold: @ray.remote(memory=" in memory(cluster)
