@@ -52,7 +52,8 @@ const struct command_info commands[COMMAND_COUNT] = {
 	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]", "show failures that belong together: the first cause and what followed",
 		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
 		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
-		"\n" FILTER_HELP JSON_HELP COMMON_HELP },
+		"\n" FILTER_HELP JSON_HELP
+		"      --store DIR        bundles below DIR in place of a cluster\n" COMMON_HELP },
 	[COMMAND_EXPLAIN] = { "explain", 1, 1, "WORD", "explain an exit code, a signal, a class, a reason or an exception: explain 137",
 		"usage: kubectl afterglow explain WORD\n"
 		"Explains what an exit code from 0 to 255, a signal (SIGKILL or -9), a class of failure, a reason that\n"

@@ -117,7 +117,8 @@ static void tell_story(struct facts *f, const cJSON *failure)
 		failure_facts_end(f, "ended by");
 	}
 	if (consequences > 0 && incident) {
-		strbuf_addf(&f->text, "%" PRId64 " other end%s: kubectl afterglow incidents %s", consequences, consequences == 1 ? "" : "s", incident);
+		strbuf_addf(&f->text, "%" PRId64 " other end%s: %safterglow incidents %s", consequences, consequences == 1 ? "" : "s",
+			    json_str(failure, "spec.run") ? "" : "kubectl ", incident);
 		failure_facts_end(f, "caused");
 	}
 }

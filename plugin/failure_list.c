@@ -263,10 +263,12 @@ static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *o
 
 	strbuf_adds(out, "Incident ");
 	add_printable(out, incident_of(first));
-	strbuf_adds(out, ", namespace ");
-	add_printable(out, failure_str(first, "metadata.namespace"));
-	strbuf_adds(out, ", cluster ");
-	add_printable(out, failure_str(first, "spec.cluster"));
+	if (!json_str(first, "spec.run")) {
+		strbuf_adds(out, ", namespace ");
+		add_printable(out, failure_str(first, "metadata.namespace"));
+		strbuf_adds(out, ", cluster ");
+		add_printable(out, failure_str(first, "spec.cluster"));
+	}
 	strbuf_addf(out, ", %s ago\n  ", failure_list_age_of(failure_ended_ns(first), now_ns, age));
 	add_printable(out, failure_str(first, "spec.verdict"));
 	strbuf_addc(out, '\n');
@@ -287,7 +289,7 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 	return (size_t)cJSON_GetArraySize(all);
 }
 
-/* Returns the newest failure with that text at path, or with one that goes on with '-' if `begins`; NULL: there is none. */
+/* Returns the newest failure with that text at path, or with one that goes on with '-' or '@' if `begins`; NULL: there is none. */
 static const cJSON *failure_newest(const cJSON *list, const char *path, const char *text, bool begins)
 {
 	const cJSON *found = NULL;
@@ -296,7 +298,7 @@ static const cJSON *failure_newest(const cJSON *list, const char *path, const ch
 	json_each(failure, json_get(list, "items")) {
 		const char *its = failure_str(failure, path);
 
-		if (len && strncasecmp(its, text, len) == 0 && its[len] == (begins ? '-' : '\0') &&
+		if (len && strncasecmp(its, text, len) == 0 && (begins ? its[len] == '-' || its[len] == '@' : !its[len]) &&
 		    (!found || failure_ended_ns(failure) >= failure_ended_ns(found)))
 			found = failure;
 	}
@@ -326,7 +328,7 @@ const cJSON *failure_find(const cJSON *list, const char *name)
 		{ "", "spec.podIP", .of_many = false },
 		{ "", "spec.rayNodeID", .of_many = false },
 		{ "", "spec.process.workerID", .of_many = false },
-		{ "pod/", "spec.pod", .begins = true }, /* of "demo-head-x7k2p" who types "demo-head" */
+		{ "pod/", "spec.pod", .begins = true }, /* of "demo-head-x7k2p" who types "demo-head", of "ray@node1" who types "ray" */
 	};
 
 	const char *slash = strchr(name, '/');

@@ -14,6 +14,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "plugin/failure_items.h"
+#include "plugin/local_incidents.h"
 #include "plugin/page.h"
 #include "plugin/terminal.h"
 
@@ -33,6 +34,39 @@ static int64_t memory_of(const cJSON *spec)
 	return sum ? sum : -1;
 }
 
+/* Names the command and its run. Two commands of one name start at the same time on two machines, hardly on one. */
+static void run_complete(cJSON *spec)
+{
+	_cleanup_strbuf_ struct strbuf run = STRBUF_INIT(PATH_MAX);
+
+	strbuf_addf(&run, "%s/%s/%s", json_str_or(spec, "node", ""), json_str_or(spec, "container", ""), json_str_or(spec, "startedAt", ""));
+	json_set_str(spec, "run", strbuf_str(&run));
+	json_set_str(spec, "pod", json_str(spec, "container"));
+}
+
+/* Where several machines wrote, a command has its machine behind it: "ray@node1". */
+static void machines_complete(cJSON *items)
+{
+	const char *machine = NULL;
+	bool several = false;
+	cJSON *failure;
+
+	cJSON_ArrayForEach(failure, items) {
+		const char *node = json_str(failure, "spec.run") ? json_str(failure, "spec.node") : NULL;
+
+		several = several || (node && machine && strcmp(node, machine) != 0);
+		machine = node ? node : machine;
+	}
+	cJSON_ArrayForEach(failure, items) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(PATH_MAX);
+
+		if (!several || !json_str(failure, "spec.run") || !json_str(failure, "spec.node"))
+			continue;
+		strbuf_addf(&text, "%s@%s", failure_str(failure, "spec.container"), failure_str(failure, "spec.node"));
+		json_set_str(json_get(failure, "spec"), "pod", strbuf_str(&text));
+	}
+}
+
 static void spec_complete(cJSON *spec, const char *bundle)
 {
 	int64_t usage = memory_of(spec);
@@ -40,7 +74,7 @@ static void spec_complete(cJSON *spec, const char *bundle)
 	json_set_str(spec, "bundle", bundle);
 	json_set_str(spec, "verdict", json_str(spec, "sentence"));
 	if (!json_str(spec, "pod"))
-		json_set_str(spec, "pod", json_str(spec, "container"));
+		run_complete(spec);
 	if (usage >= 0)
 		json_set_str(spec, "memoryText", SIZE_TEXT(usage));
 }
@@ -113,6 +147,8 @@ int local_failures(const char *directory, cJSON **ret_list, struct err *err)
 	cJSON *list = cJSON_CreateObject(), *items = json_array_at(list, "items");
 	int code = !tree ? errno : !items ? ENOMEM : tree_walk(tree, items);
 
+	machines_complete(items);
+	local_incidents_join(items);
 	json_set_str(list, "heading", "COMMAND");
 	if (tree)
 		fts_close(tree);

@@ -132,6 +132,30 @@ static void a_store_may_be_a_link(void **state)
 	cJSON_Delete(list);
 }
 
+#define ON_NODE(class, ended, node, head) \
+	"{\"class\":\"" class "\",\"sentence\":\"It ended.\",\"exitCode\":1,\"pod\":null,\"container\":\"ray\",\"node\":\"" node \
+	"\",\"containerLives\":false,\"startedAt\":\"2026-11-22T11:00:00Z\",\"endedAt\":\"" ended "\",\"raySession\":\"session_1\"," \
+	"\"rayHead\":" head "}"
+
+static void deaths_of_one_cluster_on_several_machines_are_one_incident(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096), told = STRBUF_INIT(4096);
+
+	(void)state;
+	write_report("local/ray/20261122T120000.000Z-GCSFailed/report.json", ON_NODE("GCSFailed", "2026-11-22T12:00:00Z", "node1", "true"));
+	write_report("local/ray/20261122T120025.000Z-GCSLost/report.json", ON_NODE("GCSLost", "2026-11-22T12:00:25Z", "node2", "false"));
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out), 2);
+	has(&out, "ray@node1   GCSFailed");
+	has(&out, "GCSFailed of the head");
+	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &told), 1);
+	has(&told, "Incident 20261122T120000.000Z-GCSFailed, 0 ms ago\n");
+	has(&told, "GCSLost  ray@node2");
+	assert_string_equal(json_str(failure_find(list, "ray@node1"), "spec.node"), "node1");
+	assert_string_equal(json_str(failure_find(list, "ray"), "spec.node"), "node2");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +164,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_store_that_is_none_is_an_error, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_store_may_be_a_link, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(deaths_of_one_cluster_on_several_machines_are_one_incident, make_store, remove_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

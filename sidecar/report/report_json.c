@@ -321,6 +321,10 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "containerLives", cJSON_CreateBool(r->container_lives));
 	json_set(json, "process", report_json_process(r, false));
 	report_json_add_ray(r, json);
+	if (r->node.session[0]) {
+		json_set_str(json, "raySession", r->node.session);
+		json_set(json, "rayHead", cJSON_CreateBool(r->node.head));
+	}
 	json_set(json, "namespace", text_or_null(r->id.namespace));
 	json_set(json, "cluster", text_or_null(r->id.cluster));
 	json_set(json, "pod", text_or_null(r->id.pod));

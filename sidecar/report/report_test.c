@@ -434,6 +434,7 @@ static void every_report_is_what_the_schema_says(void **state)
 	check_report(schema, &empty);
 	empty.error = (struct ray_error){ .name = "NodeDiedError", .ip = "10.0.0.7" };
 	snprintf(empty.node.id, sizeof(empty.node.id), "76fd");
+	snprintf(empty.node.session, sizeof(empty.node.session), "session_2026-11-27_11-52-09_843279_30");
 	empty.verdict.process = (struct verdict_process){ .name = "ray::f", .pid = 7, .exit_code = -1, .worker_id = "82ab" };
 	check_report(schema, &empty);
 	empty.error.pid = 7;

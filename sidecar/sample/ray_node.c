@@ -14,6 +14,7 @@
 
 #define COMMAND_LINE_MAX (32 * 1024) /* Ray 2.60's command line has 4 KiB */
 #define QUANTITY_MAX 1e15
+#define SESSION_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 /*
  * Parses a decimal number of at most QUANTITY_MAX and multiplies it by scale; -1 if there is none.
@@ -63,12 +64,13 @@ static void take_path(const char *value, char path[static RAY_NODE_PATH_MAX])
 		snprintf(path, RAY_NODE_PATH_MAX, "%s", value);
 }
 
-static void take_id(const char *value, char id[static RAY_NODE_ID_MAX])
+/* Takes a word of these characters. */
+static void take_word(const char *value, const char *characters, char *word, size_t size)
 {
-	size_t len = strspn(value, "0123456789abcdef");
+	size_t len = strspn(value, characters);
 
-	if (len > 0 && len < RAY_NODE_ID_MAX && !value[len])
-		memcpy(id, value, len + 1);
+	if (len > 0 && len < size && !value[len])
+		memcpy(word, value, len + 1);
 }
 
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
@@ -84,7 +86,9 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 		if (strcmp(argument, "--head") == 0)
 			n->head = true;
 		else if ((value = value_of(argument, "--node_id=")))
-			take_id(value, n->id);
+			take_word(value, "0123456789abcdef", n->id, sizeof(n->id));
+		else if ((value = value_of(argument, "--session-name=")))
+			take_word(value, SESSION_CHARACTERS, n->session, sizeof(n->session));
 		else if ((value = value_of(argument, "--fallback_directory=")))
 			take_path(value, n->spill_dir);
 		else if ((value = value_of(argument, "--temp_dir=")))

@@ -13,6 +13,7 @@
 
 #define RAY_NODE_PATH_MAX 256
 #define RAY_NODE_ID_MAX 60
+#define RAY_NODE_SESSION_MAX 80
 
 struct ray_node {
 	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
@@ -21,6 +22,8 @@ struct ray_node {
 	int64_t cpus; /* logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no tasks has 0. */
 	bool head;
 	char id[RAY_NODE_ID_MAX]; /* Ray's ID of the node, hexadecimal; "": not known */
+	/* Ray's name of the session, which all nodes of a cluster share: "session_2026-11-27_11-52-09_843279_30"; "": not known */
+	char session[RAY_NODE_SESSION_MAX];
 	char spill_dir[RAY_NODE_PATH_MAX]; /* the directory for spilled objects, --fallback_directory; "": not known, or no directory */
 	pid_t raylet; /* the PID of the raylet that was read; 0: none yet */
 };

@@ -76,6 +76,26 @@ static void raylet_says_which_node_of_ray_it_is(void **state)
 	}
 }
 
+static void raylet_says_which_session_it_belongs_to(void **state)
+{
+	static const struct {
+		const char *line, *session;
+	} cases[] = {
+		{ "--session-name=session_2026-11-27_11-52-09_843279_30", "session_2026-11-27_11-52-09_843279_30" },
+		{ "--session-name=", "" },
+		{ "--session-name=a/../b", "" },
+		{ "--session-name=0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ray_node n = RAY_NODE_UNKNOWN;
+
+		ray_node_parse(cases[i].line, strlen(cases[i].line), &n);
+		assert_string_equal(n.session, cases[i].session);
+	}
+}
+
 static void raylet_says_where_it_spills(void **state)
 {
 	static const struct {
@@ -123,6 +143,7 @@ static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(raylet_says_which_session_it_belongs_to),
 		cmocka_unit_test(raylet_says_where_it_spills),
 		cmocka_unit_test(raylet_says_which_node_of_ray_it_is),
 		cmocka_unit_test(raylet_says_what_its_node_was_given),

@@ -8,13 +8,14 @@ import sys
 VERSION = "@VERSION@"
 HELP = """usage: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]
        afterglow stack [-o json] [PID|NAME]
-       afterglow list|show|open|memory|page|explain [ARGUMENT] [OPTION...]
+       afterglow list|incidents|show|open|memory|page|explain [ARGUMENT] [OPTION...]
 Says why a Ray program, or any other, ended: with proof, without root, without Kubernetes.
 
   run -- COMMAND         run a command, exit as it does, and explain its death and that of processes below it
   stack [PID|NAME]       print what is running below `run` now: the stacks of all processes, of one, or of those
                          with NAME in their names; native and Python's, equal ones together
-  list                   list the deaths so far, the newest last
+  list [DIR]             list the deaths so far, the newest last; DIR: of all machines that write below it
+  incidents [ID]         print which death of a Ray cluster brought about which, also on several machines
   show [NAME]            print the report of one; NAME is that of the list or of a command (default: the newest)
   open [NAME]            open its page, with charts and logs, in a browser
   memory [COMMAND [BEFORE]]  print what each task and actor of a command needed, and the memory= that follows
@@ -28,7 +29,7 @@ Says why a Ray program, or any other, ended: with proof, without root, without K
   list --since AGE, --class CLASS, --by-signature
 """
 # afterglow's word for it, and the program's
-LISTING = {"list": "list", "show": "show", "open": "report", "memory": "memory", "page": "page"}
+LISTING = {"list": "list", "incidents": "incidents", "show": "show", "open": "report", "memory": "memory", "page": "page"}
 
 
 def become(program, *words):
@@ -70,6 +71,8 @@ def main():
     elif command == "page":
         become("kubectl-afterglow", "page", *with_page(words))
     elif command in LISTING:
+        if command == "list" and words and not words[0].startswith("-"):
+            words = ["--store", *words]
         given = any(word.split("=")[0] == "--store" for word in words)
         if not given and not os.path.exists(default_store()):
             sys.stderr.write("No failures were found.\n")
