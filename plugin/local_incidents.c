@@ -10,17 +10,16 @@
 #include "lib/macros.h"
 #include "plugin/failure_items.h"
 
-/* A death, and where it stands. */
-struct local_death {
-	const char *session;
-	cJSON *failure;
-};
-
 static int by_session(const void *left, const void *right)
 {
-	const struct local_death *a = left, *b = right;
+	return strcmp(failure_str(*(cJSON *const *)left, "spec.raySession"), failure_str(*(cJSON *const *)right, "spec.raySession"));
+}
 
-	return strcmp(a->session, b->session);
+/* Whether it is known where and when a command of a cluster died, and of what. */
+static bool is_of_session(const cJSON *failure)
+{
+	return *failure_str(failure, "spec.raySession") && *failure_str(failure, "spec.run") && failure_ended_ns(failure) &&
+	       failure_class_from_name(failure_str(failure, "spec.class")) >= 0;
 }
 
 /* A cluster without Kubernetes has no pods: the run of a command stands for one. */
@@ -52,19 +51,19 @@ static struct incident_death death_of_failure(const cJSON *failure)
 	};
 }
 
-static void place_write(cJSON *failure, const struct incident_death *death, const struct incident_death *first, const cJSON *cause,
+/* Writes what the operator would write into the status of the failure. */
+static void place_write(cJSON *failure, const struct incident_death *death, const cJSON *cause, const struct incident_death *first,
 			size_t consequences)
 {
-	cJSON *status = death == first && !consequences ? NULL : json_object_at(failure, "status"), *caused_by;
+	cJSON *status = failure != cause || consequences ? json_object_at(failure, "status") : NULL, *caused_by;
 	char text[INCIDENT_TEXT_MAX];
 
-	if (!status)
-		return;
-	json_set_str(status, "incident", failure_str(cause, "metadata.name"));
-	if (death == first) {
+	if (status)
+		json_set_str(status, "incident", failure_str(cause, "metadata.name"));
+	if (status && failure == cause)
 		json_set_int(status, "consequences", (int64_t)consequences);
+	if (failure == cause)
 		return;
-	}
 	caused_by = json_object_at(status, "causedBy");
 	json_set_str(caused_by, "name", failure_str(cause, "metadata.name"));
 	json_set_str(caused_by, "class", failure_class_name(first->class));
@@ -73,33 +72,32 @@ static void place_write(cJSON *failure, const struct incident_death *death, cons
 	json_set_str(status, "causedByText", incident_text(first, death, "command", text));
 }
 
-static void session_join(const struct local_death *list, size_t n)
+static void session_join(cJSON *const *failures, size_t n)
 {
 	_cleanup_free_ struct incident_death *deaths = calloc(n, sizeof(*deaths));
 	_cleanup_free_ struct incident_place *places = calloc(n, sizeof(*places));
 
 	for (size_t i = 0; deaths && i < n; i++)
-		deaths[i] = death_of_failure(list[i].failure);
+		deaths[i] = death_of_failure(failures[i]);
 	if (!deaths || !places || incident_join(deaths, n, places) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		place_write(list[i].failure, &deaths[i], &deaths[places[i].first], list[places[i].first].failure, places[i].consequences);
+		place_write(failures[i], &deaths[i], failures[places[i].first], &deaths[places[i].first], places[i].consequences);
 }
 
 void local_incidents_join(cJSON *failures)
 {
-	_cleanup_free_ struct local_death *list = calloc((size_t)cJSON_GetArraySize(failures) + 1, sizeof(*list));
+	_cleanup_free_ cJSON **list = calloc((size_t)cJSON_GetArraySize(failures) + 1, sizeof(*list));
 	cJSON *failure;
 	size_t n = 0;
 
 	cJSON_ArrayForEach(failure, failures)
-		if (list && json_str(failure, "spec.raySession") && json_str(failure, "spec.run") && failure_ended_ns(failure) &&
-		    failure_class_from_name(failure_str(failure, "spec.class")) >= 0)
-			list[n++] = (struct local_death){ json_str(failure, "spec.raySession"), failure };
+		if (list && is_of_session(failure))
+			list[n++] = failure;
 	if (n)
-		qsort(list, n, sizeof(*list), by_session);
+		qsort(list, n, sizeof(cJSON *), by_session);
 	for (size_t first = 0, end; first < n; first = end) {
-		for (end = first + 1; end < n && strcmp(list[end].session, list[first].session) == 0;)
+		for (end = first + 1; end < n && by_session(&list[end], &list[first]) == 0;)
 			end++;
 		session_join(list + first, end - first);
 	}

@@ -626,6 +626,28 @@ static void of_a_command_that_fails_by_itself_two_lines_are_enough(void **state)
 	assert_string_equal(strbuf_str(&out), strbuf_str(&whole));
 }
 
+static void of_a_driver_that_fails_by_itself_and_stops_its_ray_they_are_enough_too(void **state)
+{
+	struct report r = command_report();
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
+
+	(void)state;
+	r.verdict.confidence = CONFIDENCE_LIKELY;
+	verdict_add_evidence(&r.verdict, "launcher", "raylet (PID 300) ended with exit code 0, before the command by 1.4 s");
+	verdict_add_evidence(&r.verdict, "raylet.out", "received SIGTERM");
+	report_to_notice(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "evidence"));
+	r.verdict.stopped_its_ray = true;
+	strbuf_reset(&out);
+	report_to_notice(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "class      ApplicationError, likely\n"));
+	assert_null(strstr(strbuf_str(&out), "evidence"));
+	verdict_add_evidence(&r.verdict, "OOM killer", "oom_kill 0 -> 1");
+	strbuf_reset(&out);
+	report_to_notice(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "evidence"));
+}
+
 static void memory_that_others_share_is_that_of_the_commands_processes(void **state)
 {
 	struct report r = command_report();
@@ -697,6 +719,7 @@ int main(void)
 		cmocka_unit_test(a_message_begins_with_the_sentence),
 		cmocka_unit_test(a_name_that_was_cut_within_a_character_leaves_the_message_utf_8),
 		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
+		cmocka_unit_test(of_a_driver_that_fails_by_itself_and_stops_its_ray_they_are_enough_too),
 		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
 		cmocka_unit_test(our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one),
 		cmocka_unit_test(advice_has_the_form_of_the_place),

@@ -339,15 +339,22 @@ static void add_missing(const struct verdict *v, bool without_kernel_log, struct
 	}
 }
 
-/* Whether nothing but an exit code of its own is known of the command's end: no OOM kill, no crash, nothing of Ray. */
+/*
+ * Whether nothing but an exit code of its own is known of the command's end: no OOM kill, no crash, nothing of Ray but that a driver
+ * stopped it, whose exception stands above.
+ */
 static bool is_plain_exit(const struct report *r)
 {
 	if (r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0])
 		return false;
-	for (unsigned int i = 0; i < r->verdict.n_evidence; i++)
-		if (strcmp(r->verdict.evidence[i].source, "wait status") != 0 && strncmp(r->verdict.evidence[i].source, "memory.", 7) != 0)
+	for (unsigned int i = 0; i < r->verdict.n_evidence; i++) {
+		const char *source = r->verdict.evidence[i].source;
+		bool is_of_stop = r->verdict.stopped_its_ray && (strcmp(source, "launcher") == 0 || strncmp(source, "raylet.", 7) == 0);
+
+		if (strcmp(source, "wait status") != 0 && strncmp(source, "memory.", 7) != 0 && !is_of_stop)
 			return false;
-	return r->verdict.confidence == CONFIDENCE_CERTAIN;
+	}
+	return r->verdict.confidence == CONFIDENCE_CERTAIN || r->verdict.stopped_its_ray;
 }
 
 void report_to_notice(const struct report *r, struct strbuf *out)

@@ -350,6 +350,7 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 	if (v->class != FAILURE_APPLICATION_ERROR)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
+	v->stopped_its_ray = true;
 	duration_format(MAX(o->ended_ns - c->end->ended_ns, 0), before);
 	verdict_continue(v, "; %s %s %s before, most likely %sby the command itself, as a driver does at its end.",
 			 c->kind == RAY_PROCESS_RAYLET ? "its raylet" : ray_process_title(c->kind),

@@ -271,6 +271,7 @@ static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **s
 	classify(&w.o, &v);
 	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1 after 1.0 s; its raylet was stopped 1.4 s before, most likely by "
 					"the command itself, as a driver does at its end.");
+	assert_true(v.stopped_its_ray);
 	/* Without any evidence, "was stopped" is not a fact. */
 	make(row_named("the same without raylet's words, and another exit code"), &w);
 	classify(&w.o, &v);
@@ -281,6 +282,7 @@ static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **s
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_null(strstr(v.sentence, "driver"));
+	assert_false(v.stopped_its_ray);
 }
 
 static void a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized(void **state)
