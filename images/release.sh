@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # release.sh: what a release publishes, in build/release, from the programs in build/ and build/arm64 (`make release` builds both).
 # Per image an OCI archive with an index of both architectures, and for each what it is made of (SPDX); the plugin with krew's manifest
-# (plugin/release.sh); the wheels (wheel/build.py); the chart, which names the images in RELEASE_REGISTRY by digest if that is given; SHA256SUMS, signed if RELEASE_KEY names
+# (plugin/release.sh); the wheels, the same files as archives, and the recipe for conda-forge (wheel); the chart, which names the images in RELEASE_REGISTRY by digest if that is given; SHA256SUMS, signed if RELEASE_KEY names
 # a key (tools/release_signature.sh). Reproducible: the same commit on the same Debian gives the same files. What it made is checked by tools/release_check.py. The digests that it prints are
 # those of the indexes, which a registry keeps when images/push.sh pushes them.
 set -euo pipefail
@@ -50,7 +50,8 @@ for image in "${images[@]}"; do
 	write_index "$image"
 done
 plugin/release.sh "$out" "$version"
-cp build/wheel/*.whl build/arm64/wheel/*.whl "$out"
+cp build/wheel/* build/arm64/wheel/* "$out"
+wheel/recipe.sh "$out" "$version" "${RELEASE_URL:-https://release.invalid/v$version}" >"$out/recipe.yaml"
 tools/chart_archive.sh "$out/afterglow-$version.tgz" ${RELEASE_REGISTRY:+"$RELEASE_REGISTRY" "$out/digests.txt"}
 (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 tools/release_check.py "$out" "$version"

@@ -3,7 +3,7 @@
 """release_check.py DIR VERSION: whether a release is what docs/releasing.md says, read as those who get it read it.
 
 Every file has a checksum; each image is an index of linux/amd64 and linux/arm64, its manifests, sizes and digests are right, and its
-programs are for that machine; krew's manifest, the SBOMs, the wheels and the chart fit the other files. Prints the size of each image as a node
+programs are for that machine; krew's manifest, the SBOMs, the wheels, the recipe for conda-forge and the chart fit the other files. Prints the size of each image as a node
 pulls it. Exits 1 and names the first thing that is wrong."""
 
 import gzip
@@ -185,6 +185,11 @@ def check_wheels(folder, version):
         expect(programs and {elf_machine(program) for program in programs} == {ARCHITECTURES[arch]}, f"{path.name} has a program for another machine")
         found.append(arch)
     expect(sorted(found) == sorted(ARCHITECTURES), f"there are wheels for {', '.join(found) or 'nothing'}")
+    recipe = (folder / "recipe.yaml").read_text()
+    for machine in ("x86_64", "aarch64"):
+        archive = f"afterglow-ray-{version}-linux-{machine}.tar.gz"
+        digest = hashlib.sha256((folder / archive).read_bytes()).hexdigest()
+        expect(f"/{archive}\n      sha256: {digest}\n" in recipe, f"recipe.yaml does not fit {archive}")
 
 
 def check(folder, version):

@@ -7,6 +7,7 @@ import io
 import json
 import pathlib
 import struct
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -18,6 +19,7 @@ sys.dont_write_bytecode = True
 import release_check
 from release_check import INDEX, MANIFEST, sha256
 
+WHEEL = pathlib.Path(__file__).resolve().parent.parent / "wheel"
 VERSION = "1.2.3"
 PLATFORMS = [("linux", "amd64"), ("linux", "arm64"), ("darwin", "amd64"), ("darwin", "arm64")]
 ANNOTATION = "org.opencontainers.image.ref.name"
@@ -110,6 +112,9 @@ class ReleaseCheck(unittest.TestCase):
         for machine, number in self.wheels.items():
             with zipfile.ZipFile(self.folder / f"afterglow_ray-{VERSION}-py3-none-musllinux_1_1_{machine}.whl", "w") as wheel:
                 wheel.writestr("afterglow_ray/bin/afterglow-launch", elf(number))
+            (self.folder / f"afterglow-ray-{VERSION}-linux-{machine}.tar.gz").write_bytes(machine.encode())
+        recipe = [str(WHEEL / "recipe.sh"), str(self.folder), VERSION, "https://example.com"]
+        (self.folder / "recipe.yaml").write_text(subprocess.run(recipe, check=True, capture_output=True, text=True).stdout)
         (self.folder / f"afterglow-{VERSION}.tgz").write_bytes(gzip.compress(tar_of(self.chart)))
         return self.sum_up()
 
@@ -205,6 +210,11 @@ class ReleaseCheck(unittest.TestCase):
         del self.wheels["aarch64"]
         (self.folder / f"afterglow_ray-{VERSION}-py3-none-musllinux_1_1_aarch64.whl").unlink()
         self.write().refused("there are wheels for amd64")
+
+    def test_the_recipe_for_conda_forge_has_the_checksums_of_the_archives(self):
+        self.write()
+        (self.folder / f"afterglow-ray-{VERSION}-linux-aarch64.tar.gz").write_bytes(b"another")
+        self.sum_up().refused(f"recipe.yaml does not fit afterglow-ray-{VERSION}-linux-aarch64.tar.gz")
 
     def test_a_chart_for_a_registry_names_the_images_of_the_release(self):
         self.write()

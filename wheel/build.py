@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""build.py BUILD ARCH VERSION DIR: writes the wheel of afterglow-ray for amd64 or arm64 from the programs in BUILD, and prints its path.
+"""build.py BUILD ARCH VERSION DIR: writes the wheel of afterglow-ray for amd64 or arm64 from the programs in BUILD, and prints its path;
+beside it an archive of the same files for those without pip, and a recipe by which conda-forge packs the wheels of both in one DIR.
 
 The wheel is for manylinux and musllinux, because its programs need no library of the machine: one that does is an error. The same
 programs give the same bytes; SOURCE_DATE_EPOCH is the time of all files."""
 
 import base64
+import gzip
 import hashlib
+import io
 import os
 import pathlib
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -85,6 +89,30 @@ def write_wheel(path, files):
             archive.writestr(member, data)
 
 
+STARTER = """#!/usr/bin/env python3
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from afterglow_ray import main
+
+main()
+"""
+
+
+def write_archive(path, files, version):
+    """The same for a machine without pip: unpacked anywhere, afterglow-ray-VERSION/afterglow is the command."""
+    license = (HERE.parent / "LICENSE").read_bytes()
+    package = [file for file in files if file[0].startswith("afterglow_ray/")]
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data, mode in [("LICENSE", license, 0o644), ("afterglow", STARTER.encode(), 0o755), *package]:
+            member = tarfile.TarInfo(f"afterglow-ray-{version}/{name}")
+            member.size, member.mode, member.mtime = len(data), mode, int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+            archive.addfile(member, io.BytesIO(data))
+    path.write_bytes(gzip.compress(text.getvalue(), 9, mtime=0))
+
+
 def main():
     build, arch, version, out = sys.argv[1:]
     platforms = ".".join(f"{platform}_{MACHINES[arch][0]}" for platform in PLATFORMS)
@@ -95,6 +123,7 @@ def main():
         sys.exit(f"wheel/build.py: {wrong}")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_wheel(path, files)
+    write_archive(path.parent / f"afterglow-ray-{version}-linux-{MACHINES[arch][0]}.tar.gz", files, version)
     print(path)
 
 

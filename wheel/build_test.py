@@ -62,6 +62,18 @@ class Wheel(unittest.TestCase):
     def test_the_same_programs_give_the_same_bytes(self):
         self.assertEqual(self.written("a.whl").read_bytes(), self.written("b.whl").read_bytes())
 
+    def test_without_pip_the_same_files_are_a_command(self):
+        files = build.wheel_files(self.folder, "amd64", "1.2.3")
+        for name in ("a.tar.gz", "b.tar.gz"):
+            build.write_archive(self.folder / name, files, "1.2.3")
+        self.assertEqual((self.folder / "a.tar.gz").read_bytes(), (self.folder / "b.tar.gz").read_bytes())
+        subprocess.run(["tar", "-xf", self.folder / "a.tar.gz", "-C", self.folder], check=True)
+        unpacked = self.folder / "afterglow-ray-1.2.3"
+        (self.folder / "link").symlink_to(unpacked / "afterglow")
+        version = subprocess.run([self.folder / "link", "--version"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(version, "afterglow 1.2.3\n")
+        self.assertTrue((unpacked / "afterglow_ray/bin/afterglow-sidecar").stat().st_mode & 0o100)
+
     def test_the_record_names_each_file_with_its_digest(self):
         with zipfile.ZipFile(self.written("a.whl")) as archive:
             files = {name: archive.read(name) for name in archive.namelist()}
