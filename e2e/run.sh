@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|gitops|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
+#   gitops    the libraries of Argo CD and Flux look for drift in what the chart installs; five minutes to build them
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
 #   browser   report.html and the page of all failures in headless Chromium, at three widths, with axe-core; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
@@ -34,7 +35,12 @@ build_stores() { # NAME...
 	done
 }
 
-if [ "$suite" = operator ] || [ "$suite" = soak ]; then
+case $suite in
+operator | soak) builds=(otelcol/build.sh "chart/build.sh "{crds,flows,kube-score,helm4}) ;;
+gitops) builds=("chart/build.sh "{drift,helm4}) ;;
+*) builds=() ;;
+esac
+if [ "${#builds[@]}" != 0 ]; then
 	# The tests start etcd and kube-apiserver themselves, on free ports, and end them. A folder called operator
 	# would hide Python's module of that name.
 	cases=apiserver
@@ -42,7 +48,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	e2e/cluster/build.sh
 	[ -z "${AFTERGLOW_KUBERNETES:-}" ] || e2e/cluster/apiserver.sh "$AFTERGLOW_KUBERNETES"
 	# A module proxy that did not answer may do so the second time.
-	for build in otelcol/build.sh "chart/build.sh "{crds,flows,kube-score,helm4}; do
+	for build in "${builds[@]}"; do
 		# shellcheck disable=SC2086 # a command and its argument
 		e2e/$build || e2e/$build
 	done
@@ -96,7 +102,7 @@ AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=${RAY_IMAGE:-$(images/ray/name.sh)}
 # -rfEs: a test that is skipped says why, and the names of those that failed are for tools/second_try.py.
 case $suite in
-soak) paths=(e2e/cases/apiserver/soak.py) ;;
+soak | gitops) paths=("e2e/cases/apiserver/$suite.py") ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
 cluster-v2-same) paths=(e2e/cases/node_v2/test_same.py) ;;
 cluster-v2-part)
