@@ -381,11 +381,11 @@ static int upgrade_crds(struct program *p, struct err *err)
 	return r < 0 ? r : crd_upgrade(p->base, p->client, p->options.upgrade_crds, err);
 }
 
-static int check_ready(const char *url)
+static int check_ready(const struct options *o)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(CHECK_ANSWER_MAX);
 	struct err err = { 0 };
-	int r = ready_check(url, CHECK_PATIENCE_NS, &answer, &err);
+	int r = ready_check(o->check_ready, o->check_ca, CHECK_PATIENCE_NS, &answer, &err);
 
 	fputs(strbuf_str(&answer), stdout);
 	if (r < 0)
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
 	log_set_format(program.options.log_format);
 	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that disconnects must not end us */
 	if (program.options.check_ready)
-		return check_ready(program.options.check_ready);
+		return check_ready(&program.options);
 	int r = program.options.upgrade_crds ? upgrade_crds(&program, &err) : run(&program, &err);
 	if (r < 0)
 		log_error("%s", err_text(&err));

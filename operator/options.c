@@ -70,6 +70,8 @@ static const struct option_row rows[] = {
 	{ "--check-ready", "URL", OPTION_GIVEN, AT(check_ready),
 	  .help = "ask the operator at URL (http://HOST:8080/readyz) for at most a minute whether it is ready, print its\n"
 	  "answer and end with 0 or 1; nothing else is done" },
+	{ "--check-ca", "FILE", OPTION_GIVEN, AT(check_ca),
+	  .help = "with --check-ready: ask the webhook at URL (https://HOST) for a certificate that an authority in FILE signed" },
 	{ "--upgrade-crds", "DIR", OPTION_TEXT, AT(upgrade_crds),
 	  .help = "upgrade the installed CRDs of which DIR has a JSON file, unless they are newer or not from the chart of\n"
 	  "Afterglow; nothing else is done" },

@@ -46,6 +46,7 @@ struct options {
 	enum log_level log_level;
 	enum log_format log_format;
 	const char *check_ready; /* if set, only asks this URL whether another operator is ready; NULL: run as the operator */
+	const char *check_ca; /* with check_ready, see ready_check.h; NULL: not given */
 	const char *upgrade_crds; /* if set, only upgrades the CRDs in this directory; NULL: run as the operator */
 	bool help, version;
 };

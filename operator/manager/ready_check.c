@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks an operator whether it is ready. */
+/* Asks an operator whether it is ready, or its webhook for a valid certificate. */
 #include "operator/manager/ready_check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 
+#include "lib/fileio.h"
 #include "lib/units.h"
 #include "operator/kube/http.h"
 
 #define ANSWER_MAX (64 << 10)
+#define CA_MAX (1 << 20) /* as large as a Secret may be */
 #define ONE_ANSWER_NS (10 * NS_PER_SEC)
 
 struct answer {
 	struct event_base *base;
+	const char *ca; /* PEM; NULL: none */
 	struct strbuf *out;
 	int status;
 	struct err err;
@@ -34,7 +38,8 @@ static int ready_check_ask(struct http *http, const char *url, struct answer *an
 			   struct err *err)
 {
 	const struct http_request request = {
-		.method = "GET", .url = url, .direct = true, .deadline_ns = ONE_ANSWER_NS, .answer_max = ANSWER_MAX
+		.method = "GET", .url = url, .direct = true, .deadline_ns = ONE_ANSWER_NS, .answer_max = ANSWER_MAX,
+		.tls = { .ca = answer->ca },
 	};
 	struct http_call *call;
 	int r = http_start(http, &request, NULL, ready_check_on_answer, answer, &call, err);
@@ -49,7 +54,7 @@ static int ask_until(struct http *http, const char *url, int64_t until_ns, struc
 	for (;;) {
 		int r = ready_check_ask(http, url, answer, err);
 
-		if (r < 0 || answer->status == 200)
+		if (r < 0 || answer->status == 200 || (answer->ca && answer->status > 0))
 			return r;
 		if (now_boottime_ns() >= until_ns)
 			break;
@@ -60,14 +65,23 @@ static int ask_until(struct http *http, const char *url, int64_t until_ns, struc
 	return err_set(err, ETIMEDOUT, "%s is not ready: status %d", url, answer->status);
 }
 
-int ready_check(const char *url, int64_t patience_ns, struct strbuf *out, struct err *err)
+int ready_check(const char *url, const char *ca_file, int64_t patience_ns, struct strbuf *out, struct err *err)
 {
+	_cleanup_strbuf_ struct strbuf ca = STRBUF_INIT(CA_MAX);
 	struct answer answer = { .base = event_base_new(), .out = out };
 	struct http *http = NULL;
 	int r = answer.base ? http_new(answer.base, &http, err) : err_set(err, ENOMEM, "event loop");
 
+	if (r == 0 && ca_file) {
+		r = file_read(AT_FDCWD, ca_file, &ca, err);
+		answer.ca = strbuf_str(&ca);
+	}
 	if (r == 0)
 		r = ask_until(http, url, now_boottime_ns() + patience_ns, &answer, err);
+	if (r == 0 && ca_file) {
+		strbuf_reset(out);
+		strbuf_addf(out, "%s answers, with a certificate that an authority in %s signed\n", url, ca_file);
+	}
 	if (http)
 		http_free(http);
 	if (answer.base)

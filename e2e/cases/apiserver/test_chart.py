@@ -442,7 +442,8 @@ def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, 
         selector = o.get("spec", {}).get("selector", {})
         selector = selector.get("matchLabels", selector)
         assert not selector or not selector.items() <= pod["metadata"]["labels"].items(), o["kind"]
-    (container,) = pod["spec"]["containers"]
+    container, webhook = pod["spec"]["containers"]
+    assert webhook["image"] == container["image"]
     service = named(objects, "Service", "afterglow-metrics")
     address = f"{service['metadata']['name']}.afterglow-system.svc:{service['spec']['ports'][0]['port']}"
     assert address in container["args"][1] and container["image"] == operator_of(objects)["image"]

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another operator makes Ray pods, and a real API server asks the webhook about them."""
 
+import base64
+import shlex
 import signal
+import subprocess
 
 import pytest
 
 from conftest import wait_for
 from apiserver.api import ApiError
-from apiserver.conftest import group, ray_cluster
-from apiserver.webhook import SECRET, Webhook
+from apiserver.conftest import BUILD, ROOT, group, ray_cluster
+from apiserver.test_chart import named, only, rendered
+from apiserver.webhook import HOST, SECRET, Webhook
 
 
 @pytest.fixture
@@ -52,6 +56,34 @@ def test_a_ray_pod_gets_the_sidecar_and_says_so(api, served):
     assert ray["args"][-1] == "ulimit -n 65536; ray start  --block " and ray["command"][:3] == ["/bin/bash", "--posix", "-c"]
     assert pod["status"]["qosClass"] == "Guaranteed"
     assert served.operators[0].metric("afterglow_admissions_total", kind="Pod", outcome="Changed") >= 1
+
+
+def test_one_command_shows_that_the_api_server_asks_the_webhook(plane, api, served):
+    # As docs/install.md has it: no pod is made.
+    line = (ROOT / "docs/install.md").read_text(encoding="utf-8").split("kubectl -n NAMESPACE run ")[1].split("\n")[0]
+    command = ["-n", api.namespace, "run", *shlex.split(line)]
+    assert plane.kubectl(*command).split() == ["probe", "afterglow"]
+    assert not api.items("pods")
+
+
+def test_the_charts_test_asks_for_the_webhooks_certificate(plane, api, served, tmp_path):
+    objects = rendered(plane)
+    pod = only(objects, "Pod")["spec"]
+    (volume,) = pod["volumes"]
+    service = named(objects, "Service", "afterglow-webhook")
+    url = f"https://afterglow-webhook.{service['metadata']['namespace']}.svc/"
+    assert service["spec"]["ports"][0]["port"] == 443 and volume["secret"]["secretName"] == SECRET
+    # The pod gets the CA of the Secret, and no key.
+    (item,) = volume["secret"]["items"]
+    path = tmp_path / item["path"]
+    path.write_bytes(base64.b64decode(api.get("secrets", SECRET)["data"][item["key"]]))
+    here = {url: f"https://{HOST}:{served.port}/", f"/ca/{item['path']}": str(path)}
+    arguments = pod["containers"][1]["args"]
+    assert set(here) < set(arguments)
+    asked = subprocess.run([BUILD / "afterglow-operator", *(here.get(a, a) for a in arguments)], capture_output=True, text=True,
+                           timeout=300, check=False)
+    assert asked.returncode == 0 and "answers, with a certificate" in asked.stdout, asked
+    assert not only(rendered(plane, "webhook.enabled=false"), "Pod")["spec"].get("volumes")
 
 
 def test_a_pod_of_kuberay_says_whose_it_is(api, served):
