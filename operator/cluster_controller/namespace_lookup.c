@@ -99,6 +99,10 @@ static int get_object(struct namespace_lookup *l, const struct lookup_object *wa
 		[LOOKUP_GCS_CLAIM] = { "v1", "PersistentVolumeClaim" },
 		[LOOKUP_SERVICE] = { "v1", "Service" },
 		[LOOKUP_HEADLESS] = { "v1", "Service" },
+		[LOOKUP_SERVE] = { "v1", "Service" },
+		[LOOKUP_ACCOUNT] = { "v1", "ServiceAccount" },
+		[LOOKUP_ROLE] = { "rbac.authorization.k8s.io/v1", "Role" },
+		[LOOKUP_BINDING] = { "rbac.authorization.k8s.io/v1", "RoleBinding" },
 	};
 	size_t i = (size_t)(wanted - l->objects);
 

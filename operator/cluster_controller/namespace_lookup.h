@@ -16,7 +16,8 @@
  * those with the label ray.io/cluster are watched, so only a foreign one has to be looked up.
  */
 enum lookup_object_kind {
-	LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_SERVICE, LOOKUP_HEADLESS,
+	LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_SERVICE, LOOKUP_HEADLESS, LOOKUP_SERVE,
+	LOOKUP_ACCOUNT, LOOKUP_ROLE, LOOKUP_BINDING,
 	LOOKUP_OBJECT_COUNT
 };
 

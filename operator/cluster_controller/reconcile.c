@@ -164,6 +164,7 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
 	const struct known_claim *claim = known && r->lookup.policy.store.claim ? known_state_of_claim(known, r->lookup.policy.store.claim) : NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
+	const struct lookup_object *found = r->lookup.namespaces.objects;
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
 	struct unanswered_create unanswered[UNANSWERED_MAX];
 
@@ -185,12 +186,17 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.unanswered = unanswered,
 		.n_unanswered = expectations_unanswered(&own->expected, now_boottime_ns(),
 							unanswered, UNANSWERED_MAX),
-		.cleanup_job = r->lookup.namespaces.objects[LOOKUP_JOB].object,
-		.ingress = r->lookup.namespaces.objects[LOOKUP_INGRESS].object,
-		.ingress_refused = r->lookup.namespaces.objects[LOOKUP_INGRESS].refused.code != 0,
-		.gcs_claim = r->lookup.namespaces.objects[LOOKUP_GCS_CLAIM].object,
-		.service = r->lookup.namespaces.objects[LOOKUP_SERVICE].object,
-		.headless = r->lookup.namespaces.objects[LOOKUP_HEADLESS].object,
+		.cleanup_job = found[LOOKUP_JOB].object,
+		.ingress = found[LOOKUP_INGRESS].object,
+		.ingress_refused = found[LOOKUP_INGRESS].refused.code != 0,
+		.gcs_claim = found[LOOKUP_GCS_CLAIM].object,
+		.service = found[LOOKUP_SERVICE].object,
+		.headless = found[LOOKUP_HEADLESS].object,
+		.serve = found[LOOKUP_SERVE].object,
+		.account = found[LOOKUP_ACCOUNT].object,
+		.role = found[LOOKUP_ROLE].object,
+		.role_refused = found[LOOKUP_ROLE].refused.code != 0,
+		.binding = found[LOOKUP_BINDING].object,
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;

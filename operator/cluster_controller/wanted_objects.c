@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lib/json.h"
+#include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
@@ -37,8 +38,15 @@ void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct na
 		return;
 	look_for(&lookup->objects[LOOKUP_INGRESS], ingress_build(cluster), known);
 	look_for(&lookup->objects[LOOKUP_GCS_CLAIM], gcs_ft_claim(cluster), known);
+	look_for(&lookup->objects[LOOKUP_SERVE], serve_service_build(cluster), known);
 	look_for(&lookup->objects[LOOKUP_SERVICE], service_foreign(cluster, name), known);
 	if (headless_service_wanted(cluster))
 		look_for(&lookup->objects[LOOKUP_HEADLESS], service_foreign(cluster, headless),
 			 known);
+	if (!autoscaler_enabled(cluster))
+		return;
+	look_for(&lookup->objects[LOOKUP_ACCOUNT], autoscaler_account(cluster), known);
+	/* The role has the binding's name, and is read each time that the binding is to be made. */
+	look_for(&lookup->objects[LOOKUP_ROLE], autoscaler_binding(cluster), known);
+	look_for(&lookup->objects[LOOKUP_BINDING], autoscaler_binding(cluster), known);
 }

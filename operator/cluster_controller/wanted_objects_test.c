@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "operator/kube/object.h"
+#include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/testing.h"
 
@@ -56,6 +57,29 @@ static void both_services_are_looked_for_until_they_are_known_to_be_foreign(void
 	known_state_release(&known);
 }
 
+/* Otherwise a change of the account would bind it to a role that is known to be another's. */
+static void the_role_is_looked_for_each_time_that_a_binding_is_to_be_made(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *role = autoscaler_role(cluster), *binding = NULL;
+	struct namespace_lookup first = { 0 }, again = { 0 }, bound = { 0 };
+	struct known_state known = { 0 };
+	struct known_cluster *own = known_state_of_cluster(&known, "ray/demo");
+	(void)state;
+
+	wanted_objects(cluster, own, &first);
+	assert_string_equal(first.objects[LOOKUP_ROLE].name, "");
+	json_set(json_get(cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
+	known_state_note_applied(own, role, INT64_MAX);
+	wanted_objects(cluster, own, &again);
+	for (size_t i = LOOKUP_ACCOUNT; i <= LOOKUP_BINDING; i++)
+		assert_string_equal(again.objects[i].name, "demo");
+	binding = autoscaler_binding(cluster);
+	known_state_note_applied(own, binding, INT64_MAX);
+	wanted_objects(cluster, own, &bound);
+	assert_string_equal(bound.objects[LOOKUP_ROLE].name, "");
+	known_state_release(&known);
+}
+
 static void of_a_cluster_that_is_too_large_nothing_is_looked_for(void **state)
 {
 	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
@@ -76,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ingress_and_a_claim_are_looked_for_where_the_cluster_has_them),
 		cmocka_unit_test(both_services_are_looked_for_until_they_are_known_to_be_foreign),
+		cmocka_unit_test(the_role_is_looked_for_each_time_that_a_binding_is_to_be_made),
 		cmocka_unit_test(of_a_cluster_that_is_too_large_nothing_is_looked_for),
 	};
 

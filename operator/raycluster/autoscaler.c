@@ -165,8 +165,15 @@ static void autoscaler_add_rule(cJSON *rules, const char *group, const char *res
 	json_append(rules, rule);
 }
 
+cJSON *autoscaler_account(const cJSON *cluster)
+{
+	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
+
+	return own && *own ? NULL : autoscaler_object_of(cluster, "v1", "ServiceAccount");
+}
+
 /* The autoscaler reads pods, resizes them in place, and writes replicas and workersToDelete. */
-static cJSON *autoscaler_role(const cJSON *cluster)
+cJSON *autoscaler_role(const cJSON *cluster)
 {
 	static const char *const pods[] = { "get", "list", "watch", "patch" }, *const clusters[] = { "get", "patch" },
 					  *const resize[] = { "patch" };
@@ -178,7 +185,7 @@ static cJSON *autoscaler_role(const cJSON *cluster)
 	return object;
 }
 
-static cJSON *role_binding(const cJSON *cluster)
+cJSON *autoscaler_binding(const cJSON *cluster)
 {
 	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
 	cJSON *ref = json_object_at(object, "roleRef");
@@ -192,16 +199,4 @@ static cJSON *role_binding(const cJSON *cluster)
 	json_set_str(ref, "kind", "Role");
 	json_set_str(ref, "name", cut_name(json_str(cluster, "metadata.name"), cut));
 	return object;
-}
-
-cJSON *autoscaler_objects(const cJSON *cluster)
-{
-	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
-	cJSON *objects = cJSON_CreateArray();
-
-	if (!own || !*own)
-		json_append(objects, autoscaler_object_of(cluster, "v1", "ServiceAccount"));
-	json_append(objects, autoscaler_role(cluster));
-	json_append(objects, role_binding(cluster));
-	return objects;
 }

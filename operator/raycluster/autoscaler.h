@@ -25,7 +25,9 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 		      cJSON *params);
 
 /*
- * Makes the objects that the autoscaler needs to act: ServiceAccount (unless the template names
- * one), Role, RoleBinding. A JSON array that the caller owns; returns NULL if there is no memory.
+ * Make the objects that the autoscaler needs to act, all of one name: its ServiceAccount (NULL if
+ * the template names one), its Role, and the RoleBinding of both.
  */
-cJSON *autoscaler_objects(const cJSON *cluster);
+cJSON *autoscaler_account(const cJSON *cluster);
+cJSON *autoscaler_role(const cJSON *cluster);
+cJSON *autoscaler_binding(const cJSON *cluster);

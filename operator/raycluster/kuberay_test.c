@@ -76,7 +76,10 @@ static int compare(const char *name)
 		n += differences(service, json_get(doc, "service"), "service");
 	}
 	if (json_get(doc, "objects")) {
-		objects = autoscaler_objects(cluster);
+		objects = cJSON_CreateArray();
+		json_append(objects, autoscaler_account(cluster));
+		json_append(objects, autoscaler_role(cluster));
+		json_append(objects, autoscaler_binding(cluster));
 		n += differences(objects, json_get(doc, "objects"), "objects");
 	}
 	return n;

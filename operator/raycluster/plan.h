@@ -92,12 +92,13 @@ struct plan_input {
 	 */
 	const char *token;
 	/*
-	 * The existing objects with the names of the cluster's Ingress and of the claim for its
-	 * RocksDB; NULL if absent. They are read unless is_applied is true. ingress_refused: the
-	 * operator may not read the Ingress.
+	 * The existing objects with the names of the cluster's Ingress, of the claim for its RocksDB,
+	 * of its service for Ray Serve, and of what its autoscaler needs; NULL if absent. They are
+	 * read unless is_applied is true; the role, unless it is for the binding. ..._refused: the
+	 * operator may not read the object.
 	 */
-	const cJSON *ingress, *gcs_claim;
-	bool ingress_refused;
+	const cJSON *ingress, *gcs_claim, *serve, *account, *role, *binding;
+	bool ingress_refused, role_refused;
 	/*
 	 * For a cluster that is being deleted: its Job that cleans Redis, NULL if there is none;
 	 * why there can be none.

@@ -24,8 +24,7 @@ static const cJSON *op_of_kind(const struct world *w, const char *kind)
 
 static void what_stands_around_is_applied_once_and_again_when_it_changes(void **state)
 {
-	static const char *const kinds[] = { "ServiceAccount", "Role", "RoleBinding", "Secret", "PersistentVolumeClaim",
-					     "Ingress" };
+	static const char *const kinds[] = { "ServiceAccount", "Role", "Secret", "PersistentVolumeClaim", "Ingress" };
 	struct world *w = *state;
 	cJSON *spec = json_get(w->cluster, "spec");
 
@@ -39,8 +38,15 @@ static void what_stands_around_is_applied_once_and_again_when_it_changes(void **
 		if (!op_of_kind(w, kinds[i]))
 			fail_msg("no %s", kinds[i]);
 	assert_string_equal(json_str(op_of_kind(w, "Secret"), "stringData.auth_token"), "secret");
+	/* The role is read before somebody is bound to it. */
+	assert_null(op_of_kind(w, "RoleBinding"));
+	assert_int_equal(w->plan.requeue_ns, NS_PER_SEC);
 	execute(w);
 	plan(w);
+	assert_ptr_equal(op_of_kind(w, "RoleBinding"), op(w, PLAN_CREATE, 0));
+	execute(w);
+	plan(w);
+	assert_null(op_of_kind(w, "RoleBinding"));
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		assert_null(op_of_kind(w, kinds[i]));
 	json_set(json_get(spec, "headGroupSpec"), "ingressOptions", json_of("{host: other.example.com}"));
@@ -238,6 +244,69 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		}
 		w->gcs_claim = NULL;
 	}
+}
+
+static bool tells_of(const struct world *w, const char *reason)
+{
+	for (size_t i = 0; i < w->plan.n_ops; i++)
+		if (w->plan.ops[i].kind == PLAN_EVENT && json_is(w->plan.ops[i].body, "reason", reason))
+			return true;
+	return false;
+}
+
+/* Who may write RayClusters must not be bound to a role that somebody made for another purpose. */
+static void nobody_is_bound_to_a_role_that_is_not_the_clusters(void **state)
+{
+	static const char *const foreign[] = {
+		"metadata: {namespace: ray, name: demo}",
+		"metadata: {namespace: ray, name: demo, ownerReferences: [{uid: another, controller: true}]}",
+		NULL, /* may not be read */
+	};
+	struct world *w = *state;
+	cJSON *spec = json_get(w->cluster, "spec");
+
+	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++) {
+		cJSON_Delete(w->role);
+		w->role = foreign[i] ? json_of(foreign[i]) : NULL;
+		w->role_refused = !foreign[i];
+		cJSON_DeleteItemFromObject(w->applied, "RoleBinding/demo");
+		plan(w);
+		assert_true(tells_of(w, "FailedToCreateRole"));
+		for (size_t j = 0; j < w->plan.n_ops; j++)
+			if (w->plan.ops[j].kind == PLAN_CREATE)
+				assert_null(strstr(json_str(w->plan.ops[j].body, "kind"), "Role"));
+		execute(w);
+		plan(w);
+		assert_false(tells_of(w, "FailedToCreateRole"));
+		assert_null(op_of_kind(w, "RoleBinding"));
+	}
+}
+
+static void other_objects_of_others_are_left_alone_and_reported_once(void **state)
+{
+	struct world *w = *state;
+	cJSON *spec = json_get(w->cluster, "spec");
+	_cleanup_json_ cJSON *foreign = json_of("metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: other}}");
+	static const char *const reasons[] = { "FailedToCreateServiceAccount", "FailedToCreateRoleBinding", "FailedToCreateService",
+					       "FailedToCreatePersistentVolumeClaim" };
+
+	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
+	json_set(spec, "rayVersion", cJSON_CreateString("2.60.0"));
+	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0), "ports",
+		 json_of("[{name: serve, containerPort: 8000}]"));
+	w->role = json_of("metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: demo}}");
+	w->account = w->binding = w->serve = w->gcs_claim = foreign;
+	plan(w);
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (!tells_of(w, reasons[i]))
+			fail_msg("no %s", reasons[i]);
+	execute(w);
+	plan(w);
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		assert_false(tells_of(w, reasons[i]));
 }
 
 static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
@@ -854,6 +923,8 @@ int main(void)
 		TEST(of_the_services_the_workers_own_is_left_alone_as_well),
 		TEST(a_service_of_the_cluster_is_known_by_its_owner_or_its_label),
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
+		TEST(nobody_is_bound_to_a_role_that_is_not_the_clusters),
+		TEST(other_objects_of_others_are_left_alone_and_reported_once),
 		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
 		TEST(labels_for_batch_schedulers_are_reported_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),

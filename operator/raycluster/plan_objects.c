@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans the objects around the pods of a cluster. Services are watched, and compared
- * with what they should be. The others are applied, or created once, and then assumed
- * to exist for a while, so that no right to read Secrets or other people's roles is
- * needed.
+ * with what they should be. The others are read, applied or created if it is necessary, and
+ * then assumed to exist for a while. Only a Secret is never read. An object of another owner
+ * is left alone: who may write RayClusters need not have a right to it.
  */
 #include "operator/raycluster/plan_internal.h"
 
@@ -21,6 +21,8 @@
 #include "operator/raycluster/service.h"
 
 #define NOT_OURS "already exists and is not owned by this RayCluster"
+#define UNREADABLE "may not be read by the operator"
+#define NO_RIGHT ", so Ray's autoscaler gets no right by it"
 
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 {
@@ -42,15 +44,6 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash);
 }
 
-/* Takes body; NULL means that there is nothing to do. */
-static void plan_objects_keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
-{
-	if (body && is_believed(p, body))
-		cJSON_Delete(body);
-	else if (body)
-		planner_add(p, kind, body);
-}
-
 /* Says that an object is not ours, and believes body, so that it is not said again soon. Takes body. */
 static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 {
@@ -66,8 +59,23 @@ static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 }
 
 /*
- * Plans the service. Somebody else's service of that name is not changed: who may write RayClusters
- * need not have a right to Services. clusterIP cannot be changed: a service that has one (for
+ * Plans an object that is created once: as with KubeRay, it stays as it is if it exists. Takes
+ * wanted; NULL means that there is nothing to do.
+ */
+static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wanted)
+{
+	_cleanup_json_ cJSON *body = wanted;
+
+	if (!body || is_believed(p, body))
+		return;
+	if (have && !object_is_of_cluster(have, p->in->cluster))
+		plan_objects_leave(p, TAKE_PTR(body), NOT_OURS);
+	else
+		planner_add(p, have ? PLAN_BELIEVE : PLAN_CREATE, TAKE_PTR(body));
+}
+
+/*
+ * Plans the service. clusterIP cannot be changed: a service that has one (for
  * example from KubeRay) keeps it. Takes wanted.
  */
 static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
@@ -115,20 +123,30 @@ static cJSON *head_service(struct planner *p)
 }
 
 /*
- * These objects are created, not applied: an account or role of the same name may exist already
- * (every namespace has an account "default"). It must not be changed, and must not be deleted with
- * the cluster.
+ * An account of the same name may exist already (every namespace has an account "default"). The
+ * head's account is bound to no role but one that was read and is the cluster's: the right to do
+ * what another role allows, now or later, is not to be had by a name.
  */
 static void plan_autoscaler(struct planner *p)
 {
-	_cleanup_json_ cJSON *objects = NULL;
-	cJSON *object;
+	const cJSON *cluster = p->in->cluster, *role = p->in->role;
+	_cleanup_json_ cJSON *binding = autoscaler_enabled(cluster) ? autoscaler_binding(cluster) : NULL;
 
-	if (!autoscaler_enabled(p->in->cluster))
+	if (!binding)
 		return;
-	objects = autoscaler_objects(p->in->cluster);
-	while ((object = cJSON_DetachItemFromArray(objects, 0)))
-		plan_objects_keep(p, PLAN_CREATE, object);
+	plan_objects_create(p, p->in->account, autoscaler_account(cluster));
+	if (is_believed(p, binding))
+		return;
+	if (p->in->role_refused || (role && !object_is_of_cluster(role, cluster))) {
+		plan_objects_leave(p, autoscaler_role(cluster),
+				   role ? NOT_OURS NO_RIGHT : UNREADABLE NO_RIGHT);
+		planner_add(p, PLAN_BELIEVE, TAKE_PTR(binding));
+	} else if (role) {
+		plan_objects_create(p, p->in->binding, TAKE_PTR(binding));
+	} else {
+		planner_add(p, PLAN_CREATE, autoscaler_role(cluster));
+		planner_requeue(p, PLAN_RETRY_NS);
+	}
 }
 
 /*
@@ -145,7 +163,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
 		plan_objects_leave(p, TAKE_PTR(ingress),
-				   have ? NOT_OURS : "may not be read by the operator");
+				   have ? NOT_OURS : UNREADABLE);
 		return;
 	}
 	/* The precondition makes sure that the patch applies to the Ingress that was read. */
@@ -162,10 +180,8 @@ static void plan_gcs_claim(struct planner *p, cJSON *wanted)
 
 	if (owners)
 		planner_add(p, PLAN_MERGE, owners);
-	else if (p->in->gcs_claim && claim)
-		planner_add(p, PLAN_BELIEVE, TAKE_PTR(claim));
 	else
-		plan_objects_keep(p, PLAN_CREATE, TAKE_PTR(claim));
+		plan_objects_create(p, p->in->gcs_claim, TAKE_PTR(claim));
 }
 
 void plan_objects(struct planner *p)
@@ -176,11 +192,10 @@ void plan_objects(struct planner *p)
 	plan_service(p, p->in->service, head_service(p));
 	if (headless_service_wanted(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
-	/* As with KubeRay, an existing object stays as it is. */
-	plan_objects_keep(p, PLAN_CREATE, serve_service_build(cluster));
+	plan_objects_create(p, p->in->serve, serve_service_build(cluster));
 	plan_autoscaler(p);
 	if (p->in->token)
-		plan_objects_keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));
+		plan_objects_create(p, NULL, auth_secret(cluster, p->in->token));
 	plan_gcs_claim(p, gcs_ft_claim(cluster));
 	plan_ingress(p, ingress_build(cluster));
 }

@@ -27,8 +27,9 @@ struct world {
 	struct crash crashes[16];
 	size_t n_crashes;
 	const char *failure_reason;
-	const cJSON *cleanup_job, *ingress, *gcs_claim;
-	bool ingress_refused;
+	const cJSON *cleanup_job, *ingress, *gcs_claim, *serve, *account, *binding;
+	cJSON *role;
+	bool ingress_refused, role_refused;
 	const char *growing;
 	bool growing_unheard;
 	const char *cleanup_refused;
@@ -57,6 +58,7 @@ static inline int teardown(void **state)
 	cJSON_Delete(w->service);
 	cJSON_Delete(w->headless);
 	cJSON_Delete(w->applied);
+	cJSON_Delete(w->role);
 	policy_release(&w->policy);
 	plan_release(&w->plan);
 	free(w);
@@ -104,6 +106,11 @@ static inline int try_plan(struct world *w, struct err *err)
 		.ingress = w->ingress,
 		.ingress_refused = w->ingress_refused,
 		.gcs_claim = w->gcs_claim,
+		.serve = w->serve,
+		.account = w->account,
+		.role = w->role,
+		.role_refused = w->role_refused,
+		.binding = w->binding,
 		.cleanup_refused = w->cleanup_refused,
 		.growing = w->growing,
 		.growing_unheard = w->growing_unheard,
@@ -225,10 +232,14 @@ static inline void execute(struct world *w)
 			}
 			break;
 		case PLAN_CREATE:
-			if (strcmp(kind, "Pod") == 0)
+			if (strcmp(kind, "Pod") == 0) {
 				create(w, body);
-			else
+			} else if (strcmp(kind, "Role") == 0) {
+				cJSON_Delete(w->role);
+				w->role = cJSON_Duplicate(body, true);
+			} else {
 				note_applied(w, body);
+			}
 			break;
 		case PLAN_DELETE:
 			remove_pod(w, json_str(body, "metadata.name"));

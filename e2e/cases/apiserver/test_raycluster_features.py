@@ -98,7 +98,7 @@ def test_a_service_account_of_the_users_is_used_and_not_made(make, operator, api
     assert api.items("serviceaccounts") == []
 
 
-def test_an_account_and_a_role_that_are_there_already_stay_as_they_are(make, operator, api, kubelet):
+def test_an_account_and_a_role_that_are_there_already_stay_as_they_are_and_nobody_is_bound(make, operator, api, kubelet):
     api.create("serviceaccounts", {"metadata": {"name": "demo"}})
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
     api.create("roles", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "demo"},
@@ -108,7 +108,8 @@ def test_an_account_and_a_role_that_are_there_already_stay_as_they_are(make, ope
     settle(operator, api, kubelet)
     assert owner_of(api.get("serviceaccounts", "demo")) == [] and owner_of(api.get("roles", "demo")) == []
     assert api.get("roles", "demo")["rules"] == rules
-    assert owner_of(api.get("rolebindings", "demo")) == OWNER
+    assert api.items("rolebindings") == []
+    wait_for("the Event", lambda: [e for e in api.items("events") if e["reason"] == "FailedToCreateRole"])
 
 
 # --- fault tolerance of the GCS ---
