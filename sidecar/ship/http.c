@@ -12,6 +12,11 @@
 _Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's text");
 
 #define CONNECT_TIMEOUT_S 15L
+/*
+ * Bytes a second below which a request counts as stalled. An answer and a body have bounds, so a server that sends or takes them
+ * slower and slower cannot hold a request without end.
+ */
+#define LOW_SPEED ((int64_t)1 << 10)
 #define UNASKED_MAX ((int64_t)256 << 10)
 /* The size of curl's read buffer; a larger one is not faster. */
 #define UPLOAD_BUFFER ((long)256 << 10)
@@ -128,7 +133,7 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 	/*
 	 * curl counts both directions together, so an answer that does not come counts as a stall.
 	 */
-	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)(s->rate ? MIN(LOW_SPEED, MAX(s->rate / HTTP_PARALLEL / 2, (int64_t)1)) : LOW_SPEED));
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)MAX(s->stall_s, r->stall_s));
 	if (s->deadline_ns > 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,

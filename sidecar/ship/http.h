@@ -25,7 +25,7 @@ struct http_settings {
 	const char *proxy, *no_proxy; /* a URL, and hosts that are reached without it, as curl takes them; NULL: the environment decides */
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
 	int64_t rate; /* bytes a second that all requests together send, 0: no limit */
-	int64_t stall_s;     /* a request fails when no byte was sent or received for so many seconds */
+	int64_t stall_s;     /* a request fails when less than 1 KiB a second was sent and received for so many seconds */
 	void (*alive)(void *arg); /* called about once a second during a request; NULL is allowed */
 	void *arg;
 };

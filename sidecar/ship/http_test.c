@@ -50,6 +50,18 @@ _Noreturn static void trail(int fd)
 	_exit(0);
 }
 
+/* Sends ten bytes a second, for 15 seconds at most: a whole answer. */
+_Noreturn static void drip(int fd)
+{
+	signal(SIGPIPE, SIG_DFL);
+	dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: 150\r\nConnection: close\r\n\r\n");
+	for (int i = 0; i < 150; i++) {
+		dprintf(fd, "x");
+		usleep(100000);
+	}
+	_exit(0);
+}
+
 _Noreturn static void answer(int fd)
 {
 	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
@@ -62,6 +74,8 @@ _Noreturn static void answer(int fd)
 		refuse(fd);
 	if (strstr(request, " /trailers "))
 		trail(fd);
+	if (strstr(request, " /drip "))
+		drip(fd);
 	slow = strstr(request, " /slow ");
 	if (slow)
 		usleep(300000);
@@ -207,6 +221,23 @@ static void headers_without_end_are_no_answer(void **state)
 	http_free(http);
 }
 
+static void an_answer_that_comes_in_drops_is_given_up(void **state)
+{
+	const struct http_settings settings = { .stall_s = 2 };
+	char url[96];
+	struct http_transfer *t = NULL;
+	struct fault fault = { 0 };
+	struct http *http;
+	(void)state;
+
+	snprintf(url, sizeof(url), "%s/drip", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault), -1);
+	assert_int_equal(fault.kind, FAULT_NETWORK);
+	http_end(t);
+	http_free(http);
+}
+
 static void those_that_send_share_the_rate(void **state)
 {
 	static const char body[BODY_BYTES];
@@ -264,6 +295,7 @@ int main(void)
 		cmocka_unit_test(a_request_goes_on_while_its_caller_is_busy_with_something_else),
 		cmocka_unit_test(a_refusal_that_comes_while_the_body_is_sent_is_an_answer),
 		cmocka_unit_test(headers_without_end_are_no_answer),
+		cmocka_unit_test(an_answer_that_comes_in_drops_is_given_up),
 		cmocka_unit_test(those_that_send_share_the_rate),
 		cmocka_unit_test(a_message_shows_neither_path_nor_query),
 	};

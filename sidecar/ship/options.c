@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
 	{ "--limit-rate", "SIZE", OPTION_SIZE, AT(rate), .min = 1024,
 	  .help = "send at most this many bytes a second, as in 10Mi" },
 	{ "--stall", "SECONDS", OPTION_COUNT, AT(stall_s), .min = 1, .max = 3600,
-	  .help = "give up a request that has sent and received nothing for this long (default 30)" },
+	  .help = "give up a request that has sent and received next to nothing for this long (default 30)" },
 	{ "--s3-endpoint", "URL", OPTION_TEXT, AT(s3_endpoint),
 	  .help = "address of the S3 server (default https://s3.REGION.amazonaws.com)" },
 	{ "--s3-region", "R", OPTION_TEXT, AT(s3_region), .help = "the region (default us-east-1)" },

@@ -91,11 +91,11 @@ static void ship_look_choose(const struct ship_question *q, const struct ship_do
 		if (strcmp(inv.stored[i].path, q->after) == 0)
 			begin = i + 1;
 	for (size_t i = 0; i < inv.n && !look->found; i++) {
-		const char *path = inv.stored[(begin + i) % inv.n].path;
+		const struct stored *stored = &inv.stored[(begin + i) % inv.n];
 
-		look->found = ship_look_is_due(done, fd, path, &look->manifest);
-		if (look->found)
-			snprintf(look->path, sizeof(look->path), "%s", path);
+		look->found = ship_look_is_due(done, fd, stored->path, &look->manifest);
+		look->bytes = stored->core + stored->files + stored->report;
+		snprintf(look->path, sizeof(look->path), "%s", stored->path);
 	}
 }
 

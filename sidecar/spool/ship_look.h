@@ -42,6 +42,7 @@ struct ship_look {
 	bool stays; /* the bundle `shipped` stays in the spool; the caller adds it to done */
 	bool found; /* there is a bundle to ship */
 	char path[BUNDLE_PATH_MAX]; /* with found: the bundle to ship next */
+	int64_t bytes; /* with found: of that bundle, on the disk */
 	struct manifest_identity manifest; /* with found: of that bundle */
 };
 

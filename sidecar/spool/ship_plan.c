@@ -195,6 +195,11 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 		snprintf(result->error, sizeof(result->error), "afterglow-ship was ended by signal %d", WTERMSIG(status));
 }
 
+int64_t ship_run_s(int64_t bytes)
+{
+	return MIN((int64_t)3600 + bytes / (64 << 10), (int64_t)86400);
+}
+
 int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random)
 {
 	int64_t wait = NS_PER_SEC << MIN(failures > 0 ? failures - 1 : 0, 9U);

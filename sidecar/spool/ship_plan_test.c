@@ -165,6 +165,15 @@ static void what_it_says_holds_with_its_exit_code(void **state)
 	}
 }
 
+static void a_run_has_an_hour_and_a_second_for_each_64_kib_and_a_day_at_most(void **state)
+{
+	(void)state;
+	assert_int_equal(ship_run_s(0), 3600);
+	assert_int_equal(ship_run_s((int64_t)1 << 30), 3600 + 16384);
+	assert_int_equal(ship_run_s((int64_t)1 << 40), 86400);
+	assert_int_equal(ship_run_s(INT64_MAX), 86400);
+}
+
 static void the_pause_doubles_up_to_five_minutes(void **state)
 {
 	const struct ship_result r = { .retry = true }, mend = { .retry = false }, asked = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
@@ -192,6 +201,7 @@ int main(void)
 		cmocka_unit_test(the_arguments_are_those_that_were_given),
 		cmocka_unit_test(of_the_environment_it_has_what_it_needs),
 		cmocka_unit_test(what_it_says_holds_with_its_exit_code),
+		cmocka_unit_test(a_run_has_an_hour_and_a_second_for_each_64_kib_and_a_day_at_most),
 		cmocka_unit_test(the_pause_doubles_up_to_five_minutes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,6 @@
 #include "sidecar/store/bundle.h"
 
 #define PRUNE_EVERY_NS (600 * NS_PER_SEC)
-#define RUN_MAX_S (24 * 3600)
 #define LOOK_WITHIN_NS (60 * NS_PER_SEC)
 #define LOOK_LAST_NS NS_PER_SEC /* time limit of a look when there is no time left to ship */
 #define LOOK_AGAIN_NS (5 * NS_PER_SEC) /* pause after a look that did not return */
@@ -199,7 +198,7 @@ static void shipper_ended(const struct child_result *r, void *arg)
 
 static int64_t seconds_left(const struct shipper *s)
 {
-	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC : RUN_MAX_S;
+	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC : ship_run_s(s->look.bytes);
 }
 
 /* Returns whether there is no time left to ship. */
