@@ -5,7 +5,7 @@
 #include "operator/cache/store.h"
 #include "operator/policy/policy_book.h"
 
-#define POLICY_COUNT_CLUSTERS 16 /* each costs up to a millisecond, as its owner likes */
+#define POLICY_COUNT_CLUSTERS 8 /* each costs up to three milliseconds, as its owner likes */
 
 /*
  * Computes the tallies of all policies, over several calls: each looks at POLICY_COUNT_CLUSTERS

@@ -15,9 +15,9 @@
 static void requirement_release(struct selector_requirement *r)
 {
 	for (size_t i = 0; i < r->n_values; i++)
-		free(r->values[i]);
+		free(r->values[i].text);
 	free(r->values);
-	free(r->key);
+	free(r->key.text);
 	*r = (struct selector_requirement){ 0 };
 }
 
@@ -36,13 +36,23 @@ static bool selector_fits(const char *text, size_t max)
 	return text && strlen(text) <= max;
 }
 
+static bool selector_text_set(struct selector_text *t, const char *text)
+{
+	*t = (struct selector_text){ strdup(text), strmap_hash(text) };
+	return t->text;
+}
+
+static bool selector_text_is(const struct selector_text *t, const char *text, uint64_t hash)
+{
+	return t->hash == hash && strcmp(t->text, text) == 0;
+}
+
 /* Returns the next requirement of the selector, with the key set; NULL if there is no memory. */
 static struct selector_requirement *selector_add(struct selector *s, const char *key)
 {
 	struct selector_requirement *r = &s->requirements[s->n];
 
-	r->key = strdup(key);
-	if (!r->key)
+	if (!selector_text_set(&r->key, key))
 		return NULL;
 	s->n++;
 	return r;
@@ -52,8 +62,7 @@ static int selector_add_value(struct selector_requirement *r, const cJSON *value
 {
 	if (!selector_fits(cJSON_GetStringValue(value), SELECTOR_VALUE_MAX))
 		return err_set(err, EINVAL, "%s must be texts of at most %d bytes", path, SELECTOR_VALUE_MAX);
-	r->values[r->n_values] = strdup(value->valuestring);
-	if (!r->values[r->n_values])
+	if (!selector_text_set(&r->values[r->n_values], value->valuestring))
 		return err_set(err, ENOMEM, "%s", path);
 	r->n_values++;
 	return 0;
@@ -181,13 +190,12 @@ static void digest_add(struct selector *s, uint64_t part)
 static void selector_digest(struct selector *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		struct selector_requirement *r = &s->requirements[i];
+		const struct selector_requirement *r = &s->requirements[i];
 
-		r->hash = strmap_hash(r->key);
-		digest_add(s, r->hash);
+		digest_add(s, r->key.hash);
 		digest_add(s, (uint64_t)r->operator << 32 | r->n_values);
 		for (size_t j = 0; j < r->n_values; j++)
-			digest_add(s, strmap_hash(r->values[j]));
+			digest_add(s, r->values[j].hash);
 	}
 }
 
@@ -212,10 +220,10 @@ int selector_parse(const cJSON *json, const char *path, struct selector *ret_sel
 
 /* --- Matching -------------------------------------------------------------------------------- */
 
-static bool is_among(const struct selector_requirement *r, const char *value)
+static bool is_among(const struct selector_requirement *r, const char *value, uint64_t hash)
 {
 	for (size_t i = 0; i < r->n_values; i++)
-		if (strcmp(r->values[i], value) == 0)
+		if (selector_text_is(&r->values[i], value, hash))
 			return true;
 	return false;
 }
@@ -227,30 +235,34 @@ void selector_labels_read(const cJSON *labels, struct selector_labels *ret_label
 
 	for (; item && item->string && n < SELECTOR_LABELS_MAX; item = item->next) {
 		ret_labels->hashes[n] = strmap_hash(item->string);
+		ret_labels->value_hashes[n] = cJSON_IsString(item) ? strmap_hash(item->valuestring) : 0;
 		ret_labels->items[n++] = item;
 	}
 	ret_labels->n = n;
 }
 
-static const cJSON *selector_label_of(const struct selector_labels *labels, const struct selector_requirement *r)
+/* Returns the place of the label that the requirement is about; labels->n: there is none. */
+static size_t selector_label_of(const struct selector_labels *labels, const struct selector_requirement *r)
 {
-	for (size_t i = 0; i < labels->n; i++)
-		if (labels->hashes[i] == r->hash && strcmp(labels->items[i]->string, r->key) == 0)
-			return labels->items[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < labels->n && !selector_text_is(&r->key, labels->items[i]->string, labels->hashes[i]))
+		i++;
+	return i;
 }
 
 /* NotIn also selects objects that lack the label. */
 static bool selector_holds(const struct selector_requirement *r, const struct selector_labels *labels)
 {
-	const cJSON *item = selector_label_of(labels, r);
+	size_t i = selector_label_of(labels, r);
+	const cJSON *item = i < labels->n ? labels->items[i] : NULL;
 	const char *value = cJSON_GetStringValue(item);
 
 	switch (r->operator) {
 	case SELECTOR_IN:
-		return value && is_among(r, value);
+		return value && is_among(r, value, labels->value_hashes[i]);
 	case SELECTOR_NOT_IN:
-		return !value || !is_among(r, value);
+		return !value || !is_among(r, value, labels->value_hashes[i]);
 	case SELECTOR_EXISTS:
 		return item != NULL;
 	case SELECTOR_DOES_NOT_EXIST:

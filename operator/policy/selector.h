@@ -16,7 +16,7 @@
 #define SELECTOR_VALUES_MAX 64
 /*
  * The most labels of an object that are considered. The API server has no bound, and every policy
- * looks up every key among them: tenants choose both, so hashes of the keys are compared first.
+ * looks up every key among them: tenants choose both.
  */
 #define SELECTOR_LABELS_MAX 256
 #define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
@@ -24,11 +24,15 @@
 
 enum selector_operator { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_DOES_NOT_EXIST };
 
+/* A key or a value. Hashes are compared first. */
+struct selector_text {
+	char *text;
+	uint64_t hash;
+};
+
 struct selector_requirement {
 	enum selector_operator operator;
-	char *key;
-	uint64_t hash; /* of the key */
-	char **values; /* for In and NotIn, at least one */
+	struct selector_text key, *values; /* values: for In and NotIn, at least one */
 	size_t n_values;
 };
 
@@ -42,7 +46,7 @@ struct selector {
 /* The labels of an object, which must outlive it. */
 struct selector_labels {
 	size_t n;
-	uint64_t hashes[SELECTOR_LABELS_MAX];
+	uint64_t hashes[SELECTOR_LABELS_MAX], value_hashes[SELECTOR_LABELS_MAX];
 	const cJSON *items[SELECTOR_LABELS_MAX];
 };
 
