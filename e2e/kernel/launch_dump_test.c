@@ -328,6 +328,54 @@ static void a_thread_that_the_kernel_does_not_stop_goes_on_later(void **state)
 	end_waiting(&s, &p);
 }
 
+/* Spins with a stack pointer into a file of which no page was ever touched. */
+static int spin_in_file(void)
+{
+	enum { SIZE = 256 << 10 };
+	FILE *file = tmpfile();
+	char *stack;
+
+	if (!file || ftruncate(fileno(file), SIZE) < 0)
+		return 1;
+	stack = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+	if (stack == MAP_FAILED || write(STDOUT_FILENO, "ready\n", 6) != 6)
+		return 1;
+#if defined(__x86_64__)
+	__asm__ volatile("mov %0, %%rsp\n1: pause\njmp 1b" ::"r"(stack + SIZE / 2));
+#else
+	__asm__ volatile("mov sp, %0\n1: yield\nb 1b" ::"r"(stack + SIZE / 2));
+#endif
+	return 0;
+}
+
+/* A FUSE server that does not answer would hold process 1 of the container. */
+static void a_stack_in_a_file_that_is_not_in_memory_is_not_read(void **state)
+{
+	struct sidecar s = sidecar_listen();
+	char self[PATH_MAX] = "";
+	struct process p;
+	struct dumped d;
+	struct hello h;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	p = start(&usual, "--", self, "spin-in-file", NULL);
+	sidecar_accept(&s);
+	h = receive_hello(&s);
+	read_text(p.out, "ready\n");
+	pause_ms(20);
+	d = dump_of(&s, h.command_pid);
+	assert_int_equal(d.error, 0);
+	assert_int_equal(d.first.stack_len, 0);
+	dumped_release(&d);
+	kill(h.command_pid, SIGTERM);
+	expect_exit_of_sigterm(&s);
+	order(&s, "done");
+	assert_int_equal(finish(&p), 128 + SIGTERM);
+	forget_hello(&h);
+	sidecar_release(&s);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,9 +387,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_signal_that_comes_meanwhile_arrives),
 		cmocka_unit_test(a_launcher_that_is_killed_meanwhile_leaves_nothing_stopped),
 		cmocka_unit_test(a_thread_that_the_kernel_does_not_stop_goes_on_later),
+		cmocka_unit_test(a_stack_in_a_file_that_is_not_in_memory_is_not_read),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "wait-in-vfork") == 0)
 		return wait_in_vfork();
+	if (argc > 1 && strcmp(argv[1], "spin-in-file") == 0)
+		return spin_in_file();
 	return RUN_LAUNCH_TESTS(tests);
 }

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/dump.h"
 #include "sidecar/launch/proc_file.h"
@@ -30,6 +31,10 @@
 #define LISTS_MAX 3 /* threads may start others while they are being stopped */
 #define PATIENCE_MS 200 /* for a system call that waits */
 #define PAGE_MIN 4096
+/* Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst) */
+#define PAGE_OF_FILE ((uint64_t)1 << 61)
+#define PAGE_SWAPPED ((uint64_t)1 << 62)
+#define PAGE_PRESENT ((uint64_t)1 << 63)
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64, SP = 19, FS_BASE = 21, RED_ZONE = DUMP_RED_ZONE };
@@ -50,7 +55,7 @@ struct linux_dirent {
 /* Static, because the launcher allocates nothing, and small, because the container pays for it. */
 static struct tracer {
 	pid_t pid;
-	int memory_fd, maps_fd;
+	int memory_fd, maps_fd, pages_fd;
 	struct dump *dump; /* the sidecar's memory */
 	uint8_t progress[DUMP_THREADS_MAX]; /* enum thread_progress */
 	int stop_status[DUMP_THREADS_MAX]; /* si_status of those that have stopped */
@@ -293,18 +298,44 @@ static void copy_registers(struct dump_thread *t)
 #endif
 }
 
+static bool page_is_held(uint64_t page)
+{
+	return page & PAGE_PRESENT || (page & (PAGE_SWAPPED | PAGE_OF_FILE)) == PAGE_SWAPPED;
+}
+
+/*
+ * Copies what the kernel holds of these bytes, and leaves the other pages zero, as untouched pages of a stack are: the page of a file
+ * may be on a server that does not answer, for whom we would wait. Returns the bytes up to the last page that was copied.
+ */
+static size_t copy_pages(char *to, uint64_t from, size_t len)
+{
+	uint64_t pages[DUMP_STACK_MAX / PAGE_MIN + 2] = { 0 }, size = (uint64_t)sysconf(_SC_PAGESIZE);
+	size_t copied = 0, step;
+
+	/* Without pagemap (gVisor) all is read. */
+	if (pread(tracer.pages_fd, pages, ((from % size + len - 1) / size + 1) * sizeof(*pages), (off_t)(from / size * sizeof(*pages))) <= 0)
+		memset(pages, 0xff, sizeof(pages));
+	for (size_t at = 0; at < len; at += step) {
+		step = MIN(size - (from + at) % size, len - at);
+		if (page_is_held(pages[(from % size + at) / size]) &&
+		    pread(tracer.memory_fd, to + at, step, (off_t)(from + at)) == (ssize_t)step)
+			copied = at + step;
+	}
+	return copied;
+}
+
 /* Copies at most `most` bytes, those from the stack pointer upwards. */
 static void copy_stack(struct dump_thread *t, size_t most)
 {
 	uint64_t from = t->registers[SP] - RED_ZONE;
-	ssize_t n = pread(tracer.memory_fd, tracer.dump->stacks + tracer.end, most, (off_t)from);
+	size_t n = copy_pages(tracer.dump->stacks + tracer.end, from, most);
 
-	if (n <= 0)
+	if (n == 0)
 		return;
 	t->stack_address = from;
 	t->stack_offset = offsetof(struct dump, stacks) + tracer.end;
-	t->stack_len = (uint64_t)n;
-	tracer.end += (uint64_t)n;
+	t->stack_len = n;
+	tracer.end += n;
 }
 
 static void copy_threads(bool all_stopped)
@@ -332,6 +363,7 @@ static int open_memory(void)
 	tracer.dump->head.auxv_len = n > 0 ? (uint32_t)n : 0;
 	if (auxv_fd >= 0)
 		close(auxv_fd);
+	tracer.pages_fd = proc_file_open(tracer.pid, "pagemap");
 	tracer.memory_fd = proc_file_open(tracer.pid, "mem");
 	if (tracer.memory_fd >= 0)
 		tracer.maps_fd = proc_file_open(tracer.pid, "maps");
@@ -365,12 +397,10 @@ static int dump_map(int dump_fd)
 	return tracer.dump == MAP_FAILED ? -errno : 0;
 }
 
-static void close_both(void)
+static void tracer_close(int fd)
 {
-	if (tracer.memory_fd >= 0)
-		close(tracer.memory_fd);
-	if (tracer.maps_fd >= 0)
-		close(tracer.maps_fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
@@ -382,7 +412,7 @@ int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
 		return r;
 	r = -ETIMEDOUT;
 	tracer.pid = pid;
-	tracer.memory_fd = tracer.maps_fd = -1;
+	tracer.memory_fd = tracer.maps_fd = tracer.pages_fd = -1;
 	tracer.stopped_ns = 0;
 	tracer.end = 0;
 	tracer.dump->head = (struct dump_head){ .machine = MACHINE, .pid = pid };
@@ -394,10 +424,13 @@ int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
 	timer_switch(false, &old);
 	let_all_go();
 	munmap(tracer.dump, sizeof(*tracer.dump));
+	tracer_close(tracer.pages_fd);
 	if (r == 0) {
 		ret_fds[0] = tracer.memory_fd;
 		ret_fds[1] = tracer.maps_fd;
-	} else
-		close_both();
+	} else {
+		tracer_close(tracer.memory_fd);
+		tracer_close(tracer.maps_fd);
+	}
 	return r;
 }

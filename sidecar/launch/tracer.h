@@ -9,8 +9,8 @@
  * then reap() sees that, and tracer_let_go lets it go on at once. So no thread is left stopped.
  *
  * What could hold us is never done: memory is read only while every thread is stopped, because then
- * none of them holds a lock of the kernel that reading needs, and a timer ends the wait for a process
- * that hangs in execve.
+ * none of them holds a lock of the kernel that reading needs; no page is read that the kernel would
+ * have to ask a file server for; and a timer ends the wait for a process that hangs in execve.
  */
 #pragma once
 
