@@ -10,6 +10,7 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/injection/launch_command.h"
+#include "operator/injection/report_key.h"
 #include "operator/injection/store_secrets.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
@@ -96,7 +97,7 @@ static void recording_note_refusal(enum recording recording, const struct record
  * Notes the settings that the namespace does not permit. Ray starts without them; with them it
  * would not start at all.
  */
-static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
+static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r, cJSON *notes)
 {
 	if (r->policy->store.claim && r->store_claim_trouble)
 		notes_addf(
@@ -113,6 +114,11 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 			"group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
 			"credentials of the store: bundles stay in the pod and are lost with it",
 			r->group, store_secrets_reader(pod_spec, r->policy));
+	if (report_key_is_shared(pod_spec, ray))
+		notes_addf(notes, NOTE_RECORDING, "AnnotationsShared",
+			   "group %s: its Ray container gets the annotations of its pod (downward API), so reports are not signed, and no "
+			   "verdict is certain that only the kernel, the node or another pod could know",
+			   r->group);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
 			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
@@ -148,7 +154,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 	if (recording == RECORDING_ON && !inject(pod_spec, &in))
 		recording = RECORDING_NO_COMMAND;
 	if (recording == RECORDING_ON)
-		note_gaps(pod_spec, r, notes);
+		note_gaps(pod_spec, ray, r, notes);
 	else
 		recording_note_refusal(recording, r, notes);
 	/* A cluster without the sidecar still needs workers that wait for their head. */

@@ -3,9 +3,11 @@
 #include "operator/injection/report_key.h"
 
 #include <openssl/rand.h>
+#include <string.h>
 
 #include "lib/json.h"
 #include "operator/injection/inject.h"
+#include "operator/podspec/pod_spec.h"
 
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
 {
@@ -22,9 +24,51 @@ void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
 	ret_key[REPORT_KEY_LEN] = '\0';
 }
 
+/* Whether the field is the annotation, or all of them. */
+static bool field_has_key(const cJSON *field_ref)
+{
+	static const char all[] = "metadata.annotations";
+	const char *path = json_str_or(field_ref, "fieldPath", "");
+
+	return strcmp(path, all) == 0 || (strncmp(path, all, strlen(all)) == 0 && strstr(path, REPORT_KEY_ANNOTATION));
+}
+
+static bool files_have_key(const cJSON *downward)
+{
+	json_each(item, json_get(downward, "items"))
+		if (field_has_key(json_get(item, "fieldRef")))
+			return true;
+	return false;
+}
+
+static bool volume_has_key(const cJSON *volume)
+{
+	json_each(source, json_get(volume, "projected.sources"))
+		if (files_have_key(json_get(source, "downwardAPI")))
+			return true;
+	return files_have_key(json_get(volume, "downwardAPI"));
+}
+
+bool report_key_is_shared(const cJSON *pod_spec, const cJSON *ray)
+{
+	json_each(variable, json_get(ray, "env"))
+		if (field_has_key(json_get(variable, "valueFrom.fieldRef")))
+			return true;
+	json_each(mount, json_get(ray, "volumeMounts"))
+		if (volume_has_key(json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"))))
+			return true;
+	return false;
+}
+
 void report_key_annotate(cJSON *pod, const char *key)
 {
-	if (*key && inject_is_done(json_get(pod, "spec")))
+	const cJSON *spec = json_get(pod, "spec");
+
+	if (!*key || !inject_is_done(spec))
+		return;
+	if (report_key_is_shared(spec, pod_ray_container(spec, json_get(pod, "metadata.annotations"))))
+		key = "";
+	if (*key || report_key_of(pod))
 		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"),
 			     REPORT_KEY_ANNOTATION, key);
 }

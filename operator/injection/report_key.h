@@ -8,14 +8,21 @@
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "lib/digest/report_mac.h"
 
 /* Makes a random key; "" if the machine has no randomness, and then nothing is signed. */
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1]);
 
+/*
+ * Returns whether the Ray container gets the annotations of its pod, as variables or files (the
+ * downward API). Then its processes would have the key, and so there is none.
+ */
+bool report_key_is_shared(const cJSON *pod_spec, const cJSON *ray);
+
 /* Sets the annotation of a pod that has the sidecar. key "": the pod stays as it is. */
 void report_key_annotate(cJSON *pod, const char *key);
 
-/* Returns the key of a pod; NULL if it has none, because an older operator made it. */
+/* Returns the key of a pod; NULL if it has none, because an older operator made it, or it would be shared. */
 const char *report_key_of(const cJSON *pod);

@@ -68,6 +68,42 @@ static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_conta
 	assert_null(annotation(pod, SIDECAR_NOTES_ANNOTATION));
 }
 
+/* With the annotations a process of the container would have the key, and could sign what it likes. */
+static void a_pod_whose_ray_container_gets_its_annotations_has_no_key(void **state)
+{
+	static const struct {
+		const char *ray, *volume;
+		bool has_key;
+	} rows[] = {
+		{ "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['afterglow.dev/report-key']\"}}}]", "", false },
+		{ "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['team']\"}}}]", "", true },
+		{ "volumeMounts: [{name: v, mountPath: /v}]", "downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.annotations}}]}", false },
+		{ "volumeMounts: [{name: v, mountPath: /v}]", "downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.labels}}]}", true },
+		{ "volumeMounts: [{name: v, mountPath: /v}]",
+		  "projected: {sources: [{secret: {name: s}}, {downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.annotations}}]}}]}", false },
+		/* Istio's own container gets them. */
+		{ "env: []", "downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.annotations}}]}", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pod_admission in = { .report_key = "00112233445566778899aabbccddeeff" };
+		char text[2048];
+		const char *reason;
+		_cleanup_json_ cJSON *pod = NULL;
+
+		snprintf(text, sizeof(text),
+			 "metadata: {generateName: w-, " LABELS ", annotations: {afterglow.dev/report-key: mine}}\n"
+			 "spec: {containers: [{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: [ray start], %s}], "
+			 "volumes: [{name: v, %s}]}\n",
+			 rows[i].ray, rows[i].volume[0] ? rows[i].volume : "emptyDir: {}");
+		pod = admitted(text, &in, &reason);
+		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
+		assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION), rows[i].has_key ? in.report_key : "");
+		assert_true(!annotation(pod, SIDECAR_NOTES_ANNOTATION) == rows[i].has_key);
+	}
+}
+
 #define PROXY "{name: mesh-proxy, image: i, command: [proxy, sidecar], args: [--to, '6379']}"
 
 /* Istio with holdApplicationUntilProxyStarts and Linkerd with await put their container in front of all others. */
@@ -266,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
+		cmocka_unit_test(a_pod_whose_ray_container_gets_its_annotations_has_no_key),
 		cmocka_unit_test(rays_container_is_found_behind_the_proxy_of_a_mesh),
 		cmocka_unit_test(a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
 		cmocka_unit_test(the_patch_appends_and_moves_nothing),
