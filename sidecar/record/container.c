@@ -400,6 +400,7 @@ void container_free(struct container *c)
 	event_freep(c->timer);
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
+	event_freep(c->last_logs);
 	event_freep(c->death_timer);
 	event_freep(c->sender_timer);
 	event_freep(c->core_wait);

@@ -13,6 +13,7 @@
 #include "sidecar/report/report_json.h"
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
+#define LAST_LOGS_WITHIN_MS 300 /* a local filesystem takes one or two milliseconds */
 
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
 {
@@ -278,11 +279,22 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	c->observer.end_reported = false;
 }
 
+static void take_last_logs(struct container *c)
+{
+	int fd;
+
+	ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd);
+	event_free(TAKE_PTR(c->last_logs));
+	container_workers_due(c, INT64_MAX);
+}
+
 void container_report(struct container *c)
 {
 	struct ending *e = &c->ending;
 	struct report *r = c->report;
 
+	if (c->last_logs) /* its launcher hung up, or its backtrace came before the logs */
+		take_last_logs(c);
 	if (c->death_timer)
 		event_del(c->death_timer);
 	if (c->sender_timer)
@@ -336,6 +348,44 @@ void container_asked(struct container *c, const struct launch_message *m)
 		sender_name_read(&c->asked);
 }
 
+/* Goes on with the end when the rest of Ray's logs was read. */
+static void end_with_logs(struct container *c)
+{
+	container_workers_due(c, INT64_MAX);
+	if (container_death_waits(c) || container_awaits_sender(c))
+		return;
+	/*
+	 * The report of a success is not urgent, and the report of a killed process may have to
+	 * come before it.
+	 */
+	if (keeper_is_keeping(c->keeper) && c->ending.status_known && c->ending.wait_status == 0)
+		event_active(c->turn, EV_TIMEOUT, 0);
+	else
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+static void on_last_logs(evutil_socket_t, short what, void *arg)
+{
+	struct container *c = arg;
+	int fd;
+
+	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !(what & EV_TIMEOUT))
+		return;
+	event_free(TAKE_PTR(c->last_logs));
+	end_with_logs(c);
+}
+
+static bool awaits_last_logs(struct container *c)
+{
+	const struct timeval within = { .tv_usec = LAST_LOGS_WITHIN_MS * 1000 };
+	int fd;
+
+	if (ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd))
+		return false;
+	c->last_logs = event_new(c->base, fd, EV_READ | EV_PERSIST, on_last_logs, c);
+	return c->last_logs && event_add(c->last_logs, &within) == 0;
+}
+
 void container_end(struct container *c)
 {
 	struct ending *e = &c->ending;
@@ -349,18 +399,8 @@ void container_end(struct container *c)
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
-	ray_watch_finish(c->observer.ray, e->ended_ns);
-	container_workers_due(c, INT64_MAX);
-	if (container_death_waits(c) || container_awaits_sender(c))
-		return;
-	/*
-	 * The report of a success is not urgent, and the report of a killed process may have to
-	 * come before it.
-	 */
-	if (keeper_is_keeping(c->keeper) && e->status_known && e->wait_status == 0)
-		event_active(c->turn, EV_TIMEOUT, 0);
-	else
-		container_event(c, CONTAINER_UNWOUND);
+	if (!awaits_last_logs(c))
+		end_with_logs(c);
 }
 
 static void run_if_overdue(const struct container *c, struct event *timer)
@@ -380,6 +420,8 @@ void container_run_overdue(struct container *c)
 		crashes_poll(c->crashes);
 		run_if_overdue(c, c->core_wait);
 	}
+	if (c->state == CONTAINER_ENDED)
+		run_if_overdue(c, c->last_logs);
 	if (c->state == CONTAINER_ENDED)
 		run_if_overdue(c, c->sender_timer);
 	if (c->state == CONTAINER_ENDED)

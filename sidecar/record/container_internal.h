@@ -78,6 +78,7 @@ struct container {
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
+	struct event *last_logs; /* while its report waits for the rest of Ray's logs; else NULL */
 	struct event *death_timer;
 	struct node_core node_cores[NODE_CORES_MAX];
 	int64_t node_watches_until_ns;

@@ -3,6 +3,7 @@
 #include "sidecar/record/gather.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -177,6 +178,7 @@ static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **sta
 		time_t age;
 	} logs[] = { { "job-driver-first.log", "1", 1000 }, { "job-driver-my job.log", "2", 2000 }, { "job-driver-third.log", "3", 3000 } };
 	struct report r = { .verdict.exit_code = 1 };
+	int fd;
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
@@ -191,7 +193,8 @@ static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **sta
 	}
 	file("tmp/ray/session_1/logs/raylet.out", "r");
 	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN, .ray = ray_watch_new(root_fd, 0) };
-	ray_watch_finish(o.ray, NS_PER_SEC);
+	while (!ray_watch_finish(o.ray, now_boottime_ns(), &fd))
+		assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 60000), 1);
 	gather_ray_logs(bundle, &o, &r);
 	bundle_is("logs/job-driver-third.log=3 logs/job-driver-my_job.log=2 logs/raylet.out=r ");
 	ray_watch_free(o.ray);

@@ -207,7 +207,7 @@ static void fill_last_lines(const void *arg, void *out)
 
 static void read_words(struct observer *o, errand_fill_fn fn, const struct words_of *of, void *out, size_t size)
 {
-	if (of->logs_fd >= 0 && !ray_watch_hangs(o->ray, now_boottime_ns()))
+	if (of->logs_fd >= 0 && !ray_watch_hangs(o->ray))
 		errand_call(&o->files, fn, of, out, size, WORDS_WITHIN_NS);
 }
 
@@ -246,7 +246,7 @@ static void add_last_lines(struct observer *o, const struct ending *e, struct re
 
 static void add_what_hangs(struct observer *o, struct verdict *v)
 {
-	if (ray_watch_hangs(o->ray, now_boottime_ns()))
+	if (ray_watch_hangs(o->ray))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
 	if (errand_busy(&o->files))
 		verdict_add_missing(v, "what the container's files show", "filesystems in the container that answer; one of them did not");

@@ -19,9 +19,6 @@
 
 /* A little less than the 1 s of the sampler at rest, so that no turn is missed. */
 #define ASK_NS (950 * NS_PER_MS)
-#define ANSWER_WITHIN_NS (50 * NS_PER_MS) /* a local filesystem takes one or two milliseconds */
-/* Longer, because at the end there is no later call. */
-#define LAST_ANSWER_WITHIN_NS (300 * NS_PER_MS)
 #define HANGS_NS (2 * NS_PER_SEC)
 #define AGAIN_NS (10 * NS_PER_SEC) /* how long to wait before a child that has ended is replaced */
 #define LOOKUPS_MAX 4 /* lookups of a dead worker's files in one turn */
@@ -216,18 +213,6 @@ static void replace(int *fd, int with)
 	*fd = with;
 }
 
-/*
- * A report may be written during the callback, which takes seconds on a slow disk. These seconds
- * are not counted as a filesystem that hangs.
- */
-static void pass_on(struct ray_follower *f, const struct ray_finding *finding)
-{
-	int64_t began_ns = now_boottime_ns();
-
-	f->on_finding(finding, f->arg);
-	f->heard_ns += now_boottime_ns() - began_ns;
-}
-
 static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct ray_follower *f = arg;
@@ -246,21 +231,26 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 	else if (a.kind == ANSWER_NODE)
 		f->node = a.node;
 	else if (a.kind == ANSWER_FINDING)
-		pass_on(f, &a.finding);
+		f->on_finding(&a.finding, f->arg);
 	else
 		f->asked = false;
 	closep(&passed_fd);
 	return !f->asked;
 }
 
-/* Takes what the child sends within that time. */
-static void listen_to(struct ray_follower *f, int64_t within_ns)
+/* Takes what the child has sent. */
+static void follower_listen(struct ray_follower *f, int64_t now_ns,
+			    void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
-	if (errand_wait(&f->child, within_ns, on_answer, f) == ERRAND_ENDED)
+	f->on_finding = on_finding;
+	f->arg = arg;
+	f->now_ns = now_ns;
+	if (f->asked && errand_wait(&f->child, 0, on_answer, f) == ERRAND_ENDED)
 		f->asked = false;
+	f->late = f->asked && now_ns - MAX(f->asked_ns, f->heard_ns) >= HANGS_NS;
 }
 
-static void ask(struct ray_follower *f, const struct question *q, int64_t within_ns)
+static void follower_ask(struct ray_follower *f, const struct question *q)
 {
 	if (!errand_busy(&f->child) && q->now_ns - f->asked_ns >= AGAIN_NS)
 		errand_start(&f->child, run, f, NULL);
@@ -268,36 +258,23 @@ static void ask(struct ray_follower *f, const struct question *q, int64_t within
 		return;
 	f->asked = true;
 	f->asked_ns = q->now_ns;
-	listen_to(f, within_ns);
 }
 
 void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns,
 			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
-	f->on_finding = on_finding;
-	f->arg = arg;
-	f->now_ns = now_ns;
-	if (f->asked)
-		listen_to(f, 0);
-	else if (!f->asked_ns || now_ns - f->asked_ns >= ASK_NS)
-		ask(f, &(struct question){ .now_ns = now_ns, .raylet = raylet }, ANSWER_WITHIN_NS);
+	follower_listen(f, now_ns, on_finding, arg);
+	if (!f->asked && (!f->asked_ns || now_ns - f->asked_ns >= ASK_NS))
+		follower_ask(f, &(struct question){ .now_ns = now_ns, .raylet = raylet });
 }
 
-void ray_follower_finish(struct ray_follower *f, int64_t now_ns,
+bool ray_follower_finish(struct ray_follower *f, int64_t now_ns,
 			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
-	bool hangs = ray_follower_hangs(f, now_ns);
-
-	f->on_finding = on_finding;
-	f->arg = arg;
-	f->now_ns = now_ns;
-	if (f->asked)
-		listen_to(f, hangs ? 0 : LAST_ANSWER_WITHIN_NS);
-	if (!f->asked)
-		ask(f, &(struct question){ .now_ns = now_ns, .finish = true }, LAST_ANSWER_WITHIN_NS);
-}
-
-bool ray_follower_hangs(struct ray_follower *f, int64_t now_ns)
-{
-	return f->asked && now_ns - MAX(f->asked_ns, f->heard_ns) >= HANGS_NS;
+	follower_listen(f, now_ns, on_finding, arg);
+	if (!f->asked && !f->finishing) {
+		f->finishing = true;
+		follower_ask(f, &(struct question){ .now_ns = now_ns, .finish = true });
+	}
+	return !f->asked;
 }

@@ -19,6 +19,8 @@ struct ray_follower {
 	int root_fd; /* the caller's */
 	struct errand child;
 	bool asked; /* the child was asked and has not answered yet */
+	bool finishing; /* the last question was asked */
+	bool late; /* at the last call, the filesystem of Ray's logs had not answered for seconds */
 	int64_t asked_ns; /* when it was last asked, 0: never */
 	int64_t heard_ns; /* when its last answer was processed, 0: never */
 	int logs_fd; /* Ray's logs, O_PATH; -1: none yet. It can still be used when the container is gone */
@@ -35,19 +37,15 @@ void ray_follower_init(struct ray_follower *f, int root_fd);
 void ray_follower_close(struct ray_follower *f);
 
 /*
- * Asks the child for news once a second, and waits for the answer as long as a healthy filesystem
- * may take. A later call takes an answer that comes later. Calls on_finding for each event, with
- * everything set but left_out. raylet: its PID, 0: there is none.
+ * Takes what the child has answered, and asks it for news once a second. Calls on_finding for each
+ * event, with everything set but left_out. raylet: its PID, 0: there is none.
  */
 void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns,
 			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
 
 /*
- * To be called when the container is dead: reads everything at once, unfinished records too, and
- * waits longer.
+ * To be called when the container is dead, and again when child.fd is readable, until it returns
+ * true: everything was read, unfinished records too, or there is no child.
  */
-void ray_follower_finish(struct ray_follower *f, int64_t now_ns,
+bool ray_follower_finish(struct ray_follower *f, int64_t now_ns,
 			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
-
-/* Whether the filesystem of Ray's logs has not answered for seconds. */
-bool ray_follower_hangs(struct ray_follower *f, int64_t now_ns);

@@ -3,6 +3,7 @@
 #include "sidecar/record/ray_follower.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,10 +56,37 @@ static void one_that_is_killed_between_two_questions_is_replaced(void **state)
 	close(root_fd);
 }
 
+/* SIGSTOP makes it one whose filesystem does not answer. */
+static void one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question(void **state)
+{
+	int root_fd = open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct ray_follower f;
+	siginfo_t info;
+	(void)state;
+
+	ray_follower_init(&f, root_fd);
+	kill(f.child.pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)f.child.pid, &info, WSTOPPED | WNOWAIT), 0);
+	ray_follower_poll(&f, 0, START, ignore_finding, NULL);
+	ray_follower_poll(&f, 0, START + NS_PER_SEC, ignore_finding, NULL);
+	assert_false(f.late);
+	ray_follower_poll(&f, 0, START + 3 * NS_PER_SEC, ignore_finding, NULL);
+	assert_true(f.late);
+	assert_false(ray_follower_finish(&f, START + 3 * NS_PER_SEC, ignore_finding, NULL));
+	assert_false(f.finishing); /* it has not answered the question before the last */
+	kill(f.child.pid, SIGCONT);
+	while (!ray_follower_finish(&f, START + 3 * NS_PER_SEC, ignore_finding, NULL))
+		assert_int_equal(poll(&(struct pollfd){ .fd = f.child.fd, .events = POLLIN }, 1, 60000), 1);
+	assert_true(f.finishing && !f.asked && !f.late);
+	ray_follower_close(&f);
+	close(root_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_killed_between_two_questions_is_replaced),
+		cmocka_unit_test(one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

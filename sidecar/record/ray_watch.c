@@ -80,9 +80,9 @@ void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n)
 	ray_node_read_shm(n, w->follower.shm_fd);
 }
 
-bool ray_watch_hangs(struct ray_watch *w, int64_t now_ns)
+bool ray_watch_hangs(const struct ray_watch *w)
 {
-	return w && ray_follower_hangs(&w->follower, now_ns);
+	return w && w->follower.late;
 }
 
 const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
@@ -177,7 +177,8 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 
 	if (w->of_others)
 		return;
-	finding.at_ns = w->now_ns;
+	/* The child was asked at that time; one that hung may have read it much later. */
+	finding.at_ns = MAX(heard->at_ns, w->now_ns - NS_PER_SEC);
 	ray_process_words_note(&w->words, event, finding.file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
 		return; /* our own record covers what Ray's does not see */
@@ -234,11 +235,12 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 		callbacks->summary(&summary, callbacks->arg);
 }
 
-void ray_watch_finish(struct ray_watch *w, int64_t now_ns)
+bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
 {
 	if (!w)
-		return;
+		return true;
 	w->now_ns = now_ns;
 	w->callbacks = NULL;
-	ray_follower_finish(&w->follower, now_ns, on_finding, w);
+	*ret_fd = w->follower.child.fd;
+	return ray_follower_finish(&w->follower, now_ns, on_finding, w) || w->follower.late;
 }

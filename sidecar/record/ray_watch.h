@@ -45,10 +45,11 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 		    const struct ray_watch_callbacks *callbacks);
 
 /*
- * To be called when the container is dead: reads the rest of the logs without calling back. w may
- * be NULL.
+ * To be called when the container is dead: reads the rest of the logs without calling back. Returns
+ * true when that is done, or its filesystem hangs; else it is to be called again when *ret_fd is
+ * readable. w may be NULL.
  */
-void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
+bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd);
 
 /*
  * The last log event that may be related to an end at now_ns; NULL: there was none in the last
@@ -93,5 +94,5 @@ int ray_watch_logs_dir(const struct ray_watch *w);
  */
 void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n);
 
-/* Whether the filesystem of Ray's logs does not answer. */
-bool ray_watch_hangs(struct ray_watch *w, int64_t now_ns);
+/* Whether the filesystem of Ray's logs did not answer, when they were last polled. w may be NULL. */
+bool ray_watch_hangs(const struct ray_watch *w);

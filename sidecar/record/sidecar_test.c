@@ -363,7 +363,10 @@ static void descriptors_of_the_wrong_kind_are_not_believed(void **state)
 		 */
 		fd = launcher();
 		say_hello(fd, "rt", "wrong-kinds", all, 2);
+		unsigned int before = bundles("wrong-kinds");
 		close(fd);
+		while (bundles("wrong-kinds") == before)
+			usleep(5000);
 		fd = launcher();
 		say_hello(fd, "rtp", "no-descriptors", NULL, 0);
 		end_with(fd, "no-descriptors", 1 << 8);
