@@ -15,7 +15,6 @@
 #include "lib/fileio.h"
 #include "lib/zeros.h"
 #include "node/core_account.h"
-#include "node/process_status.h"
 
 #define BLOCK (64 * 1024) /* bytes of one read; a multiple of the pages of every machine */
 #define PIPE_SIZE (1024 * 1024) /* bytes */
@@ -27,6 +26,13 @@ int core_process_check(int pidfd, struct err *err)
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
 	return poll(&ended, 1, 0) == 0 ? 0 : err_set(err, ESRCH, "the process that crashed is gone");
+}
+
+int core_process_read(pid_t pid, int pidfd, struct process_status *ret_status, struct err *err)
+{
+	int rc = process_status_read("/proc", pid, ret_status, err);
+
+	return rc < 0 ? rc : core_process_check(pidfd, err);
 }
 
 static int open_of(pid_t pid, const char *name, struct err *err)
@@ -91,9 +97,7 @@ static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 
 	if (root < 0 || cwd < 0)
 		return -err->code;
-	int rc = process_status_read("/proc", pid, &status, err);
-	if (rc >= 0)
-		rc = core_process_check(pidfd, err);
+	int rc = core_process_read(pid, pidfd, &status, err);
 	if (rc < 0)
 		return rc;
 	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)

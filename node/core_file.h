@@ -8,6 +8,7 @@
 
 #include "lib/err.h"
 #include "node/core_pattern.h"
+#include "node/process_status.h"
 
 /*
  * SIGALRM ends a process that writes a core and makes no progress for so long, for example on a file
@@ -21,6 +22,8 @@
  * the kernel has no pidfds, and nothing is checked. -ESRCH: the process has ended.
  */
 int core_process_check(int pidfd, struct err *err);
+/* Reads the process's status and checks it so. */
+int core_process_read(pid_t pid, int pidfd, struct process_status *ret_status, struct err *err);
 
 /*
  * Writes the core that stream delivers, as far as the core limit allows. pidfd: of the process that

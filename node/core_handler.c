@@ -28,7 +28,6 @@
 #include "node/core_slots.h"
 #include "node/options.h"
 #include "node/pod_of_process.h"
-#include "node/process_status.h"
 #include "node/sidecar_link.h"
 
 /* A sidecar on a busy node may be slow; the process that crashed cannot end while we wait. */
@@ -84,10 +83,8 @@ static int core_offer(int link, struct core_slot *slot, const struct core_argume
 	char text[NODE_MESSAGE_MAX + 1];
 	struct process_status status;
 	int64_t began_ns = now_boottime_ns();
-	int rc = process_status_read("/proc", a->pid, &status, err);
+	int rc = core_process_read(a->pid, pidfd, &status, err);
 
-	if (rc >= 0)
-		rc = core_process_check(pidfd, err);
 	if (rc < 0)
 		return rc;
 	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
@@ -214,9 +211,7 @@ static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *e
 
 	if (!a->may_add_pid || !kernel_adds_pid())
 		return name[0] ? core_file_write(a, pidfd, name, STDIN_FILENO, err) : 0;
-	int rc = process_status_read("/proc", a->pid, &status, err);
-	if (rc >= 0)
-		rc = core_process_check(pidfd, err);
+	int rc = core_process_read(a->pid, pidfd, &status, err);
 	if (rc < 0)
 		return rc;
 	if ((size_t)snprintf(path, sizeof(path), "%s.%d", name, (int)status.own_pid) >= sizeof(path))
