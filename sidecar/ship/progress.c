@@ -58,8 +58,10 @@ void progress_begin(struct progress *p, const char *file, int64_t total)
 	p->printed_ns = now_boottime_ns();
 }
 
-void progress_sent(struct progress *p, int64_t sent)
+void progress_sent(void *progress, int64_t sent)
 {
+	struct progress *p = progress;
+
 	p->sent = sent;
 	if (now_boottime_ns() - p->printed_ns >= LINE_INTERVAL_NS)
 		say_progress(p);

@@ -21,8 +21,11 @@ struct progress {
 void progress_init(struct progress *p);
 /* Begins a file of total bytes; its name must stay until progress_end. */
 void progress_begin(struct progress *p, const char *file, int64_t total);
-/* Sets the bytes of the file that were sent so far. The number may decrease, when a part has to be sent again. */
-void progress_sent(struct progress *p, int64_t sent);
+/*
+ * Sets the bytes of the file that were sent so far. The number may decrease, when a part has to be sent again.
+ * progress is a struct progress: this is the on_sent of a request.
+ */
+void progress_sent(void *progress, int64_t sent);
 void progress_end(struct progress *p);
 /* Notes how many bytes of the file the store has in parts. */
 void progress_kept(struct progress *p, int64_t bytes);

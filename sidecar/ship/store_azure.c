@@ -146,11 +146,6 @@ static int azure_look(struct store *s, const struct item *item, enum look *ret_l
 	return object_look(&t->answer, item, ret_look) ? 0 : azure_fault(&t->answer, &azure->place, fault);
 }
 
-static void store_azure_on_sent(void *arg, int64_t sent)
-{
-	progress_sent(arg, sent);
-}
-
 static int store_azure_put_single(struct azure *azure, const struct item *item, const char *key, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -158,7 +153,7 @@ static int store_azure_put_single(struct azure *azure, const struct item *item, 
 	char md5[MD5_TEXT_MAX] = "";
 	const struct azure_request request = {
 		.method = "PUT", .key = key, .md5 = md5, .headers = { "x-ms-blob-type: BlockBlob", headers.type, headers.meta },
-		.fd = item->fd, .len = item->size, .on_sent = store_azure_on_sent, .arg = azure->store.context->progress,
+		.fd = item->fd, .len = item->size, .on_sent = progress_sent, .arg = azure->store.context->progress,
 	};
 
 	if (object_check_file(azure->store.context, azure->http, item, md5, fault) < 0)

@@ -129,11 +129,6 @@ static int s3_look(struct store *s, const struct item *item, enum look *ret_look
 	return object_look(&t->answer, item, ret_look) ? 0 : s3_refused(s3, &t->answer, fault);
 }
 
-static void store_s3_on_sent(void *arg, int64_t sent)
-{
-	progress_sent(arg, sent);
-}
-
 static int store_s3_put_single(struct s3 *s3, const struct item *item, const char *key,
 			       struct fault *fault)
 {
@@ -141,7 +136,7 @@ static int store_s3_put_single(struct s3 *s3, const struct item *item, const cha
 	char md5[MD5_TEXT_MAX];
 	const struct s3_request request = {
 		.method = "PUT", .key = key, .sha256 = item->sha256, .md5 = md5, .creates = item, .fd = item->fd,
-		.len = item->size, .on_sent = store_s3_on_sent, .arg = s3->store.context->progress,
+		.len = item->size, .on_sent = progress_sent, .arg = s3->store.context->progress,
 	};
 
 	if (object_check_file(s3->store.context, s3->http, item, md5, fault) < 0)

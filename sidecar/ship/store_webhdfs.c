@@ -187,11 +187,6 @@ static int ask_where(struct webhdfs *w, const char *path, char location[static H
 	return 0;
 }
 
-static void store_webhdfs_on_sent(void *arg, int64_t sent)
-{
-	progress_sent(arg, sent);
-}
-
 static int send_to(struct webhdfs *w, const struct item *item, const char *location,
 		   bool *ret_token_refused, struct fault *fault)
 {
@@ -200,7 +195,7 @@ static int send_to(struct webhdfs *w, const struct item *item, const char *locat
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const struct http_request request = {
 		.method = "PUT", .url = location, .headers = headers, .fd = item->fd, .len = item->size, .stall_s = DATA_STALL_S,
-		.on_sent = store_webhdfs_on_sent, .arg = w->store.context->progress,
+		.on_sent = progress_sent, .arg = w->store.context->progress,
 	};
 
 	*ret_token_refused = false;
