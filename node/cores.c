@@ -202,7 +202,7 @@ static int cores_probe(const struct node_options *o, struct err *err)
 
 /* --- The pattern --- */
 
-static int give_back(const struct node_options *o, struct err *err)
+int cores_restore(const struct node_options *o, struct err *err)
 {
 	char pattern[CORE_PATTERN_MAX + 1];
 	int rc = cores_read_pattern(o, pattern, err);
@@ -234,7 +234,7 @@ static int cores_take_over(const struct node_options *o, struct err *err)
 	if (rc < 0) {
 		struct err ignored = { 0 };
 
-		give_back(o, &ignored);
+		cores_restore(o, &ignored);
 		return rc;
 	}
 	log_info("cores: core_pattern was \"%s\" and is \"%s\" now", before ? before : now, ours);
@@ -298,12 +298,7 @@ void cores_stop(void)
 {
 	struct err err = { 0 };
 
-	if (cores.options && give_back(cores.options, &err) < 0)
+	if (cores.options && cores_restore(cores.options, &err) < 0)
 		log_error("cores: core_pattern could not be restored: %s", err_text(&err));
 	cores.options = NULL;
-}
-
-int cores_restore(const struct node_options *options, struct err *err)
-{
-	return give_back(options, err);
 }

@@ -29,8 +29,10 @@ static void report_free(void *arg)
 	free(report);
 }
 
-static void events_finish(struct report *report, struct client_response *response)
+static void events_finish(void *arg, struct client_response *response)
 {
+	struct report *report = arg;
+
 	report->done(report->arg, response);
 	report_free(report);
 }
@@ -47,11 +49,6 @@ static int events_ask(struct report *report, const char *method, const char *bod
 	};
 
 	return client_start(report->client, &request, done, report, NULL, NULL);
-}
-
-static void on_patched(void *arg, struct client_response *response)
-{
-	events_finish(arg, response);
 }
 
 /* A second occurrence begins the series, so the count starts with 2. */
@@ -72,7 +69,7 @@ static void events_on_read(void *arg, struct client_response *response)
 	struct report *report = arg;
 	_cleanup_free_ char *patch = response->status == 200 ? series_patch(response->object, report->time) : NULL;
 
-	if (!patch || events_ask(report, "PATCH", patch, on_patched) < 0)
+	if (!patch || events_ask(report, "PATCH", patch, events_finish) < 0)
 		events_finish(report, response);
 }
 

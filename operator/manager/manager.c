@@ -66,8 +66,10 @@ static bool manager_may_write(void *arg)
 
 /* --- Changes become keys -------------------------------------------------------------------------------- */
 
-static void manager_wake(struct manager *c)
+static void manager_wake(void *arg)
 {
+	struct manager *c = arg;
+
 	event_active(c->wake, 0, 0);
 }
 
@@ -131,11 +133,6 @@ static void on_rest(evutil_socket_t, short, void *)
 	malloc_trim(0);
 }
 
-static void manager_on_ready(void *arg)
-{
-	manager_wake(arg);
-}
-
 static void manager_on_finished(void *arg)
 {
 	struct manager *c = arg;
@@ -188,7 +185,7 @@ int manager_new(const struct manager_options *options, struct manager **ret_mana
 		.queue = &c->queue,
 		.may_write = manager_may_write,
 		.on_cluster = manager_on_cluster,
-		.on_ready = manager_on_ready,
+		.on_ready = manager_wake,
 		.on_finished = manager_on_finished,
 		.arg = c,
 	};
