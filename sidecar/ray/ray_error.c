@@ -16,25 +16,17 @@
 #define HEX_MIN 16 /* digits; Ray's IDs have 32 and 56 */
 
 static const char *const error_names[] = {
-	"NodeDiedError",  "ActorDiedError",	"ActorUnavailableError",
-	"RayActorError",  "WorkerCrashedError", "OutOfMemoryError",
-	"OwnerDiedError", "ObjectLostError",	"LocalRayletDiedError",
-	"TaskCancelledError",
+	"NodeDiedError",  "ActorDiedError",  "ActorUnavailableError", "RayActorError",	   "WorkerCrashedError", "OutOfMemoryError",
+	"OwnerDiedError", "ObjectLostError", "LocalRayletDiedError",  "TaskCancelledError",
 };
 
 /* The words before a name, the most exact first. An owner has died before the actor that it owned. */
-static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ",
-					  "Node Id: ",	     ", ID: ",	  NULL };
-static const char *const worker_marks[] = {
-	"Owner worker ID: ", "Owner Id: ", "worker ID=", "this worker (ID: ",
-	"Worker ID: ",	     "/logs/*",	   NULL
-};
+static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ", "Node Id: ", ", ID: ", NULL };
+static const char *const worker_marks[] = { "Owner worker ID: ", "Owner Id: ", "worker ID=", "this worker (ID: ", "Worker ID: ",
+					    "/logs/*", NULL };
 static const char *const actor_marks[] = { "\tactor_id: ", NULL };
-static const char *const ip_marks[] = {
-	"Owner Ip address: ", "owner address: ", "Worker IP address: ",
-	"Node IP: ",	      "node IP: ",	 "(IP: ",
-	"at IP address ",     "\tip: ",		 NULL
-};
+static const char *const ip_marks[] = { "Owner Ip address: ", "owner address: ", "Worker IP address: ", "Node IP: ", "node IP: ",
+					"(IP: ", "at IP address ", "\tip: ", NULL };
 static const char *const pid_marks[] = { "Worker PID: ", " pid=", "\tpid: ", NULL };
 
 /* --- Names in an exception's text --- */
@@ -163,25 +155,40 @@ static struct span before_raylet(struct span text)
 	return text;
 }
 
-/* Finds the text of the exception that counts; at is NULL if there is none. */
-static struct span find_error(struct span text, const char **ret_name)
+/* Tune survives the end of a trial, prints its exception, and in the end raises this error with the names of such trials. */
+static bool is_tune_error_about(struct span line, struct span trial)
 {
-	struct span rest = text, found = { NULL, 0 };
+	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', [";
+
+	return trial.len && span_begins(line, mark) && memmem(line.at + strlen(mark), line.len - strlen(mark), trial.at, trial.len);
+}
+
+struct error_text {
+	struct span text;
+	const char *name;
+};
+
+/* Finds the text of the exception that counts; name is NULL if there is none. */
+static struct error_text find_error(struct span text)
+{
+	struct error_text found = { 0 }, before = { 0 }; /* before: that of the last traceback but one */
+	struct span rest = text, trial = { 0 };
 	bool chained = false;
 
-	*ret_name = NULL;
 	while (rest.len) {
-		struct span line = next_line(&rest);
+		struct span line = next_line(&rest), failed = span_after(line, "Trial task failed for trial ");
 		const char *name = error_of_line(line);
 
+		if (failed.at)
+			trial = failed;
 		if (span_begins(line, "Traceback (most recent call last):") && !chained) {
-			found = (struct span){ NULL, 0 };
-			*ret_name = NULL;
+			before = found;
+			found = (struct error_text){ 0 };
 		}
-		if (name) {
-			found = (struct span){ line.at, text.len - (size_t)(line.at - text.at) };
-			*ret_name = name;
-		}
+		if (name)
+			found = (struct error_text){ { line.at, text.len - (size_t)(line.at - text.at) }, name };
+		else if (is_tune_error_about(line, trial))
+			found = before;
 		if (line.len)
 			chained = is_chain_of_tracebacks(line);
 	}
@@ -191,13 +198,14 @@ static struct span find_error(struct span text, const char **ret_name)
 bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 {
 	struct ray_error e = { 0 };
-	const char *name;
-	struct span all = { text, len }, found = find_error(all, &name), line;
+	struct span all = { text, len }, found, line;
+	struct error_text error = find_error(all);
 
 	*ret_error = e;
-	if (!found.at)
+	if (!error.name)
 		return false;
-	snprintf(e.name, sizeof(e.name), "%s", name);
+	found = error.text;
+	snprintf(e.name, sizeof(e.name), "%s", error.name);
 	line = span_line(found);
 	copy_printable(e.line, sizeof(e.line), line.at, line.len);
 	found.len = MIN(found.len, (size_t)ERROR_TEXT_MAX);

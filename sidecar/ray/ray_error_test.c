@@ -70,6 +70,8 @@ static void the_exceptions_of_real_drivers_name_what_died(void **state)
 		  "13d054bcd684d4a9cb22d7de54f74265f545a2e6d8b6040a977ea486",
 		  "82568ac038c4d238e16976b76b5047f81eb16b32d607bcdea562beea", "", "10.0.0.7",
 		  13579 },
+		/* tune.run(), whose only trial was killed */
+		{ "2.60-tune.log", "ActorDiedError", "", "", "7d4edeec7f3b1b3ad9d4535c01000000", "10.0.0.7", 10548 },
 		{ "2.39-worker.log", "WorkerCrashedError",
 		  "ee6383b22f92410bdb49b0024dfb55445d54d39d4cc043050abdd663",
 		  "0e97ad0029a23d272f9fec5bb15f9456a4493025b396788014f4d21d", "", "10.0.0.7",
@@ -122,6 +124,8 @@ static void what_a_program_of_the_job_ended_itself_was_meant(void **state)
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n"
 #define DIED "ray.exceptions.NodeDiedError: x. Node IP: 10.0.0.7, node ID: " NODE ".\n"
+#define TRIAL(name) "ERROR tune_controller.py:1336 -- Trial task failed for trial " name "\n"
+#define TUNE(names) TRACEBACK "ray.tune.error.TuneError: ('Trials did not complete', [" names "])\n"
 #define WORKER(pid) \
 	"(raylet, ip=10.0.0.7) A worker died or was killed while executing a task. Worker ID: abcdef01234567890" #pid \
 	" Node ID: " NODE " Worker IP address: 10.0.0.7 Worker PID: " #pid " x\n"
@@ -147,6 +151,12 @@ static void what_a_program_wrote_names_no_more_than_its_last_exception(void **st
 		  "\nThe above exception was the direct cause of the following exception:\n\n" TRACEBACK
 		  "ray.train.base_trainer.TrainingFailedError: y\n",
 		  "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
+		/* Tune goes on after a trial; of the trials that it names in the end, the last one ended so. */
+		{ TRIAL("a") TRACEBACK DIED TUNE("a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
+		{ TRIAL("a") TRACEBACK DIED TUNE("b"), NULL, "", "", "", "", 0 },
+		{ TRIAL("a") TRACEBACK DIED TRIAL("b") TRACEBACK "ValueError: y\n" TUNE("a, b"), NULL, "", "", "", "", 0 },
+		{ TRACEBACK DIED TUNE("a"), NULL, "", "", "", "", 0 },
+		{ TRIAL("") TRACEBACK DIED TUNE("a"), NULL, "", "", "", "", 0 },
 		{ TRACEBACK DIED
 		  "\nDuring handling of the above exception, another exception occurred:\n\n" TRACEBACK
 		  "KeyError: y\n",
