@@ -310,6 +310,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.watched_ends = o->workers.ends,
 		.n_watched_ends = ARRAY_SIZE(o->workers.ends),
 		.unread_end = o->workers.unread,
+		.unread_held = snapshot_held(o->oom_seen_ns ? &o->before_oom : &sampled,
+					     o->workers.unread.pid),
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
 		.process_words = ray_watch_process_words(o->ray),

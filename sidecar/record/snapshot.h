@@ -36,3 +36,12 @@ static inline bool snapshot_has(const struct snapshot *s, pid_t pid)
 			return true;
 	return false;
 }
+
+/* The memory of that process, which nobody shares with it; 0: it is not among the largest. */
+static inline int64_t snapshot_held(const struct snapshot *s, pid_t pid)
+{
+	for (size_t i = 0; pid > 0 && i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return process_own(&s->top[i]);
+	return 0;
+}

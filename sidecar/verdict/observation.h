@@ -108,6 +108,7 @@ struct observation {
 	const struct watched_end *watched_ends; /* of other processes, in any order; NULL: none */
 	size_t n_watched_ends;
 	struct watched_end unread_end; /* the latest end of such a process whose status could not be read; pid 0: none */
+	int64_t unread_held; /* bytes that it held when it was seen last before the kill; 0: not known */
 	const struct ray_process_words *process_words; /* what Ray's logs say about them; NULL: nothing */
 	bool ray_start; /* `ray start` ran until the end */
 	/* With container_lives: the element of ends that the verdict is about; NULL: none. */

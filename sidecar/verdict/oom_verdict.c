@@ -83,8 +83,12 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
 		return OOM_UNKNOWN;
 	}
-	/* Here only its wait status makes a process the victim (classify.c). */
-	if (o->victim)
+	/* Here only its end makes a process the victim (classify.c). */
+	if (o->victim && o->victim_pid == o->unread_end.pid)
+		verdict_add_evidence(v, "launcher",
+				     "%s (PID %d) of this container, which had held %s, ended at that time",
+				     o->victim, o->victim_pid, SIZE_TEXT(o->unread_held));
+	else if (o->victim)
 		verdict_add_evidence(
 			v, "launcher",
 			"%s (PID %d) of this container was ended by SIGKILL at that time",

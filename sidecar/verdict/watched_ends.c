@@ -24,6 +24,13 @@ static int signal_of_end(const struct watched_end *e)
 		       0;
 }
 
+/* Whether it ended when the OOM killer took its victim, at kill_ns. */
+static bool ended_with_kill(const struct watched_end *e, int64_t kill_ns)
+{
+	return e->name[0] && e->ended_ns >= kill_ns - OOM_SEEN_WITHIN_NS &&
+	       e->ended_ns <= kill_ns + OOM_DIES_WITHIN_NS;
+}
+
 const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n, int64_t kill_ns)
 {
 	const struct watched_end *first = NULL;
@@ -31,11 +38,8 @@ const struct watched_end *watched_ends_killed_at(const struct watched_end *ends,
 	for (size_t i = 0; i < n; i++) {
 		const struct watched_end *e = &ends[i];
 
-		if (signal_of_end(e) != SIGKILL || !e->name[0] ||
-		    e->ended_ns < kill_ns - OOM_SEEN_WITHIN_NS ||
-		    e->ended_ns > kill_ns + OOM_DIES_WITHIN_NS)
-			continue;
-		if (!first || e->ended_ns < first->ended_ns)
+		if (signal_of_end(e) == SIGKILL && ended_with_kill(e, kill_ns) &&
+		    (!first || e->ended_ns < first->ended_ns))
 			first = e;
 	}
 	return first;
@@ -43,11 +47,19 @@ const struct watched_end *watched_ends_killed_at(const struct watched_end *ends,
 
 const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 {
+	int64_t kill_ns = o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
+	const struct watched_end *killed;
+
 	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out ||
 	    o->kernel.others || o->n_signals ||
 	    (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
 		return NULL;
-	return watched_ends_killed_at(o->watched_ends, o->n_watched_ends, o->ended_ns - MAX(o->oom_age_ns, (int64_t)0));
+	killed = watched_ends_killed_at(o->watched_ends, o->n_watched_ends, kill_ns);
+	/* The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that ended. */
+	if (!killed && o->last.limit > 0 && o->unread_held > o->last.limit / 2 &&
+	    ended_with_kill(&o->unread_end, kill_ns))
+		killed = &o->unread_end;
+	return killed;
 }
 
 bool watched_end_is_crash(const struct watched_end *e)

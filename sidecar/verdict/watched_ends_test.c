@@ -168,6 +168,35 @@ static bool shows(const struct verdict *v, const char *part)
 	return false;
 }
 
+/* Before Linux 6.15 its parent alone learns how it ended. Each step takes away a premise. */
+static void the_largest_that_ended_with_the_kill_is_most_likely_the_victim(void **state)
+{
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	o.n_watched_ends = 0;
+	o.unread_end = leak_killed;
+	o.unread_end.status_known = false;
+	o.unread_held = 50 << 20;
+	o.container_lives = true;
+	o.status_known = false;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_PROCESS);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(v.process.pid, 7);
+	assert_non_null(strstr(v.sentence, "most likely"));
+	assert_true(shows(&v, "leak.py (PID 7) of this container, which had held 50.0 MiB, ended at that time"));
+	o.unread_held = 30 << 20;
+	assert_null(watched_ends_oom_victim(&o));
+	o.unread_held = 50 << 20;
+	o.unread_end.ended_ns = END - 60 * SEC;
+	assert_null(watched_ends_oom_victim(&o));
+	o.unread_end.ended_ns = END;
+	o.after.oom_kill = 0;
+	assert_null(watched_ends_oom_victim(&o));
+}
+
 static void what_ended_by_a_signal_before_a_failed_container_is_evidence(void **state)
 {
 	struct watched_end ends[] = { { 0 }, rank_crashed, leak_killed, rank_crashed };
@@ -274,6 +303,7 @@ int main(void)
 			a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
 		cmocka_unit_test(what_ray_kills_after_the_oom_killers_victim_is_none),
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
+		cmocka_unit_test(the_largest_that_ended_with_the_kill_is_most_likely_the_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
 		cmocka_unit_test(what_ended_after_the_container_did_not_end_before_it),
 		cmocka_unit_test(an_end_that_nobody_could_read_is_missing_where_it_may_explain),
