@@ -116,5 +116,9 @@ bool spill_watch_is_evidence(const struct spill_watch *w)
 {
 	const struct spill_forecast *f = &w->forecast;
 
-	return MAX(f->bytes, w->disk.logs) >= EVIDENCE_BYTES || (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
+	int64_t rays = MAX(f->bytes, (int64_t)0) + w->disk.logs;
+
+	return MAX(f->bytes, w->disk.logs) >= EVIDENCE_BYTES ||
+	       (w->disk.limit > 0 && rays >= w->disk.limit / 2) ||
+	       (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
 }

@@ -42,5 +42,8 @@ struct spill_place {
  */
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 
-/* Whether so much is spilled, or will be soon, that it may cause a full disk or an eviction. */
+/*
+ * Whether objects and logs are so much, or half of the ephemeral-storage limit, or will be soon, that
+ * they may cause a full disk or an eviction.
+ */
 bool spill_watch_is_evidence(const struct spill_watch *w);

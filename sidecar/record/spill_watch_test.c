@@ -158,6 +158,13 @@ static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
 	assert_int_equal(w.forecast.bytes, 0);
 	assert_in_range(w.disk.logs, (int64_t)st.st_blocks * 512, (int64_t)st.st_blocks * 512 + 64 * 1024);
 	assert_non_null(strstr(spill_describe(&w.forecast, &w.disk, w.where, text, sizeof(text)), "Ray's logs take up 100."));
+	/* They are the half of a small limit, and were filled too fast for a forecast. */
+	assert_false(spill_watch_is_evidence(&w));
+	place.limit = 180 * MIB;
+	says(0);
+	assert_int_equal(w.forecast.left_ns, -1);
+	assert_true(spill_watch_is_evidence(&w));
+	place.limit = 8192 * MIB;
 	/* Another disk. */
 	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /proc rw - nfs4 server:/x rw\n");
 	snprintf(node.spill_dir, sizeof(node.spill_dir), "/proc/spill");
