@@ -35,6 +35,8 @@ const char *const claim_job_fields[] = {
 	"spec.shutdownAfterJobFinishes",
 	"spec.ttlSecondsAfterFinished",
 	"status.jobDeploymentStatus",
+	"status.reason",
+	"status.message",
 	"status.rayClusterName",
 	NULL,
 };
@@ -307,11 +309,14 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 {
 	const char *status = json_str(job, "status.jobDeploymentStatus"), *now = json_str(job, "status.rayClusterName");
 	const char *name = json_str(job, "metadata.name");
-	char why[200], evidence[200];
+	char why[200], evidence[300];
 
 	if (!name)
 		return false;
-	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s", status ? status : "?");
+	const char *reason = json_str(job, "status.reason"), *message = json_str(job, "status.message");
+	/* Of a submitter's pod that failed, KubeRay's words are all there is: it is no Ray node. */
+	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s%s%.40s%s%.140s", status ? status : "?", reason ? ", " : "",
+		 reason ? reason : "", message ? ": " : "", message ? message : "");
 	if (json_str(job, "metadata.deletionTimestamp"))
 		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, and with it the cluster", "it is being deleted");
 	if ((now && *now && pod->cluster && strcmp(now, pod->cluster) != 0) || TEXT_IS_ONE_OF(status, "Retrying", "Waiting"))

@@ -176,6 +176,10 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 || !strstr(claim.by.reason, rows[i].reason))))
 			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind), claim.by.reason);
 	}
+	_cleanup_json_ cJSON *submitter =
+		json_of("metadata: {name: j}\nstatus: {jobDeploymentStatus: Failed, reason: SubmissionFailed, message: 'BackoffLimitExceeded'}\n");
+	assert_true(claim_by_job(submitter, &pod, &claim));
+	assert_string_equal(claim.evidence, "jobDeploymentStatus Failed, SubmissionFailed: BackoffLimitExceeded");
 	assert_true(claim_by_job(deleted, &pod, &claim));
 	assert_int_equal(claim.by.kind, ENDED_BY_CLIENT);
 	assert_false(claim_by_job(NULL, &pod, &claim));
