@@ -24,11 +24,11 @@ static int signal_of_end(const struct watched_end *e)
 		       0;
 }
 
-/* Whether it ended when the OOM killer took its victim, at kill_ns. */
-static bool ended_with_kill(const struct watched_end *e, int64_t kill_ns)
+/* Whether it ended when the OOM killer took its victim, at kill_ns, or less than within_ns later. */
+static bool ended_with_kill(const struct watched_end *e, int64_t kill_ns, int64_t within_ns)
 {
 	return e->name[0] && e->ended_ns >= kill_ns - OOM_SEEN_WITHIN_NS &&
-	       e->ended_ns <= kill_ns + OOM_DIES_WITHIN_NS;
+	       e->ended_ns <= kill_ns + within_ns;
 }
 
 const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n, int64_t kill_ns)
@@ -38,7 +38,7 @@ const struct watched_end *watched_ends_killed_at(const struct watched_end *ends,
 	for (size_t i = 0; i < n; i++) {
 		const struct watched_end *e = &ends[i];
 
-		if (signal_of_end(e) == SIGKILL && ended_with_kill(e, kill_ns) &&
+		if (signal_of_end(e) == SIGKILL && ended_with_kill(e, kill_ns, OOM_DIES_WITHIN_NS) &&
 		    (!first || e->ended_ns < first->ended_ns))
 			first = e;
 	}
@@ -55,9 +55,12 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 	    (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
 		return NULL;
 	killed = watched_ends_killed_at(o->watched_ends, o->n_watched_ends, kill_ns);
-	/* The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that ended. */
+	/*
+	 * The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that ended, and one
+	 * that ends later may end for a reason of its own.
+	 */
 	if (!killed && o->last.limit > 0 && o->unread_held > o->last.limit / 2 &&
-	    ended_with_kill(&o->unread_end, kill_ns))
+	    ended_with_kill(&o->unread_end, kill_ns, OOM_SEEN_WITHIN_NS))
 		killed = &o->unread_end;
 	return killed;
 }

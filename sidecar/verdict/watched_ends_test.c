@@ -192,6 +192,8 @@ static void the_largest_that_ended_with_the_kill_is_most_likely_the_victim(void 
 	o.unread_held = 50 << 20;
 	o.unread_end.ended_ns = END - 60 * SEC;
 	assert_null(watched_ends_oom_victim(&o));
+	o.unread_end.ended_ns = END + 4 * SEC;
+	assert_null(watched_ends_oom_victim(&o));
 	o.unread_end.ended_ns = END;
 	o.after.oom_kill = 0;
 	assert_null(watched_ends_oom_victim(&o));
