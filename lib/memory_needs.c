@@ -11,6 +11,7 @@
 /* Of a sum that is not shortened yet; more than a sidecar writes of a container. Further names are added to the others. */
 #define NAMES_TAKEN 128
 #define COUNTS_TAKEN 128
+#define NAME_LEN_MAX 63 /* a sidecar cuts them at 47 */
 #define MESSAGE_NAMES 16
 #define MESSAGE_COUNTS 4
 
@@ -164,7 +165,7 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs)
 	numbers_add(json_object_at(sum, "node"), json_get(needs, "node"), of_node, ARRAY_SIZE(of_node));
 	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks, ARRAY_SIZE(of_peaks));
 	json_each(task, json_get(needs, "tasks"))
-		if (cJSON_IsObject(task) && json_str(task, "name"))
+		if (json_str(task, "name") && strlen(json_str(task, "name")) <= NAME_LEN_MAX)
 			task_add(task_place(sum, json_str(task, "name")), task);
 	if (cJSON_IsObject(others))
 		task_add(task_place(sum, NULL), others);

@@ -112,7 +112,7 @@ static void what_has_another_form_is_left_out(void **state)
 {
 	static const char *const refused[] = { "3", "[]", "{}", "{\"peaks\": []}", "{\"peaks\": null}" };
 	static const char *const empty[] = {
-		PEAKS("-1"), PEAKS("\"x\"") ", \"tasks\": {\"a\": 1}", PEAKS("null") ", \"tasks\": [7, null, {}, {\"name\": 4}]",
+		PEAKS("-1"), PEAKS("\"x\"") ", \"tasks\": {\"a\": 1}", PEAKS("null") ", \"tasks\": [7, null, {}, {\"name\": 4}, {\"name\": \"0123456789012345678901234567890123456789012345678901234567890123\", \"runs\": 1}]",
 		PEAKS("1") ", \"tasks\": [{\"name\": \"a\", \"runs\": -3, \"runsByPeak\": [1, [], [1], [1, 0], [1, 2, 3], [\"x\", 1], [-1, 1]]}]",
 		PEAKS("1") ", \"otherTasks\": [], \"containers\": \"x\", \"since\": 4, \"node\": 3",
 	};

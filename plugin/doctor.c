@@ -206,6 +206,27 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 	     "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.");
 }
 
+/* Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for it. */
+static void look_at_dashboards(struct report *report, const struct doctor_facts *facts)
+{
+	size_t heads = 0, without = 0;
+	char text[TEXT_MAX];
+
+	json_each(pod, json_get(facts->pods, "items")) {
+		const char *type = label_of(pod, "ray.io/node-type");
+		const cJSON *env = json_get(json_first(json_get(pod, "spec.containers")), "env");
+
+		if (!type || strcmp(type, "head") != 0)
+			continue;
+		heads++;
+		without += !json_find(env, "name", "RAY_DASHBOARD_INGEST_PLATFORM_EVENTS");
+	}
+	snprintf(text, sizeof(text), "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without, heads);
+	if (without)
+		find(report, GAP, text, "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
+		     "With Ray 2.56 and newer, " DOCS_PAGE("monitoring.md#in-rays-own-dashboard") " says what the head needs.");
+}
+
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
@@ -422,6 +443,7 @@ struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, s
 	look_at_operators(&report, facts);
 	look_at_webhooks(&report, facts);
 	look_at_pods(&report, facts);
+	look_at_dashboards(&report, facts);
 	look_at_stores(&report, facts);
 	look_at_nodes(&report, facts);
 	look_at_agents(&report, facts);

@@ -84,7 +84,9 @@ static void memory_keeper_on_read(void *arg, struct client_response *response)
 	int r = -EPROTO;
 
 	keeper->creating = !have;
-	if (have)
+	if (!change)
+		err_set(&response->err, EPROTO, "others have written into it");
+	else if (have)
 		r = client_merge(keeper->o.client, change, memory_keeper_on_written, keeper, &response->err);
 	else if (response->status == 404)
 		r = client_create(keeper->o.client, change, NULL, memory_keeper_on_written, keeper, &response->err);

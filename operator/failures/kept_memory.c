@@ -7,10 +7,15 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "lib/memory_needs.h"
 #include "lib/sidecar_names.h"
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
+
+#define KEYS_MAX (2 * KEPT_MEMORY_CLUSTERS_MAX) /* more are somebody else's, who could hold us up with them */
+#define ENDED_AT_MAX 40
+#define ENDED_AT_MARK "\"endedAt\":\""
 
 static const cJSON *sidecar_terminated(const cJSON *pod)
 {
@@ -98,25 +103,36 @@ static size_t value_len(const cJSON *value)
 	return text ? strlen(text) : 0;
 }
 
+/* When its last pod ended, as we write it, without parsing all of it; "": it is not ours. */
+static const char *value_ended_at(const cJSON *value, char buf[static ENDED_AT_MAX])
+{
+	const char *text = cJSON_GetStringValue(value), *at = text ? strstr(text, ENDED_AT_MARK) : NULL;
+	size_t len = at ? strcspn(at + strlen(ENDED_AT_MARK), "\"") : 0;
+
+	snprintf(buf, ENDED_AT_MAX, "%.*s", (int)MIN(len, (size_t)ENDED_AT_MAX - 1), at ? at + strlen(ENDED_AT_MARK) : "");
+	return buf;
+}
+
+static const cJSON *value_oldest(const cJSON *have, const cJSON *data)
+{
+	const cJSON *oldest = NULL;
+	char first[ENDED_AT_MAX], ended[ENDED_AT_MAX];
+
+	json_each(value, have) {
+		if (cJSON_GetObjectItemCaseSensitive(data, value->string) || (oldest && strcmp(value_ended_at(value, ended), first) >= 0))
+			continue;
+		oldest = value;
+		value_ended_at(value, first);
+	}
+	return oldest;
+}
+
 /* Removes those that ended first, of the ones that do not change, until what is left has room. */
 static void oldest_remove(cJSON *data, const cJSON *have, size_t n, size_t bytes)
 {
-	while (n > KEPT_MEMORY_CLUSTERS_MAX || bytes > KEPT_MEMORY_MAX) {
-		const cJSON *oldest = NULL;
-		char first[64] = "";
+	const cJSON *oldest;
 
-		json_each(value, have) {
-			bool changes = cJSON_GetObjectItemCaseSensitive(data, value->string);
-			_cleanup_json_ cJSON *cluster = changes ? NULL : cluster_read(value);
-			const char *ended = json_str_or(cluster, "endedAt", "");
-
-			if (changes || (oldest && strcmp(ended, first) >= 0))
-				continue;
-			oldest = value;
-			snprintf(first, sizeof(first), "%s", ended);
-		}
-		if (!oldest)
-			return;
+	while ((n > KEPT_MEMORY_CLUSTERS_MAX || bytes > KEPT_MEMORY_MAX) && (oldest = value_oldest(have, data))) {
 		json_set_str(data, oldest->string, NULL);
 		n--;
 		bytes -= value_len(oldest);
@@ -129,6 +145,10 @@ cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON 
 	const cJSON *old = json_get(have, "data");
 	size_t n = 0, bytes = 0;
 
+	if (cJSON_GetArraySize(old) > KEYS_MAX) {
+		cJSON_Delete(change);
+		return NULL;
+	}
 	if (!have)
 		json_set_str(json_object_at(json_get(change, "metadata"), "labels"), "app.kubernetes.io/managed-by", "afterglow");
 	json_each(cluster, clusters) {
@@ -138,8 +158,11 @@ cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON 
 		cluster_join(sum, before);
 		cluster_join(sum, cluster);
 		text = cJSON_PrintUnformatted(sum);
+		/* A null would remove it. */
+		if (!text)
+			continue;
 		json_set_str(data, cluster->string, text);
-		bytes += text ? strlen(text) : 0;
+		bytes += strlen(text);
 		n++;
 	}
 	json_each(value, old) {

@@ -32,6 +32,6 @@ bool kept_memory_add(cJSON *clusters, const cJSON *pod);
 
 /*
  * Returns what to write so that the ConfigMap has the clusters, too: a whole object if have is NULL, otherwise a merge patch. The
- * caller owns it.
+ * caller owns it. NULL: others have written many more keys into it, or there is no memory.
  */
 cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON *clusters);

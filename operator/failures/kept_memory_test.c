@@ -102,10 +102,10 @@ static void clusters_that_ended_first_go_first(void **state)
 
 	for (int i = 0; i < KEPT_MEMORY_CLUSTERS_MAX; i++) {
 		snprintf(name, sizeof(name), "c%d", i);
-		snprintf(text, sizeof(text), "{\"endedAt\": \"2026-11-%02dT00:00:00Z\", \"groups\": []}", i < 7 ? 20 + i : 1 + i % 7);
+		snprintf(text, sizeof(text), "{\"endedAt\":\"2026-11-%02dT00:00:00Z\", \"groups\": []}", i < 7 ? 20 + i : 1 + i % 7);
 		json_set_str(data, name, text);
 	}
-	json_set_str(data, "c9", "{\"endedAt\": \"2026-10-01T00:00:00Z\"}");
+	json_set_str(data, "c9", "{\"endedAt\":\"2026-10-01T00:00:00Z\"}");
 	json_set_str(data, "c11", "not JSON");
 	add(clusters, "demo", "g", NEEDS("1"), true);
 	add(clusters, "c3", "g", NEEDS("1"), true);
@@ -126,11 +126,26 @@ static void all_have_room_in_a_configmap(void **state)
 	memset(much, ' ', KEPT_MEMORY_MAX - 101);
 	much[KEPT_MEMORY_MAX - 101] = '\0';
 	json_set_str(data, "large", much);
-	json_set_str(data, "small", "{\"endedAt\": \"2026-10-01T00:00:00Z\"}");
+	json_set_str(data, "small", "{\"endedAt\":\"2026-10-01T00:00:00Z\"}");
 	add(clusters, "demo", "g", NEEDS("1"), true);
 	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters);
 	assert_true(cJSON_IsNull(json_get(change, "data.large")));
 	assert_null(json_get(change, "data.small"));
+}
+
+static void a_configmap_of_somebody_else_holds_nobody_up(void **state)
+{
+	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject();
+	cJSON *data = json_object_at(have, "data");
+	char name[32];
+	(void)state;
+
+	for (int i = 0; i <= 2 * KEPT_MEMORY_CLUSTERS_MAX; i++) {
+		snprintf(name, sizeof(name), "k%d", i);
+		json_set_str(data, name, "x");
+	}
+	add(clusters, "demo", "g", NEEDS("1"), true);
+	assert_null(kept_memory_change("ml", have, clusters));
 }
 
 int main(void)
@@ -141,6 +156,7 @@ int main(void)
 		cmocka_unit_test(what_is_nothing_of_ours_is_left_out),
 		cmocka_unit_test(clusters_that_ended_first_go_first),
 		cmocka_unit_test(all_have_room_in_a_configmap),
+		cmocka_unit_test(a_configmap_of_somebody_else_holds_nobody_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

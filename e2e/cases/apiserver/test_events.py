@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events as kubectl shows them: an Event that repeats is counted and not written anew."""
 
+import json
 import re
 
 import pytest
@@ -44,6 +45,12 @@ def test_the_first_death_of_a_class_is_an_event_of_the_raycluster_that_says_wher
     assert event["note"] == (f"{failure['spec']['verdict']}. Try: {failure['spec']['advice']}. See kubectl describe rayfailure -n {api.namespace} {name}; "
                              f"for all failures: kubectl get rayfailures -n {api.namespace} -l ray.io/cluster=demo")
     assert "ran out of memory" in plane.kubectl("describe", "raycluster", "demo", "--namespace", api.namespace)
+    # As Ray's dashboard asks for platform events (k8s_provider.py of Ray 2.60), and the fields that it shows.
+    listed = json.loads(plane.kubectl("get", "--raw", f"/api/v1/namespaces/{api.namespace}/events?fieldSelector="
+                                      "involvedObject.kind%3DRayCluster,involvedObject.name%3Ddemo"))["items"]
+    (shown,) = [e for e in listed if e["reason"] == "KernelOOMContainer"]
+    assert (shown["message"], shown["type"], shown["reportingComponent"]) == (event["note"], "Warning", "afterglow.dev/operator")
+    assert shown["eventTime"] and shown["metadata"]["uid"]
 
 
 def test_the_end_of_a_pod_that_somebody_deleted_is_no_event(make, operator, api, kubelet):

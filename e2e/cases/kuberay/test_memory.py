@@ -79,7 +79,8 @@ def test_what_the_task_needed_is_kept_when_the_cluster_is_gone(cluster, needs):
     wait_for("the pods to go", lambda: not cluster.pods(), timeout=90)
 
     def kept():
-        group, = [g for g in json.loads(memory(cluster, "--output", "json"))["groups"] if g["name"] == "small"]
-        return group
-    assert wait_for("the sum", kept, timeout=30)["limitBytes"] == 1000 << 20
+        groups = json.loads(cluster.k.json("configmap", "afterglow-memory")["data"][cluster.name])["groups"]
+        return {g["group"]: g["needs"] for g in groups}["small"]
+    tasks = {t["name"]: t for t in wait_for("the sum", kept, timeout=30)["tasks"]}
+    assert tasks["ray::hold"]["peakBytes"] >= 360 << 20 and tasks["ray::hold"]["runs"] >= 5
     assert "hold: @ray.remote(memory=" in memory(cluster)
