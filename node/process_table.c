@@ -11,6 +11,7 @@
 #include "node/process_status.h"
 
 #define OF_NODE UINT16_MAX
+#define OF_UNLISTED (UINT16_MAX - 1) /* in a container for which there is no room */
 /*
  * Each process is looked at again once in so many sweeps, because it may have been moved to another
  * cgroup.
@@ -20,7 +21,7 @@
 struct entry {
 	ino_t inode; /* of its directory in /proc: another process with this PID has another one */
 	pid_t pid, inner;
-	uint16_t container; /* index of the container, or OF_NODE */
+	uint16_t container; /* index of the container, OF_NODE, or OF_UNLISTED */
 	bool looked_twice;
 };
 
@@ -60,7 +61,12 @@ void process_table_free(struct process_table *t)
 	free(t);
 }
 
-/* Returns the index of the container, or OF_NODE if there are too many containers. */
+static bool is_listed(const struct entry *e)
+{
+	return e->container < CONTAINERS_MAX;
+}
+
+/* Returns the index of the container, or OF_UNLISTED if there are too many containers. */
 static uint16_t process_table_add_container(struct process_table *t,
 					    const struct pod_of_process *pod)
 {
@@ -73,7 +79,7 @@ static uint16_t process_table_add_container(struct process_table *t,
 			 strcmp(t->containers[i].pod_uid, pod->pod_uid) == 0)
 			return (uint16_t)i;
 	if (vacant == CONTAINERS_MAX)
-		return OF_NODE;
+		return OF_UNLISTED;
 	t->n_containers = MAX(t->n_containers, vacant + 1);
 	t->containers[vacant] = *pod;
 	t->used[vacant] = true;
@@ -155,7 +161,7 @@ static void forget_unused(struct process_table *t)
 {
 	memset(t->used, 0, sizeof(t->used));
 	for (size_t i = 0; i < t->n; i++)
-		if (t->entries[i].container != OF_NODE)
+		if (is_listed(&t->entries[i]))
 			t->used[t->entries[i].container] = true;
 }
 
@@ -199,7 +205,7 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
 {
 	const struct entry *e = process_row_find(t, pid);
 
-	if (!e)
+	if (!e || e->container == OF_UNLISTED)
 		return PROCESS_UNKNOWN;
 	/* The runtime may not yet have moved it into its container. */
 	if (e->container == OF_NODE)
@@ -242,7 +248,7 @@ void process_table_containers(const struct process_table *t, void (*fn)(const st
 pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->entries[i].container != OF_NODE && strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
+		if (is_listed(&t->entries[i]) && strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
 			return t->entries[i].pid;
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include "node/pod_of_process.h"
 
 #define PROCESSES_MAX 65536 /* further processes are not known */
-#define CONTAINERS_MAX 1024 /* of all pods of the node */
+#define CONTAINERS_MAX 1024 /* of all pods of the node; processes of further ones are not known */
 #define PROCESS_SWEEP_S 2
 
 struct process_table;
@@ -31,7 +31,8 @@ int process_table_sweep(struct process_table *t, struct err *err);
 
 /* What the table knows of a process, as of the last sweep. */
 enum process_known {
-	PROCESS_UNKNOWN, /* there was no such process, or only one sweep saw it, in no container */
+	/* there was no such process, only one sweep saw it, in no container, or its container had no room */
+	PROCESS_UNKNOWN,
 	PROCESS_OF_NODE, /* it was in no pod's container, in two sweeps */
 	PROCESS_OF_POD,
 };

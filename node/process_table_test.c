@@ -209,6 +209,30 @@ static void containers_are_listed_with_their_age(void **state)
 	assert_int_equal(age_of_a, 2);
 }
 
+/* Its signals would be those of the node. */
+static void a_process_whose_container_has_no_room_is_not_taken_for_one_of_the_node(void **state)
+{
+	struct fixture *f = *state;
+	const struct pod_of_process *pod;
+	char cgroup[160];
+	pid_t inner;
+	int n = 0;
+
+	for (int pid = 1; pid <= CONTAINERS_MAX + 1; pid++) {
+		snprintf(cgroup, sizeof(cgroup), "0::/kubepods/burstable/pod" UID_A "/%064x\n", pid);
+		make(f, pid, 1, "python", cgroup);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	for (int pid = 1; pid <= CONTAINERS_MAX + 1; pid++) {
+		enum process_known known = process_table_find(f->table, pid, &pod, &inner);
+
+		assert_int_not_equal(known, PROCESS_OF_NODE);
+		n += known == PROCESS_OF_POD;
+	}
+	assert_int_equal(n, CONTAINERS_MAX);
+}
+
 static void what_is_no_process_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +377,8 @@ int main(void)
 			a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before,
 			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_process_whose_container_has_no_room_is_not_taken_for_one_of_the_node, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up,
 						tear_down),
