@@ -21,12 +21,15 @@
 
 #define STACK_PODS_MAX 64
 #define AT_A_TIME 8 /* kubectl processes; the stacks of waiting ranks should be of about the same time */
-#define STACKS_ANSWER_MAX ((size_t)64 << 20) /* bytes of a pod's answer */
+/* Bytes of a pod's answer, and of all together: an exec into a pod shows what the pod likes, without end. */
+#define STACKS_ANSWER_MAX ((size_t)64 << 20)
+#define STACKS_ANSWERS_MAX ((size_t)512 << 20)
 
 struct ask {
 	struct stack_place place;
 	const char *namespace;
 	FILE *file; /* takes the answer; NULL: nobody was asked */
+	size_t room; /* bytes that the file may still take */
 	pid_t child;
 	struct strbuf answer;
 };
@@ -51,26 +54,33 @@ static const char *pod_refusal(const cJSON *pod)
 
 static int ask_take(void *arg, const void *data, size_t len, struct err *err)
 {
-	return fwrite(data, 1, len, arg) == len ? 0 : err_set(err, EIO, "a temporary file for stacks");
+	struct ask *a = arg;
+
+	if (len > a->room)
+		return err_set(err, EFBIG, "the answer of pod %s", a->place.pod);
+	a->room -= len;
+	return fwrite(data, 1, len, a->file) == len ? 0 : err_set(err, EIO, "a temporary file for stacks");
 }
 
 /* Runs in a child, so that several are asked at a time. */
-_Noreturn static void ask_run(const struct options *o, const struct ask *a)
+_Noreturn static void ask_run(const struct options *o, struct ask *a)
 {
 	const struct kubectl kubectl = kubectl_of(o);
-	const struct stream stream = { .on_data = ask_take, .arg = a->file };
+	const struct stream stream = { .on_data = ask_take, .arg = a };
 	const char *const args[] = { "exec", a->place.pod, "--namespace", a->namespace, "--container", SIDECAR_CONTAINER, "--",
 				     "/usr/bin/afterglow-sidecar", "stack", "--raw", o->second, NULL };
 
-	_exit(kubectl_stream(&kubectl, args, &stream, NULL) < 0 || fflush(a->file) != 0);
+	int r = kubectl_stream(&kubectl, args, &stream, NULL);
+
+	_exit(fflush(a->file) != 0 || r < 0);
 }
 
-static void ask_begin(const struct options *o, const cJSON *pod, struct ask *a)
+static void ask_begin(const struct options *o, const cJSON *pod, size_t room, struct ask *a)
 {
 	const char *refusal = pod_refusal(pod);
 
 	*a = (struct ask){ .place = { json_str(pod, "metadata.name"), json_str(pod, "spec.nodeName") },
-			   .namespace = json_str(pod, "metadata.namespace"), .answer = STRBUF_INIT(STACKS_ANSWER_MAX) };
+			   .namespace = json_str(pod, "metadata.namespace"), .room = room, .answer = STRBUF_INIT(STACKS_ANSWER_MAX + 256) };
 	if (refusal) {
 		strbuf_addf(&a->answer, "note %s\n", refusal);
 		return;
@@ -93,13 +103,15 @@ static void ask_finish(struct ask *a)
 		fd_read_all(fileno(a->file), &a->answer, NULL);
 		fclose(a->file);
 	}
-	if (status != 0 && !a->answer.len)
-		strbuf_adds(&a->answer, "note its sidecar gave no stacks; what kubectl said of it is on stderr\n");
+	if (status != 0 && (a->child > 0 || !a->answer.len))
+		strbuf_adds(&a->answer, a->answer.len ? "\nnote its answer broke off, or is too long to be shown whole\n" :
+							"note its sidecar gave no stacks; what kubectl said of it is on stderr\n");
 }
 
 static void pods_ask(const struct options *o, const cJSON *pods, struct asks *asks)
 {
-	size_t finished = 0;
+	size_t finished = 0, n = (size_t)MAX(cJSON_GetArraySize(json_get(pods, "items")), 1),
+	       room = MIN(STACKS_ANSWER_MAX, STACKS_ANSWERS_MAX / MIN(n, (size_t)STACK_PODS_MAX));
 
 	json_each(pod, json_get(pods, "items")) {
 		if (asks->n == STACK_PODS_MAX) {
@@ -108,7 +120,7 @@ static void pods_ask(const struct options *o, const cJSON *pods, struct asks *as
 		}
 		if (asks->n - finished == AT_A_TIME)
 			ask_finish(&asks->all[finished++]);
-		ask_begin(o, pod, &asks->all[asks->n++]);
+		ask_begin(o, pod, room, &asks->all[asks->n++]);
 	}
 	while (finished < asks->n)
 		ask_finish(&asks->all[finished++]);

@@ -24,6 +24,8 @@ static const char script[] =
 	"	echo '{\"items\": ['\n"
 	"	for i in 0 1 2; do pod worker-$i afterglow; echo ,; done\n"
 	"	pod worker-3 ray-worker; echo ,; pod worker-4 afterglow; echo ']}' ;;\n"
+	"'get pod --output=json -- endless') pod endless afterglow ;;\n"
+	"'exec endless '*) printf 'target 7 x\\nprocess 7 stopped for 900 us, threads: 1\\n'; exec yes '  more' ;;\n"
 	"'get pods '*) echo '{\"items\": []}' ;;\n"
 	"'exec worker-'[012]' --namespace ml --container afterglow -- /usr/bin/afterglow-sidecar stack --raw'*)\n"
 	"	[ \"${11}\" != absent ] || { echo end; exit 0; }\n"
@@ -78,6 +80,15 @@ static void a_pod_is_asked_alone_and_a_program_reads_the_answer(void **state)
 	}
 }
 
+static void an_answer_without_end_is_cut_and_the_picture_says_so(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out;
+	(void)state;
+
+	ask("endless", NULL, NULL, &out, NULL);
+	assert_non_null(strstr(strbuf_str(&out), "its answer broke off, or is too long to be shown whole"));
+}
+
 static void what_cannot_be_asked_is_one_error_that_says_what_to_do(void **state)
 {
 	static const struct {
@@ -125,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_of_a_cluster_are_one_picture_with_the_pod_that_differs_first),
 		cmocka_unit_test(a_pod_is_asked_alone_and_a_program_reads_the_answer),
+		cmocka_unit_test(an_answer_without_end_is_cut_and_the_picture_says_so),
 		cmocka_unit_test(what_cannot_be_asked_is_one_error_that_says_what_to_do),
 	};
 
