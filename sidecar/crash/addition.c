@@ -246,20 +246,15 @@ static struct addition *addition_new(struct event_base *base, const char *bundle
 	return NULL;
 }
 
-static void addition_set_begins(struct addition *a, bool begins)
-{
-	n_beginning += (unsigned int)begins - (unsigned int)a->begins;
-	a->begins = begins;
-}
-
 bool addition_is_beginning(void)
 {
 	return n_beginning > 0;
 }
 
 /* Without an answer its process was killed, and what that has begun is removed. */
-static void addition_end(struct addition *a, bool in_time)
+static void addition_end(bool in_time, void *arg)
 {
+	struct addition *a = arg;
 	struct err result = a->result;
 	addition_done_fn done = a->done;
 	void *done_arg = a->arg;
@@ -278,9 +273,10 @@ static void on_begin_over(bool in_time, void *arg)
 {
 	struct addition *a = arg;
 
-	addition_set_begins(a, false);
+	a->begins = false;
+	n_beginning--;
 	if (a->fd < 0) {
-		addition_end(a, in_time);
+		addition_end(in_time, a);
 		return;
 	}
 	a->answered = false;
@@ -305,7 +301,8 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 		addition_free(a);
 		return rc;
 	}
-	addition_set_begins(a, true);
+	a->begins = true;
+	n_beginning++;
 	*ret_addition = a;
 	return 0;
 }
@@ -346,17 +343,12 @@ static bool on_result(const void *data, size_t len, int passed_fd, void *arg)
 	return false;
 }
 
-static void on_commit_over(bool in_time, void *arg)
-{
-	addition_end(arg, in_time);
-}
-
 int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
 		    void *arg, struct err *err)
 {
 	a->text = text;
 	a->sha256 = sha256;
-	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result, on_commit_over, a, err);
+	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result, addition_end, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)
@@ -376,6 +368,6 @@ void addition_abort(struct addition *a)
 	if (!a)
 		return;
 	background_cancel(&a->work);
-	addition_set_begins(a, false);
+	n_beginning -= a->begins;
 	take_back(a);
 }

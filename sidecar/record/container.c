@@ -214,17 +214,16 @@ static void end(struct container *c)
 	container_end(c);
 }
 
-static void on_leave(evutil_socket_t, short, void *arg)
+static void container_leave(struct container *c)
 {
 	const struct timeval look_again = { .tv_sec = 1 };
-	struct container *c = arg;
 
 	/*
 	 * The container is not watched any more, but it is not freed: children still write the
 	 * cores that were reported, and freeing it would end them.
 	 */
 	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
-		event_add(c->leave, &look_again);
+		event_add(c->turn, &look_again);
 		return;
 	}
 	c->callbacks.done(c, c->callbacks.arg);
@@ -238,6 +237,8 @@ static void on_turn(evutil_socket_t, short, void *arg)
 		container_event(c, CONTAINER_UNWOUND);
 	else if (c->state == CONTAINER_REPORTED && !c->concluded)
 		container_conclude(c);
+	else if (c->state == CONTAINER_LOST || c->state == CONTAINER_OVER)
+		container_leave(c);
 }
 
 static void conclude(struct container *c)
@@ -268,7 +269,7 @@ void container_event(struct container *c, enum container_event event)
 	if (step.actions & CONTAINER_DISMISS)
 		launch_send(c->fd, "done", NULL, NULL);
 	if (step.actions & CONTAINER_LEAVE)
-		event_active(c->leave, EV_TIMEOUT, 0);
+		event_active(c->turn, EV_TIMEOUT, 0);
 }
 
 static void take_message(struct container *c, struct received *r)
@@ -376,9 +377,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
-	c->leave = event_new(base, -1, 0, on_leave, c);
 	c->turn = event_new(base, -1, 0, on_turn, c);
-	if (!c->readable || !c->timer || !c->leave || !c->turn || event_add(c->readable, NULL) < 0 || event_add(c->timer, within) < 0) {
+	if (!c->readable || !c->timer || !c->turn || event_add(c->readable, NULL) < 0 || event_add(c->timer, within) < 0) {
 		container_free(c);
 		err_set(err, ENOMEM, "container events");
 		return NULL;
@@ -400,11 +400,8 @@ void container_free(struct container *c)
 	event_freep(c->timer);
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
-	event_freep(c->last_logs);
-	event_freep(c->death_timer);
-	event_freep(c->sender_timer);
+	event_freep(c->wait);
 	event_freep(c->core_wait);
-	event_freep(c->leave);
 	event_freep(c->turn);
 	container_cancel_node_cores(c);
 	container_workers_release(c);

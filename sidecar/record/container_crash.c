@@ -395,30 +395,26 @@ static bool child_is_unwound_at_success(const struct container *c)
 }
 
 /* Returns how long to wait. A pod that is being deleted is not held for it, nor is a success for the backtrace of a child. */
-static struct timeval death_wait(const struct container *c)
+static int death_wait_ms(const struct container *c)
 {
 	bool held = c->exit_reported && !c->pod_terminating && !child_is_unwound_at_success(c);
-	int ms = held ? HELD_WAIT_MS : DEATH_WAIT_MS;
 
 	if (held)
 		launch_send(c->fd, "hold", HOLD_S, NULL);
-	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	return held ? HELD_WAIT_MS : DEATH_WAIT_MS;
 }
 
 bool container_death_waits(struct container *c)
 {
 	/* A core explains neither a success nor an end in which the launcher was killed as well. */
 	bool failed = c->ending.status_known && c->ending.wait_status != 0;
-	struct timeval within;
 
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) :
 			     !container_awaits_node_core(c) && (!failed || crashes_unread(c->crashes) == 0) &&
 				     !child_is_unwound_at_success(c))
 		return false;
-	within = death_wait(c);
-	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
-	return c->death_timer && event_add(c->death_timer, &within) == 0;
+	return container_wait(c, -1, on_death_wait_over, death_wait_ms(c));
 }
 
 /* It is called when the process is dead, because the node's settings may have changed before. */

@@ -279,13 +279,41 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	c->observer.end_reported = false;
 }
 
-static void take_last_logs(struct container *c)
+bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms)
 {
+	const struct timeval within = { .tv_sec = within_ms / 1000, .tv_usec = within_ms % 1000 * 1000 };
+
+	if (c->wait)
+		event_free(c->wait);
+	c->wait = event_new(c->base, fd, fd < 0 ? 0 : EV_READ | EV_PERSIST, fn, c);
+	return c->wait && event_add(c->wait, &within) == 0;
+}
+
+/* Goes on with the end when the rest of Ray's logs was read. */
+static void end_with_logs(struct container *c)
+{
+	container_workers_due(c, INT64_MAX);
+	if (c->state != CONTAINER_ENDED || container_death_waits(c) || container_awaits_sender(c))
+		return;
+	/*
+	 * The report of a success is not urgent, and the report of a killed process may have to
+	 * come before it.
+	 */
+	if (keeper_is_keeping(c->keeper) && c->ending.status_known && c->ending.wait_status == 0)
+		event_active(c->turn, EV_TIMEOUT, 0);
+	else
+		container_event(c, CONTAINER_UNWOUND);
+}
+
+static void on_last_logs(evutil_socket_t, short what, void *arg)
+{
+	struct container *c = arg;
 	int fd;
 
-	ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd);
-	event_free(TAKE_PTR(c->last_logs));
-	container_workers_due(c, INT64_MAX);
+	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !(what & EV_TIMEOUT))
+		return;
+	event_free(TAKE_PTR(c->wait));
+	end_with_logs(c);
 }
 
 void container_report(struct container *c)
@@ -293,12 +321,11 @@ void container_report(struct container *c)
 	struct ending *e = &c->ending;
 	struct report *r = c->report;
 
-	if (c->last_logs) /* its launcher hung up, or its backtrace came before the logs */
-		take_last_logs(c);
-	if (c->death_timer)
-		event_del(c->death_timer);
-	if (c->sender_timer)
-		event_del(c->sender_timer);
+	/* Its launcher hung up, or its backtrace came, before the logs. */
+	if (c->wait && event_get_callback(c->wait) == on_last_logs)
+		on_last_logs(-1, EV_TIMEOUT, c);
+	else if (c->wait)
+		event_free(TAKE_PTR(c->wait));
 	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
@@ -348,47 +375,10 @@ void container_asked(struct container *c, const struct launch_message *m)
 		sender_name_read(&c->asked);
 }
 
-/* Goes on with the end when the rest of Ray's logs was read. */
-static void end_with_logs(struct container *c)
-{
-	container_workers_due(c, INT64_MAX);
-	if (container_death_waits(c) || container_awaits_sender(c))
-		return;
-	/*
-	 * The report of a success is not urgent, and the report of a killed process may have to
-	 * come before it.
-	 */
-	if (keeper_is_keeping(c->keeper) && c->ending.status_known && c->ending.wait_status == 0)
-		event_active(c->turn, EV_TIMEOUT, 0);
-	else
-		container_event(c, CONTAINER_UNWOUND);
-}
-
-static void on_last_logs(evutil_socket_t, short what, void *arg)
-{
-	struct container *c = arg;
-	int fd;
-
-	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !(what & EV_TIMEOUT))
-		return;
-	event_free(TAKE_PTR(c->last_logs));
-	end_with_logs(c);
-}
-
-static bool awaits_last_logs(struct container *c)
-{
-	const struct timeval within = { .tv_usec = LAST_LOGS_WITHIN_MS * 1000 };
-	int fd;
-
-	if (ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd))
-		return false;
-	c->last_logs = event_new(c->base, fd, EV_READ | EV_PERSIST, on_last_logs, c);
-	return c->last_logs && event_add(c->last_logs, &within) == 0;
-}
-
 void container_end(struct container *c)
 {
 	struct ending *e = &c->ending;
+	int fd;
 
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
@@ -399,7 +389,7 @@ void container_end(struct container *c)
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
-	if (!awaits_last_logs(c))
+	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) || !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
 		end_with_logs(c);
 }
 
@@ -420,12 +410,7 @@ void container_run_overdue(struct container *c)
 		crashes_poll(c->crashes);
 		run_if_overdue(c, c->core_wait);
 	}
-	if (c->state == CONTAINER_ENDED)
-		run_if_overdue(c, c->last_logs);
-	if (c->state == CONTAINER_ENDED)
-		run_if_overdue(c, c->sender_timer);
-	if (c->state == CONTAINER_ENDED)
-		run_if_overdue(c, c->death_timer);
+	run_if_overdue(c, c->wait);
 }
 
 /* Called when one of its processes ended and the container lives on. */

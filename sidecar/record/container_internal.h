@@ -44,8 +44,7 @@ struct container {
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
-	struct event *leave; /* calls done() from the event loop, when no function of the container is running */
-	struct event *turn; /* goes on with its end when the bundle of another container has been written */
+	struct event *turn; /* goes on with its end, or calls done(), from the event loop, when no function of the container is running */
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
 	bool publishing; /* one of its reports is being written */
@@ -78,11 +77,9 @@ struct container {
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
-	struct event *last_logs; /* while its report waits for the rest of Ray's logs; else NULL */
-	struct event *death_timer;
+	struct event *wait; /* in CONTAINER_ENDED: what its report waits for; NULL: nothing */
 	struct node_core node_cores[NODE_CORES_MAX];
 	int64_t node_watches_until_ns;
-	struct event *sender_timer;
 	struct spill_watch spill;
 	struct errand spilling; /* reads for spill */
 	struct memory_watch memory;
@@ -137,6 +134,11 @@ void container_check_growth(struct container *c, int64_t now_ns);
 /* After each sample: reports a disk that spilled objects will soon fill. */
 void container_check_spill(struct container *c, int64_t now_ns);
 
+/*
+ * In CONTAINER_ENDED, in the place of what its report waits for now: calls fn when fd (-1: none) is readable, and when the time is over.
+ * Returns false if it does not wait.
+ */
+bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
 /* For a caller that keeps the event loop from turning: takes cores that were looked at, and ends waits that have taken their time. */

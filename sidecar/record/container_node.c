@@ -175,19 +175,9 @@ static bool has_oom(const struct container *c)
 	return all->n_vital && all->vital[(all->n_vital - 1) % NODE_SIGNALS_VITAL_MAX].oom;
 }
 
-static bool wait_for(struct container *c, int ms)
-{
-	const struct timeval within = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-
-	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
-}
-
 static void on_sender_wait_over(evutil_socket_t, short, void *arg)
 {
-	struct container *c = arg;
-
-	if (c->state == CONTAINER_ENDED)
-		container_event(c, CONTAINER_UNWOUND);
+	container_event(arg, CONTAINER_UNWOUND);
 }
 
 bool container_awaits_sender(struct container *c)
@@ -196,19 +186,18 @@ bool container_awaits_sender(struct container *c)
 
 	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
 		return false;
-	c->sender_timer = evtimer_new(c->base, on_sender_wait_over, c);
-	return wait_for(c, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
+	return container_wait(c, -1, on_sender_wait_over, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
 }
 
 void container_node_signal(struct container *c, const struct node_signal *s)
 {
 	node_signals_add(&c->observer.signals, s, is_vital(c, s));
-	if (c->state != CONTAINER_ENDED || !c->sender_timer || !evtimer_pending(c->sender_timer, NULL))
+	if (!c->wait || event_get_callback(c->wait) != on_sender_wait_over)
 		return;
 	if (has_sender(c))
 		container_event(c, CONTAINER_UNWOUND);
 	else if (has_oom(c))
-		wait_for(c, LINES_WITHIN_MS);
+		container_wait(c, -1, on_sender_wait_over, LINES_WITHIN_MS);
 }
 
 void container_node_watches(struct container *c, int64_t until_ns)
