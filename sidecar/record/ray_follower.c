@@ -194,9 +194,9 @@ static void run(int fd, void *arg)
 
 /* --- The parent --- */
 
-void ray_follower_init(struct ray_follower *f, int root_fd)
+void ray_follower_init(struct ray_follower *f, int root_fd, void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
-	*f = (struct ray_follower){ .root_fd = root_fd, .child = ERRAND_NONE, .logs_fd = -1, .shm_fd = -1, .node = RAY_NODE_UNKNOWN };
+	*f = (struct ray_follower){ .root_fd = root_fd, .on_finding = on_finding, .arg = arg, .child = ERRAND_NONE, .logs_fd = -1, .shm_fd = -1, .node = RAY_NODE_UNKNOWN };
 	errand_start(&f->child, run, f, NULL);
 }
 
@@ -239,11 +239,8 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 }
 
 /* Takes what the child has sent. */
-static void follower_listen(struct ray_follower *f, int64_t now_ns,
-			    void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
+static void follower_listen(struct ray_follower *f, int64_t now_ns)
 {
-	f->on_finding = on_finding;
-	f->arg = arg;
 	f->now_ns = now_ns;
 	if (f->asked && errand_wait(&f->child, 0, on_answer, f) == ERRAND_ENDED)
 		f->asked = false;
@@ -260,18 +257,16 @@ static void follower_ask(struct ray_follower *f, const struct question *q)
 	f->asked_ns = q->now_ns;
 }
 
-void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns,
-			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
+void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns)
 {
-	follower_listen(f, now_ns, on_finding, arg);
+	follower_listen(f, now_ns);
 	if (!f->asked && (!f->asked_ns || now_ns - f->asked_ns >= ASK_NS))
 		follower_ask(f, &(struct question){ .now_ns = now_ns, .raylet = raylet });
 }
 
-bool ray_follower_finish(struct ray_follower *f, int64_t now_ns,
-			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
+bool ray_follower_finish(struct ray_follower *f, int64_t now_ns)
 {
-	follower_listen(f, now_ns, on_finding, arg);
+	follower_listen(f, now_ns);
 	if (!f->asked && !f->finishing) {
 		f->finishing = true;
 		follower_ask(f, &(struct question){ .now_ns = now_ns, .finish = true });

@@ -26,26 +26,23 @@ struct ray_follower {
 	int logs_fd; /* Ray's logs, O_PATH; -1: none yet. It can still be used when the container is gone */
 	int shm_fd; /* the tmpfs at /dev/shm, O_PATH; -1: none */
 	struct ray_node node; /* what raylet's command line says */
-	/* During a call: */
 	void (*on_finding)(const struct ray_finding *finding, void *arg);
 	void *arg;
-	int64_t now_ns;
+	int64_t now_ns; /* during a call */
 };
 
-/* Starts the child. root_fd stays the caller's, and has to be open as long as the follower lives. */
-void ray_follower_init(struct ray_follower *f, int root_fd);
+/*
+ * Starts the child. root_fd stays the caller's, and has to be open as long as the follower lives. ray_follower_poll and
+ * ray_follower_finish call on_finding for each event, with everything set but left_out.
+ */
+void ray_follower_init(struct ray_follower *f, int root_fd, void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
 void ray_follower_close(struct ray_follower *f);
 
-/*
- * Takes what the child has answered, and asks it for news once a second. Calls on_finding for each
- * event, with everything set but left_out. raylet: its PID, 0: there is none.
- */
-void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns,
-			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
+/* Takes what the child has answered, and asks it for news once a second. raylet: its PID, 0: there is none. */
+void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns);
 
 /*
  * To be called when the container is dead, and again when child.fd is readable, until it returns
  * true: everything was read, unfinished records too, or there is no child.
  */
-bool ray_follower_finish(struct ray_follower *f, int64_t now_ns,
-			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
+bool ray_follower_finish(struct ray_follower *f, int64_t now_ns);

@@ -25,9 +25,9 @@ static void ignore_finding(const struct ray_finding *finding, void *arg)
 
 static void poll_at(struct ray_follower *f, int64_t now_ns)
 {
-	ray_follower_poll(f, 0, now_ns, ignore_finding, NULL);
+	ray_follower_poll(f, 0, now_ns);
 	for (int i = 0; f->asked && i < 20000; i++, usleep(1000))
-		ray_follower_poll(f, 0, now_ns, ignore_finding, NULL);
+		ray_follower_poll(f, 0, now_ns);
 }
 
 static void one_that_is_killed_between_two_questions_is_replaced(void **state)
@@ -38,7 +38,7 @@ static void one_that_is_killed_between_two_questions_is_replaced(void **state)
 	siginfo_t info;
 	(void)state;
 
-	ray_follower_init(&f, root_fd);
+	ray_follower_init(&f, root_fd, ignore_finding, NULL);
 	poll_at(&f, START);
 	first = f.child.pid;
 	assert_true(first > 0);
@@ -64,18 +64,18 @@ static void one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_quest
 	siginfo_t info;
 	(void)state;
 
-	ray_follower_init(&f, root_fd);
+	ray_follower_init(&f, root_fd, ignore_finding, NULL);
 	kill(f.child.pid, SIGSTOP);
 	assert_int_equal(waitid(P_PID, (id_t)f.child.pid, &info, WSTOPPED | WNOWAIT), 0);
-	ray_follower_poll(&f, 0, START, ignore_finding, NULL);
-	ray_follower_poll(&f, 0, START + NS_PER_SEC, ignore_finding, NULL);
+	ray_follower_poll(&f, 0, START);
+	ray_follower_poll(&f, 0, START + NS_PER_SEC);
 	assert_false(f.late);
-	ray_follower_poll(&f, 0, START + 3 * NS_PER_SEC, ignore_finding, NULL);
+	ray_follower_poll(&f, 0, START + 3 * NS_PER_SEC);
 	assert_true(f.late);
-	assert_false(ray_follower_finish(&f, START + 3 * NS_PER_SEC, ignore_finding, NULL));
+	assert_false(ray_follower_finish(&f, START + 3 * NS_PER_SEC));
 	assert_false(f.finishing); /* it has not answered the question before the last */
 	kill(f.child.pid, SIGCONT);
-	while (!ray_follower_finish(&f, START + 3 * NS_PER_SEC, ignore_finding, NULL))
+	while (!ray_follower_finish(&f, START + 3 * NS_PER_SEC))
 		assert_int_equal(poll(&(struct pollfd){ .fd = f.child.fd, .events = POLLIN }, 1, 60000), 1);
 	assert_true(f.finishing && !f.asked && !f.late);
 	ray_follower_close(&f);

@@ -40,17 +40,6 @@ struct ray_watch {
 	bool of_others;
 };
 
-struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
-{
-	struct ray_watch *w = root_fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
-
-	if (!w)
-		return NULL;
-	ray_tally_init(&w->tally, now_ns);
-	ray_follower_init(&w->follower, root_fd);
-	return w;
-}
-
 void ray_watch_of_others(struct ray_watch *w, bool of_others)
 {
 	if (w)
@@ -207,6 +196,17 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 		report(w, &finding);
 }
 
+struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
+{
+	struct ray_watch *w = root_fd >= 0 ? calloc(1, sizeof(*w)) : NULL;
+
+	if (!w)
+		return NULL;
+	ray_tally_init(&w->tally, now_ns);
+	ray_follower_init(&w->follower, root_fd, on_finding, w);
+	return w;
+}
+
 static void report_pending(struct ray_watch *w)
 {
 	struct ray_finding finding = w->pending;
@@ -229,7 +229,7 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 		ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;
-	ray_follower_poll(&w->follower, w->raylet, now_ns, on_finding, w);
+	ray_follower_poll(&w->follower, w->raylet, now_ns);
 	report_pending(w);
 	if (ray_tally_summary(&w->tally, now_ns, &summary))
 		callbacks->summary(&summary, callbacks->arg);
@@ -242,5 +242,5 @@ bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
 	w->now_ns = now_ns;
 	w->callbacks = NULL;
 	*ret_fd = w->follower.child.fd;
-	return ray_follower_finish(&w->follower, now_ns, on_finding, w) || w->follower.late;
+	return ray_follower_finish(&w->follower, now_ns) || w->follower.late;
 }
