@@ -25,6 +25,7 @@ struct addition {
 	char *bundle;
 	char file[NAME_MAX + 1];
 	int fd;
+	addition_room_fn ask_room;
 	uint64_t room;
 	struct background work; /* begins or commits it */
 	bool begins;
@@ -75,28 +76,22 @@ struct begun {
 	uint64_t room;
 };
 
-struct begin {
-	const struct addition *addition;
-	addition_room_fn room;
-};
-
 /*
  * The errand that creates the hidden file. If the parent does not take the file over, the errand
  * removes it again, because a hidden file that stays would keep the bundle in the spool.
  */
 static void addition_child_begin(int fd, void *arg)
 {
-	const struct begin *b = arg;
-	const struct addition *a = b->addition;
+	const struct addition *a = arg;
 	struct begun begun = { .room = UINT64_MAX };
 	struct extension *e = NULL;
 	struct statvfs fs = { 0 };
 	int file = -1;
 	char taken;
 
-	if (b->room) {
+	if (a->ask_room) {
 		statvfs(a->bundle, &fs);
-		begun.room = b->room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, a->arg);
+		begun.room = a->ask_room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, a->arg);
 	}
 	if (begun.room > 0)
 		extend_begin(a->bundle, a->file, &e, &file, &begun.err);
@@ -232,20 +227,6 @@ static bool is_being_taken_back(const char *bundle, const char *file)
 	return false;
 }
 
-static struct addition *addition_new(struct event_base *base, const char *bundle, const char *file)
-{
-	struct addition *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return NULL;
-	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .work = BACKGROUND_NONE };
-	snprintf(a->file, sizeof(a->file), "%s", file);
-	if (a->bundle)
-		return a;
-	addition_free(a);
-	return NULL;
-}
-
 bool addition_is_beginning(void)
 {
 	return n_beginning > 0;
@@ -291,12 +272,13 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 
 	if (is_being_taken_back(bundle, file))
 		return err_set(err, EBUSY, "%s: the %s before is being taken back", bundle, file);
-	a = addition_new(base, bundle, file);
+	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
-	a->done = begun;
-	a->arg = arg;
-	rc = background_start(&a->work, base, addition_child_begin, &(struct begin){ a, room }, within_ns, on_begun, on_begin_over, a, err);
+	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .work = BACKGROUND_NONE, .ask_room = room, .done = begun, .arg = arg };
+	snprintf(a->file, sizeof(a->file), "%s", file);
+	rc = !a->bundle ? err_set(err, ENOMEM, "extend %s", bundle) :
+			  background_start(&a->work, base, addition_child_begin, a, within_ns, on_begun, on_begin_over, a, err);
 	if (rc < 0) {
 		addition_free(a);
 		return rc;
