@@ -91,7 +91,8 @@ static void addition_child_begin(int fd, void *arg)
 
 	if (a->ask_room) {
 		statvfs(a->bundle, &fs);
-		begun.room = a->ask_room((uint64_t)fs.f_bavail * fs.f_frsize, (uint64_t)fs.f_blocks * fs.f_frsize, a->arg);
+		begun.room = a->ask_room((uint64_t)fs.f_bavail * fs.f_frsize,
+					 (uint64_t)fs.f_blocks * fs.f_frsize, a->arg);
 	}
 	if (begun.room > 0)
 		extend_begin(a->bundle, a->file, &e, &file, &begun.err);
@@ -243,7 +244,9 @@ static void addition_end(bool in_time, void *arg)
 	if (a->answered)
 		addition_free(a);
 	else {
-		err_set(&result, in_time ? ECHILD : ETIMEDOUT, in_time ? "%s: the child that adds it" : "%s: the filesystem does not answer",
+		err_set(&result, in_time ? ECHILD : ETIMEDOUT,
+			in_time ? "%s: the child that adds it" :
+				  "%s: the filesystem does not answer",
 			a->bundle);
 		take_back(a);
 	}
@@ -256,16 +259,16 @@ static void on_begin_over(bool in_time, void *arg)
 
 	a->begins = false;
 	n_beginning--;
-	if (a->fd < 0) {
+	if (a->fd >= 0) {
+		a->answered = false;
+		a->done(&a->result, a->arg);
+	} else
 		addition_end(in_time, a);
-		return;
-	}
-	a->answered = false;
-	a->done(&a->result, a->arg);
 }
 
-int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, int64_t within_ns,
-		   addition_done_fn begun, void *arg, struct addition **ret_addition, struct err *err)
+int addition_begin(struct event_base *base, const char *bundle, const char *file,
+		   addition_room_fn room, int64_t within_ns, addition_done_fn begun, void *arg,
+		   struct addition **ret_addition, struct err *err)
 {
 	struct addition *a;
 	int rc;
@@ -275,10 +278,12 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
-	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .work = BACKGROUND_NONE, .ask_room = room, .done = begun, .arg = arg };
+	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .ask_room = room,
+				.work = BACKGROUND_NONE, .done = begun, .arg = arg };
 	snprintf(a->file, sizeof(a->file), "%s", file);
 	rc = !a->bundle ? err_set(err, ENOMEM, "extend %s", bundle) :
-			  background_start(&a->work, base, addition_child_begin, a, within_ns, on_begun, on_begin_over, a, err);
+			  background_start(&a->work, base, addition_child_begin, a, within_ns,
+					   on_begun, on_begin_over, a, err);
 	if (rc < 0) {
 		addition_free(a);
 		return rc;
@@ -330,7 +335,8 @@ int addition_commit(struct addition *a, const struct strbuf *text, const char *s
 {
 	a->text = text;
 	a->sha256 = sha256;
-	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result, addition_end, a, err);
+	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result,
+				  addition_end, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)

@@ -20,17 +20,22 @@ struct addition;
  */
 typedef uint64_t (*addition_room_fn)(uint64_t disk_free, uint64_t disk_size, void *arg);
 
-/* err: code 0 if it is done; else the addition is freed and undone. err is valid until the function returns. */
+/*
+ * err: code 0 if it is done; else the addition is freed and undone. err is valid until the function
+ * returns.
+ */
 typedef void (*addition_done_fn)(const struct err *err, void *arg);
 
 /*
- * Begins an addition. bundle, file: as for extend_begin. room NULL: any file fits. arg is the argument of room and begun. begun is called
- * once, from the event loop, never from within this call, unless the addition is aborted before. Its errors: ETIMEDOUT: the disk does not
- * answer within within_ns. ECHILD: the errand was killed. ENOSPC: room has said 0. This call fails with -EBUSY while an addition with
- * that name is still being undone. base must outlive the addition.
+ * Begins an addition. bundle, file: as for extend_begin. room NULL: any file fits. arg is the
+ * argument of room and begun. begun is called once, from the event loop, never from within this
+ * call, unless the addition is aborted before. Its errors: ETIMEDOUT: the disk does not answer
+ * within within_ns. ECHILD: the errand was killed. ENOSPC: room has said 0. This call fails with
+ * -EBUSY while an addition with that name is still being undone. base must outlive the addition.
  */
-int addition_begin(struct event_base *base, const char *bundle, const char *file, addition_room_fn room, int64_t within_ns,
-		   addition_done_fn begun, void *arg, struct addition **ret_addition, struct err *err);
+int addition_begin(struct event_base *base, const char *bundle, const char *file,
+		   addition_room_fn room, int64_t within_ns, addition_done_fn begun, void *arg,
+		   struct addition **ret_addition, struct err *err);
 
 /* Whether one is being begun. A bundle must not leave the spool meanwhile. */
 bool addition_is_beginning(void);
@@ -43,8 +48,8 @@ uint64_t addition_room(const struct addition *a);
 /*
  * Commits the addition. text is written to the file first (NULL: nothing is), and is not needed any more when this returns. sha256: as
  * for extend_commit. done is called once, from the event loop, never from within this call; a is freed before. After within_ns the
- * addition is given up with ETIMEDOUT. EEXIST: the bundle had such a file before. If this call fails, nothing was started, done is not
- * called, and the caller aborts a.
+ * addition is given up with ETIMEDOUT. EEXIST: the bundle had such a file before. If this call
+ * fails, nothing was started, done is not called, and the caller aborts a.
  */
 int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
 		    void *arg, struct err *err);

@@ -183,11 +183,13 @@ static uint64_t say_room(uint64_t disk_free, uint64_t disk_size, void *)
 	return disk_free <= disk_size && disk_size > 0 ? 4711 : 0;
 }
 
-static struct addition *begin_in_background(const char *file, addition_room_fn room, int64_t within_ns)
+static struct addition *begin_in_background(const char *file, addition_room_fn room,
+					    int64_t within_ns)
 {
 	struct addition *a = NULL;
 
-	assert_int_equal(addition_begin(base, path, file, room, within_ns, on_done, NULL, &a, NULL), 0);
+	assert_int_equal(addition_begin(base, path, file, room, within_ns, on_done, NULL, &a, NULL),
+			 0);
 	assert_int_equal(n_done, 0);
 	assert_true(addition_is_beginning());
 	return a;
@@ -300,7 +302,9 @@ static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_i
 	assert_true(is_pending());
 	assert_true(addition_is_undoing());
 	/* The old file has not been removed yet, and its removal would remove the new one. */
-	assert_int_equal(addition_begin(base, path, "core.2", NULL, LONG_NS, on_done, NULL, &again, NULL), -EBUSY);
+	assert_int_equal(
+		addition_begin(base, path, "core.2", NULL, LONG_NS, on_done, NULL, &again, NULL),
+		-EBUSY);
 	thaw();
 	event_base_dispatch(base);
 	assert_false(is_pending());

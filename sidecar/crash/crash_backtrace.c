@@ -63,7 +63,8 @@ void crash_begin_late_backtrace(struct crash *crash)
 
 	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
 		return;
-	if (addition_begin(crash->owner->base, crash->bundle, "backtrace.txt", NULL, ADD_BEGINS_NS, on_late_begun, crash, &crash->late, &err) < 0)
+	if (addition_begin(crash->owner->base, crash->bundle, "backtrace.txt", NULL, ADD_BEGINS_NS,
+			   on_late_begun, crash, &crash->late, &err) < 0)
 		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
 	else
 		crash->adding_late = true;

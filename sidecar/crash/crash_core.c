@@ -27,11 +27,14 @@ static void end_core(struct crash *crash)
 /* The bundle stays without it. */
 static void fail_core(struct crash *crash, const struct err *err)
 {
-	enum core_drop why = err->code == ENOSPC ? CORE_DROP_NO_ROOM : err->code == ETIMEDOUT ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED;
+	enum core_drop why = err->code == ENOSPC    ? CORE_DROP_NO_ROOM :
+			     err->code == ETIMEDOUT ? CORE_DROP_TIMEOUT :
+						      CORE_DROP_FAILED;
 
 	addition_abort(TAKE_PTR(crash->core));
 	crash->owner->stats->dropped[why]++;
-	log_warning_limited("the core of %s (PID %d) was not kept: %.300s", crash->info.comm, (int)crash->info.pid, err_text(err));
+	log_warning_limited("the core of %s (PID %d) was not kept: %.300s", crash->info.comm,
+			    (int)crash->info.pid, err_text(err));
 	end_core(crash);
 }
 
@@ -73,7 +76,8 @@ static void on_packed(const struct child_result *r, void *arg)
 	if (well && add_core(crash, json, sha256, &err))
 		return;
 	if (!well)
-		err_set(&err, r->timed_out ? ETIMEDOUT : EIO, "%.250s", r->errors[0] ? r->errors : "afterglow-pack");
+		err_set(&err, r->timed_out ? ETIMEDOUT : EIO, "%.250s",
+			r->errors[0] ? r->errors : "afterglow-pack");
 	fail_core(crash, &err);
 }
 
@@ -125,7 +129,7 @@ void crash_begin_core(struct crash *crash)
 {
 	struct err err = { 0 };
 
-	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, room_for_core, ADD_BEGINS_NS, on_core_begun, crash,
-			   &crash->core, &err) < 0)
+	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, room_for_core,
+			   ADD_BEGINS_NS, on_core_begun, crash, &crash->core, &err) < 0)
 		on_core_begun(&err, crash);
 }

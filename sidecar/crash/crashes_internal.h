@@ -98,5 +98,8 @@ void crash_start_unwinder(struct crash *crash);
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);
 
-/* Begins to compress the core into its bundle (crash_core.c). If that is not possible, this may free the crash. */
+/*
+ * Begins to compress the core into its bundle (crash_core.c). If that is not possible, this may free
+ * the crash.
+ */
 void crash_begin_core(struct crash *crash);

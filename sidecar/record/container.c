@@ -378,7 +378,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
 	c->turn = event_new(base, -1, 0, on_turn, c);
-	if (!c->readable || !c->timer || !c->turn || event_add(c->readable, NULL) < 0 || event_add(c->timer, within) < 0) {
+	if (!c->readable || !c->timer || !c->turn || event_add(c->readable, NULL) < 0 ||
+	    event_add(c->timer, within) < 0) {
 		container_free(c);
 		err_set(err, ENOMEM, "container events");
 		return NULL;

@@ -281,7 +281,8 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms)
 {
-	const struct timeval within = { .tv_sec = within_ms / 1000, .tv_usec = within_ms % 1000 * 1000 };
+	const struct timeval within = { .tv_sec = within_ms / 1000,
+					.tv_usec = within_ms % 1000 * 1000 };
 
 	if (c->wait)
 		event_free(c->wait);
@@ -389,7 +390,8 @@ void container_end(struct container *c)
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
-	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) || !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
+	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) ||
+	    !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
 		end_with_logs(c);
 }
 

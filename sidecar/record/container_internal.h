@@ -44,7 +44,7 @@ struct container {
 	struct event *readable, *timer, *modified, *launcher_gone;
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
-	struct event *turn; /* goes on with its end, or calls done(), from the event loop, when no function of the container is running */
+	struct event *turn; /* goes on with its end, or calls done(), when none of its functions runs */
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
 	bool publishing; /* one of its reports is being written */
@@ -135,8 +135,8 @@ void container_check_growth(struct container *c, int64_t now_ns);
 void container_check_spill(struct container *c, int64_t now_ns);
 
 /*
- * In CONTAINER_ENDED, in the place of what its report waits for now: calls fn when fd (-1: none) is readable, and when the time is over.
- * Returns false if it does not wait.
+ * In CONTAINER_ENDED, in the place of what its report waits for now: calls fn when fd (-1: none) is
+ * readable, and when the time is over. Returns false if it does not wait.
  */
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
 /* Notes the end that c->ending describes. */

@@ -186,7 +186,8 @@ bool container_awaits_sender(struct container *c)
 
 	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
 		return false;
-	return container_wait(c, -1, on_sender_wait_over, has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
+	return container_wait(c, -1, on_sender_wait_over,
+			      has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);
 }
 
 void container_node_signal(struct container *c, const struct node_signal *s)

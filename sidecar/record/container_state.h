@@ -16,7 +16,7 @@ enum container_state {
 	CONTAINER_DISCONNECTED, /* its launcher has closed the connection, but is alive according to its pidfd */
 	CONTAINER_LOST, /* not known to have ended, and no longer watched */
 	/* From here on it has ended: */
-	CONTAINER_ENDED, /* its report waits for the rest of Ray's logs, a backtrace, or who sent the signal */
+	CONTAINER_ENDED, /* its report waits for Ray's last log lines, a backtrace, or a sender */
 	CONTAINER_REPORTING, /* its report waits for the hooks at death */
 	CONTAINER_REPORTED, /* cores are being kept */
 	CONTAINER_OVER, /* finished: no report or core will follow */
@@ -30,7 +30,7 @@ enum container_event {
 	CONTAINER_HANGUP, /* end of the connection */
 	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd shows that it has ended, or it sent none */
 	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
-	CONTAINER_UNWOUND, /* what the report waited for is there, or its time is over, or it will not come */
+	CONTAINER_UNWOUND, /* what the report waits for is there, or late, or will not come */
 	CONTAINER_HOOKS_DONE, /* the hooks have ended, or were lost, or there are none */
 	CONTAINER_CORES_KEPT, /* the cores are kept, or there are none */
 	CONTAINER_EVENT_COUNT

@@ -229,7 +229,9 @@ static int make_shipper(struct event_base *base, struct keeper *k, struct lane *
 		.retain_below = k->options->id.namespace ? k->below : NULL,
 		.pruner = k->self,
 	};
-	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle, .held = addition_is_beginning, .arg = k };
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed,
+						     .idle = on_idle, .held = addition_is_beginning,
+						     .arg = k };
 
 	if (find_programs(k, err) < 0)
 		return -err->code;

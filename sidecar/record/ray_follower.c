@@ -194,9 +194,10 @@ static void run(int fd, void *arg)
 
 /* --- The parent --- */
 
-void ray_follower_init(struct ray_follower *f, int root_fd, void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
+void ray_follower_init(struct ray_follower *f, int root_fd, ray_finding_fn on_finding, void *arg)
 {
-	*f = (struct ray_follower){ .root_fd = root_fd, .on_finding = on_finding, .arg = arg, .child = ERRAND_NONE, .logs_fd = -1, .shm_fd = -1, .node = RAY_NODE_UNKNOWN };
+	*f = (struct ray_follower){ .root_fd = root_fd, .on_finding = on_finding, .arg = arg, .logs_fd = -1,
+				    .shm_fd = -1, .child = ERRAND_NONE, .node = RAY_NODE_UNKNOWN };
 	errand_start(&f->child, run, f, NULL);
 }
 

@@ -15,6 +15,8 @@
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/sample/ray_node.h"
 
+typedef void (*ray_finding_fn)(const struct ray_finding *finding, void *arg);
+
 struct ray_follower {
 	int root_fd; /* the caller's */
 	struct errand child;
@@ -26,19 +28,23 @@ struct ray_follower {
 	int logs_fd; /* Ray's logs, O_PATH; -1: none yet. It can still be used when the container is gone */
 	int shm_fd; /* the tmpfs at /dev/shm, O_PATH; -1: none */
 	struct ray_node node; /* what raylet's command line says */
-	void (*on_finding)(const struct ray_finding *finding, void *arg);
+	ray_finding_fn on_finding;
 	void *arg;
 	int64_t now_ns; /* during a call */
 };
 
 /*
- * Starts the child. root_fd stays the caller's, and has to be open as long as the follower lives. ray_follower_poll and
- * ray_follower_finish call on_finding for each event, with everything set but left_out.
+ * Starts the child. root_fd stays the caller's, and has to be open as long as the follower lives.
+ * ray_follower_poll and ray_follower_finish call on_finding for each event, with everything set but
+ * left_out.
  */
-void ray_follower_init(struct ray_follower *f, int root_fd, void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg);
+void ray_follower_init(struct ray_follower *f, int root_fd, ray_finding_fn on_finding, void *arg);
 void ray_follower_close(struct ray_follower *f);
 
-/* Takes what the child has answered, and asks it for news once a second. raylet: its PID, 0: there is none. */
+/*
+ * Takes what the child has answered, and asks it for news once a second. raylet: its PID, 0: there
+ * is none.
+ */
 void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns);
 
 /*

@@ -76,7 +76,8 @@ static void one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_quest
 	assert_false(f.finishing); /* it has not answered the question before the last */
 	kill(f.child.pid, SIGCONT);
 	while (!ray_follower_finish(&f, START + 3 * NS_PER_SEC))
-		assert_int_equal(poll(&(struct pollfd){ .fd = f.child.fd, .events = POLLIN }, 1, 60000), 1);
+		assert_int_equal(
+			poll(&(struct pollfd){ .fd = f.child.fd, .events = POLLIN }, 1, 60000), 1);
 	assert_true(f.finishing && !f.asked && !f.late);
 	ray_follower_close(&f);
 	close(root_fd);
@@ -86,7 +87,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_killed_between_two_questions_is_replaced),
-		cmocka_unit_test(one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question),
+		cmocka_unit_test(
+			one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,8 +107,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(between_two_looks_the_value_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_disk_that_hangs_is_known_and_its_late_answer_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_answer_that_nobody_took_yet_is_no_hang_and_is_not_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_disk_that_hangs_is_known_and_its_late_answer_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_answer_that_nobody_took_yet_is_no_hang_and_is_not_lost, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

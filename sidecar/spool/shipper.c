@@ -323,7 +323,8 @@ static void begin_next(struct shipper *s)
 	else if (s->shipped && s->callbacks.held && s->callbacks.held()) {
 		s->state = WAITING;
 		shipper_set_timer(s, HELD_NS);
-	} else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), shipper_on_look, on_looked, s, &err) == 0)
+	} else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s),
+				    shipper_on_look, on_looked, s, &err) == 0)
 		s->state = LOOKING;
 	else {
 		tell_shipped(s);

@@ -116,7 +116,9 @@ static bool held(void)
 static int setup(void **state)
 {
 	struct shipper_options o = { .store.url = "s3://b" };
-	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle, .held = held };
+	const struct shipper_callbacks callbacks = {
+		.shipped = on_shipped, .failed = on_failed, .idle = on_idle, .held = held
+	};
 	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/shipper_test.XXXXXX");
