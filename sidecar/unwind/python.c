@@ -13,7 +13,8 @@
 #define STRING_LENGTH 16
 #define STRING_STATE 32
 #define LINES_MAX (64 << 10) /* bytes of a line table; longer ones are cut */
-#define OWNED_BY_CSTACK 3 /* from 3.12: a frame that only marks a call from C */
+#define OWNED_BY_INTERPRETER 3 /* from 3.12 on, and 4 in 3.14: a frame that only marks a call from C */
+#define TAG_BITS ((uint64_t)3) /* of references in frames, from 3.14 on */
 #define INTERPRETERS_MAX 64
 
 static bool read_u64(const struct python *py, uint64_t address, uint64_t *ret)
@@ -140,7 +141,7 @@ static bool marks_a_call(const struct python *py, uint64_t frame)
 	uint8_t owner = 0;
 
 	return py->layout.minor >= 12 &&
-	       modules_read(py->modules, frame + py->layout.frame_owner, &owner, 1) == 1 && owner == OWNED_BY_CSTACK;
+	       modules_read(py->modules, frame + py->layout.frame_owner, &owner, 1) == 1 && owner >= OWNED_BY_INTERPRETER;
 }
 
 static bool read_frame(const struct python *py, uint64_t frame, struct python_frame *out)
@@ -148,7 +149,7 @@ static bool read_frame(const struct python *py, uint64_t frame, struct python_fr
 	uint64_t code, name, file;
 
 	*out = (struct python_frame){ 0 };
-	if (!read_u64(py, frame + py->layout.frame_code, &code) || !is_a(py, code, py->symbols.code_type) ||
+	if (!read_u64(py, frame + py->layout.frame_code, &code) || !is_a(py, code &= ~TAG_BITS, py->symbols.code_type) ||
 	    !read_u64(py, code + py->layout.code_name, &name) || !read_u64(py, code + py->layout.code_filename, &file) ||
 	    !python_read_string(py, name, out->function, sizeof(out->function)) || !python_read_string(py, file, out->file, sizeof(out->file)))
 		return false;
@@ -251,7 +252,7 @@ static void choose_layout(struct python *py, unsigned int minor)
 	if (table)
 		py->layout = *table;
 	else if (minor < 13)
-		snprintf(py->why, sizeof(py->why), minor ? "Python 3.%u is not known to Afterglow (3.9 to 3.13 are)" : "its version is not to be found",
+		snprintf(py->why, sizeof(py->why), minor ? "Python 3.%u is not known to Afterglow (" PYTHON_VERSIONS " are)" : "its version is not to be found",
 			 minor);
 	else if (modules_read(py->modules, py->symbols.runtime, offsets, sizeof(offsets)) != sizeof(offsets))
 		snprintf(py->why, sizeof(py->why), "its runtime's memory is not in the core");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds what the threads of a CPython interpreter (3.9 to 3.13) were running, from its
+ * Finds what the threads of a CPython interpreter (3.9 to 3.15) were running, from its
  * structures in the core. The core is not trusted: code and strings must have the
  * address of their type, lists have a largest length, and each read may fail.
  */

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	core.cache = malloc((size_t)CORE_CACHE_BLOCKS * CORE_CACHE_BLOCK);
 	if (core.cache)
-		walk(&modules, 8 + data[0] % 7);
+		walk(&modules, 8 + data[0] % 8);
 	free(core.cache);
 	return 0;
 }

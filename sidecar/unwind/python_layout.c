@@ -53,57 +53,59 @@ const struct python_layout *python_layout_of(unsigned int minor)
 	return NULL;
 }
 
-/* Words of _Py_DebugOffsets of 3.13 (Include/internal/pycore_runtime.h). */
+/* Words of _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h; 3.13: pycore_runtime.h), by version from 3.13 on. */
 #define WORD_VERSION 1
 #define WORD_FREE_THREADED 2
+#define OFFSETS_FIRST 13
+#define OFFSETS_VERSIONS 3
 
 static const struct {
-	uint8_t word;
+	uint8_t words[OFFSETS_VERSIONS];
 	size_t field;
-} offsets_313[] = {
-	{ 5, offsetof(struct python_layout, runtime_interpreters) },
-	{ 8, offsetof(struct python_layout, interpreter_next) },
-	{ 9, offsetof(struct python_layout, interpreter_threads) },
-	{ 21, offsetof(struct python_layout, thread_next) },
-	{ 22, offsetof(struct python_layout, thread_interpreter) },
-	{ 23, offsetof(struct python_layout, thread_frame) },
-	{ 24, offsetof(struct python_layout, thread_id) },
-	{ 25, offsetof(struct python_layout, thread_native_id) },
-	{ 29, offsetof(struct python_layout, frame_previous) },
-	{ 30, offsetof(struct python_layout, frame_code) },
-	{ 31, offsetof(struct python_layout, frame_instruction) },
-	{ 33, offsetof(struct python_layout, frame_owner) },
-	{ 35, offsetof(struct python_layout, code_filename) },
-	{ 37, offsetof(struct python_layout, code_name) },
-	{ 38, offsetof(struct python_layout, code_lines) },
-	{ 39, offsetof(struct python_layout, code_first_line) },
-	{ 43, offsetof(struct python_layout, code_bytes) },
+} offsets[] = {
+	{ { 5, 5, 5 }, offsetof(struct python_layout, runtime_interpreters) },
+	{ { 8, 8, 8 }, offsetof(struct python_layout, interpreter_next) },
+	{ { 9, 9, 9 }, offsetof(struct python_layout, interpreter_threads) },
+	{ { 21, 24, 24 }, offsetof(struct python_layout, thread_next) },
+	{ { 22, 25, 25 }, offsetof(struct python_layout, thread_interpreter) },
+	{ { 23, 26, 26 }, offsetof(struct python_layout, thread_frame) },
+	{ { 24, 27, 30 }, offsetof(struct python_layout, thread_id) },
+	{ { 25, 28, 31 }, offsetof(struct python_layout, thread_native_id) },
+	{ { 29, 32, 40 }, offsetof(struct python_layout, frame_previous) },
+	{ { 30, 33, 41 }, offsetof(struct python_layout, frame_code) },
+	{ { 31, 34, 42 }, offsetof(struct python_layout, frame_instruction) },
+	{ { 33, 36, 44 }, offsetof(struct python_layout, frame_owner) },
+	{ { 35, 40, 48 }, offsetof(struct python_layout, code_filename) },
+	{ { 37, 42, 50 }, offsetof(struct python_layout, code_name) },
+	{ { 38, 43, 51 }, offsetof(struct python_layout, code_lines) },
+	{ { 39, 44, 52 }, offsetof(struct python_layout, code_first_line) },
+	{ { 43, 48, 56 }, offsetof(struct python_layout, code_bytes) },
 };
 
 bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why)
 {
-	struct python_layout layout = {
-		.minor = 13, .cframe_frame = PYTHON_NONE, .ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS,
-	};
+	struct python_layout layout = { .cframe_frame = PYTHON_NONE, .ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS };
 	uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8];
 
 	memcpy(words, data, sizeof(words));
 	*ret_why = "its table of offsets is not there";
 	if (memcmp(data, "xdebugpy", 8) != 0)
 		return false;
-	*ret_why = "this version is not known to Afterglow (3.9 to 3.13 are)";
-	if (words[WORD_VERSION] >> 16 != 0x030d)
+	*ret_why = "this version is not known to Afterglow (" PYTHON_VERSIONS " are)";
+	layout.minor = words[WORD_VERSION] >> 16 & 0xff;
+	if (words[WORD_VERSION] >> 24 != 3 || layout.minor < OFFSETS_FIRST || layout.minor >= OFFSETS_FIRST + OFFSETS_VERSIONS)
 		return false;
 	*ret_why = "free-threaded builds are not known to Afterglow";
 	if (words[WORD_FREE_THREADED])
 		return false;
 	*ret_why = "its table of offsets is damaged";
-	for (size_t i = 0; i < ARRAY_SIZE(offsets_313); i++) {
-		uint16_t offset = (uint16_t)words[offsets_313[i].word];
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		uint64_t word = words[offsets[i].words[layout.minor - OFFSETS_FIRST]];
+		uint16_t offset = (uint16_t)word;
 
-		if (words[offsets_313[i].word] >= PYTHON_NONE)
+		if (word >= PYTHON_NONE)
 			return false;
-		memcpy((char *)&layout + offsets_313[i].field, &offset, sizeof(offset));
+		memcpy((char *)&layout + offsets[i].field, &offset, sizeof(offset));
 	}
 	*ret = layout;
 	return true;

@@ -30,7 +30,8 @@ struct python_layout {
 /* The table of 3.minor (to 3.12), or NULL. */
 const struct python_layout *python_layout_of(unsigned int minor);
 
-#define PYTHON_DEBUG_OFFSETS_SIZE 352 /* enough of _Py_DebugOffsets of 3.13 */
+#define PYTHON_VERSIONS "3.9 to 3.15" /* that are known */
+#define PYTHON_DEBUG_OFFSETS_SIZE 456 /* enough of _Py_DebugOffsets of 3.15 */
 
 /*
  * From 3.13 on, the runtime begins with a table of its own offsets. Returns false, and
