@@ -82,5 +82,5 @@ def test_what_the_task_needed_is_kept_when_the_cluster_is_gone(cluster, needs):
         groups = json.loads(cluster.k.json("configmap", "afterglow-memory")["data"][cluster.name])["groups"]
         return {g["group"]: g["needs"] for g in groups}["small"]
     tasks = {t["name"]: t for t in wait_for("the sum", kept, timeout=30)["tasks"]}
-    assert tasks["ray::hold"]["peakBytes"] >= 360 << 20 and tasks["ray::hold"]["runs"] >= 5
+    assert tasks["ray::hold"]["peakBytes"] > 360 << 20 and tasks["ray::hold"]["runs"] > 1
     assert "hold: @ray.remote(memory=" in memory(cluster)
