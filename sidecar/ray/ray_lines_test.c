@@ -212,8 +212,11 @@ static void a_raylet_that_gives_up_for_a_known_cause_says_that(void **state)
 
 	assert_int_equal(e.kind, RAY_ISOLATION);
 	e = parse("[2026-11-22 08:56:28,512 C 344 344] (raylet) node_manager.cc:1033: [Timeout] Exiting because this node manager has "
-		  "mistakenly been marked as dead by the GCS.\n");
-	assert_int_equal(e.kind, RAY_NODE_LOST);
+		  "mistakenly been marked as dead by the GCS: GCS failed to check the health of this node for 5 times. This is likely because the "
+		  "machine or raylet has become overloaded.\n");
+	assert_int_equal(e.kind, RAY_GCS_LOST);
+	assert_non_null(strstr(e.detail, "marked as dead by the GCS"));
+	assert_non_null(strstr(e.detail, "overloaded"));
 }
 
 static void a_request_that_no_node_can_have_is_kept(void **state)

@@ -90,6 +90,7 @@ static const struct {
 	{ "Failed to connect to GCS within ", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS returned an authentication error", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS consider this node to be dead", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
+	{ "mistakenly been marked as dead by the GCS", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "received SIGTERM. Existing local drain request", RAY_STOPPED, RAY_PROCESS_RAYLET },
 	{ "reason_message: \"received SIGTERM\"", RAY_STOPPED, RAY_PROCESS_RAYLET },
 	{ "Raylet received SIGTERM, shutting down", RAY_STOPPED, RAY_PROCESS_RAYLET },

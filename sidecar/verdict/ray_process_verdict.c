@@ -162,8 +162,11 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
 	/* Ray's own words name one of the two causes, and it logs the same words for the other. */
 	bool dead = strstr(c->word->line, "consider this node to be dead") != NULL;
 	bool unknown = strstr(c->word->line, "authentication error") != NULL;
+	bool overload = strstr(c->word->line, "marked as dead by the GCS") != NULL;
 
-	verdict_say(v, dead    ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
+	verdict_say(v, overload ? "Container %s most likely ended because its raylet did not answer the health checks of the GCS in time, as "
+				  "an overloaded raylet or machine does not." :
+		       dead    ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
 				 "GCS, or the head was restarted without its state." :
 		       unknown ? "Container %s most likely ended because the GCS that it reached does not know its raylet." :
 				 "Container %s most likely ended because its raylet lost the GCS of the head.",

@@ -850,6 +850,14 @@ static void a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head(void 
 	classify(&w.o, &v);
 	assert_string_equal(v.sentence, "Container ray-head most likely ended because the GCS takes its raylet for dead: raylet missed the "
 					"health checks of the GCS, or the head was restarted without its state.");
+	snprintf(w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
+		 "[Timeout] Exiting because this node manager has mistakenly been marked as dead by the GCS: GCS failed to check the health of this node "
+		 "for 5 times. This is likely because the machine or raylet has become overloaded.");
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_GCS_LOST);
+	assert_string_equal(v.sentence, "Container ray-head most likely ended because its raylet did not answer the health checks of the GCS in "
+					"time, as an overloaded raylet or machine does not.");
+	assert_non_null(strstr(v.evidence[v.n_evidence - 1].text, "has become overloaded"));
 }
 
 static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
