@@ -48,13 +48,16 @@
  */
 #define NAMED_S 600
 #define NAMED_BY_IP_S 60
-/* KubeRay's submitter asks for the job's state, and ends when the job has. Its Job starts it again, after 10, 20, 40 s, for the same. */
+/*
+ * KubeRay's submitter asks for the job's state, and ends when the job has. Its Job starts it again
+ * after 10, 20, 40 s, and then it ends for the same reason.
+ */
 #define SUBMITTER_S 300
 #define GPU_S 60
 /* The kubelet starts a container again after at most five minutes. */
 #define LOOP_S 3600
 
-/* Returns whether it is the container of KubeRay's submitter, in a pod of its own or in the head's. */
+/* Returns whether it is KubeRay's submitter, in a pod of its own or in the head's. */
 static bool is_submitter(const struct incident_death *d)
 {
 	return !d->ray && !d->lives && strcmp(d->container, SUBMITTER_CONTAINER) == 0;
@@ -333,13 +336,14 @@ static bool ends_the_submission(const struct incident_death *d)
 	return ends_the_job(d) || takes_the_gcs(d);
 }
 
-/* Returns whether both are of one pod, or of two pods of one Job: their names differ after the last dash. */
+/* Returns whether both are of one pod, or of pods of one Job, whose names differ after the last dash. */
 static bool is_same_try(const struct incident_death *a, const struct incident_death *b)
 {
 	const char *dash = strrchr(a->pod, '-');
 	size_t len = dash ? (size_t)(dash - a->pod) : 0;
 
-	return strcmp(a->uid, b->uid) == 0 || (len && strncmp(a->pod, b->pod, len + 1) == 0 && !strchr(b->pod + len + 1, '-'));
+	return strcmp(a->uid, b->uid) == 0 ||
+	       (len && strncmp(a->pod, b->pod, len + 1) == 0 && !strchr(b->pod + len + 1, '-'));
 }
 
 /* Returns whether it is a container beside Ray's that needs more memory than it may have. It dies again and again of the same. */

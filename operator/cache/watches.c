@@ -159,7 +159,8 @@ static const char *const namespace_fields[] = {
 
 /* The fields that submitter.h reads. */
 static const char *const job_fields[] = {
-	PROJECTION_IDENTITY, "metadata.labels", "metadata.ownerReferences", "status.active", "status.ready", "status.failed", NULL,
+	PROJECTION_IDENTITY, "metadata.labels", "metadata.ownerReferences",
+	"status.active",     "status.ready",	"status.failed",	    NULL,
 };
 
 /* The fields that store_claim.h reads. */

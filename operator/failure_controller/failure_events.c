@@ -77,7 +77,7 @@ static const char *rest_of(const cJSON *failure, const struct incident_telling *
 	return buf;
 }
 
-/* The label and its value select all failures of object: the RayCluster, without a beginning, or its owner. */
+/* object: the RayCluster (without a beginning) or its owner. label and value select all of its failures. */
 static cJSON *event_of(const cJSON *object, const cJSON *failure, const struct incident_telling *telling, const char *beginning,
 		       const char *label, const char *value)
 {

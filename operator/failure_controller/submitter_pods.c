@@ -21,19 +21,23 @@ struct pods_list {
 	struct owner owner;
 };
 
-/* --- A pod --------------------------------------------------------------------------------------------- */
+/* --- A pod ------------------------------------------------------------------------------------- */
 
 /*
- * Finds the cluster to which the pod submits, whose address KubeRay gives it: that of the head's Service. A Service that is gone had
- * the name that KubeRay makes of the cluster's. Returns NULL if it is not known.
+ * Finds the cluster to which the pod submits: KubeRay gives it the address of the head's Service. A
+ * Service that is gone had the name that KubeRay makes of the cluster's. Returns NULL if the
+ * cluster is not known.
  */
-static const char *cluster_of_submitter(const struct submitter_pods *pods, const cJSON *pod, char name[static NAME_MAX_LEN + 1])
+static const char *submitter_cluster(const struct watches *watches, const cJSON *pod,
+				     char name[static NAME_MAX_LEN + 1])
 {
-	const char *address = json_str_or(container_env(ray_container(json_get(pod, "spec")), "RAY_DASHBOARD_ADDRESS"), "value", "");
+	const cJSON *env = container_env(ray_container(json_get(pod, "spec")), "RAY_DASHBOARD_ADDRESS");
+	const char *namespace = json_str_or(pod, "metadata.namespace", ""), *address = json_str_or(env, "value", "");
+	const cJSON *service;
 	char *end;
 
 	snprintf(name, NAME_MAX_LEN + 1, "%.*s", (int)strcspn(address, ".:"), address);
-	const cJSON *service = watches_service(pods->watches, json_str_or(pod, "metadata.namespace", ""), name);
+	service = watches_service(watches, namespace, name);
 	if (service)
 		return object_label(service, CLUSTER_LABEL);
 	end = strstr(name, "-head-svc");
@@ -53,7 +57,7 @@ static void submitter_label(cJSON *pod, const char *cluster, const struct owner 
 	json_set_str(json_object_at(metadata, "annotations"), OWNER_ANNOTATION, owner_format(owner, text));
 }
 
-/* --- The pods of a Job ----------------------------------------------------------------------------------- */
+/* --- The pods of a Job ------------------------------------------------------------------------- */
 
 static void on_submitter_pods(void *arg, struct client_response *response)
 {
@@ -63,17 +67,17 @@ static void on_submitter_pods(void *arg, struct client_response *response)
 	cJSON *pod;
 
 	cJSON_ArrayForEach(pod, json_get(response->object, "items")) {
-		const char *cluster = cluster_of_submitter(pods, pod, name);
+		const char *cluster = submitter_cluster(pods->watches, pod, name);
 
 		if (!cluster)
 			continue;
 		submitter_label(pod, cluster, &list->owner);
 		failure_writer_see(pods->writer, pod, false);
 	}
-	if (response->status == 200)
-		return;
-	pods->behind = true;
-	log_warning_limited("the pods of a RayJob's submitter cannot be listed: %s", err_text(&response->err));
+	if (response->err.code)
+		log_warning_limited("cannot list the pods of a RayJob's submitter: %s", err_text(&response->err));
+	/* Pods that cannot be read stay so; otherwise a tenant could have all Jobs looked at for ever. */
+	pods->behind |= response->err.code && !(response->status == 0 && IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
 }
 
 static void submitter_pods_list(struct submitter_pods *pods, const cJSON *job)
@@ -95,7 +99,7 @@ static void submitter_pods_list(struct submitter_pods *pods, const cJSON *job)
 		pods->behind = true;
 }
 
-/* --- All Jobs ---------------------------------------------------------------------------------------------- */
+/* --- All Jobs ---------------------------------------------------------------------------------- */
 
 static bool submitter_failed(const cJSON *job)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the failure writer look at the pods of RayJobs' submitters. In K8sJobMode KubeRay makes a Kubernetes Job whose pod runs
- * `ray job submit`. The Job names its RayJob, but its pods have no label of KubeRay's, so no selector of the watched pods finds them,
- * and no sidecar, so only their status shows how they ended. They are listed when their Job has one more failure, and from time to
- * time while one is not ready: an image that cannot be pulled changes nothing in the Job.
+ * Has the failure writer look at the pods of RayJobs' submitters. In K8sJobMode KubeRay makes a
+ * Kubernetes Job whose pod runs `ray job submit`. The Job names its RayJob, but its pods have no
+ * label of KubeRay's, so no selector of the watched pods finds them, and no sidecar, so only their
+ * status shows how they ended. They are listed when their Job has one more failure, and from time
+ * to time while one is not ready: an image that cannot be pulled changes nothing in the Job.
  */
 #pragma once
 

@@ -238,6 +238,18 @@ static void a_list_that_fails_is_asked_for_again(void **state)
 	assert_false(f->pods.behind);
 }
 
+static void a_list_that_nobody_can_read_is_not_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_answers(&f->api, "GET", PODS "20", 200, "{\"items\":[", 0);
+	watches_start(f->watches);
+	fake_api_turn(&f->api, has_listed, f);
+	fake_api_idle(&f->api);
+	assert_false(f->pods.behind);
+}
+
 static void a_replica_asks_when_it_may_write(void **state)
 {
 	struct fixture *f = *state;
@@ -275,6 +287,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_no_rayjob_made_has_no_submitter, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_that_fails_is_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_that_nobody_can_read_is_not_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_replica_asks_when_it_may_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(pods_of_a_job_that_goes_well_are_not_asked_for, setup, teardown),
 	};

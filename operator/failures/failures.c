@@ -392,7 +392,10 @@ static bool may_come_from_node(const struct death *d, const struct ray_failure *
 
 /* --- Advice where no sidecar reports ----------------------------------------------------------- */
 
-/* KubeRay gives wait-gcs-ready 200m of CPU and 256Mi, and the submitter 1Gi, which only the template of K8sJobMode changes. */
+/*
+ * KubeRay gives wait-gcs-ready 256Mi, and the submitter 1Gi, which only the template of K8sJobMode
+ * changes.
+ */
 static const char *advice_for(const struct death *d)
 {
 	if (strcmp(d->container, "wait-gcs-ready") == 0)

@@ -196,7 +196,8 @@ static int new_missed(struct parts *p, struct err *err)
 static int new_submitters(struct parts *p, struct err *err)
 {
 	p->submitters = (struct submitter_pods){
-		.client = p->o.settings->client, .watches = p->watches, .writer = p->writer, .may_write = parts_may_write, .arg = p,
+		.client = p->o.settings->client, .watches = p->watches, .writer = p->writer,
+		.may_write = parts_may_write,	 .arg = p,
 	};
 	return submitter_pods_start(&p->submitters, p->o.settings->base, err);
 }

@@ -16,11 +16,6 @@ static void parts_changes_on_cluster(struct parts *p, enum store_change change, 
 		p->o.on_cluster(p->o.arg, key);
 }
 
-static void parts_changes_on_job(struct parts *p, enum store_change, const cJSON *, const cJSON *after)
-{
-	submitter_pods_see(&p->submitters, after);
-}
-
 static void enqueue_cluster_of(const struct parts *p, const cJSON *object, bool (*key_of)(const cJSON *object, char *buf, size_t size))
 {
 	char key[KEY_MAX];
@@ -69,14 +64,17 @@ static void parts_changes_on_pod(struct parts *p, enum store_change change, cons
 
 static void parts_on_change(void *arg, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
 {
-	static void (*const sees[WATCH_KIND_COUNT])(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after) = {
-		[WATCH_CLUSTERS] = parts_changes_on_cluster, [WATCH_PODS] = parts_changes_on_pod, [WATCH_SERVICES] = on_owned,
-		[WATCH_FAILURES] = on_failure,		     [WATCH_JOBS] = parts_changes_on_job,
+	static void (*const sees[WATCH_KIND_COUNT])(struct parts *p, enum store_change change,
+						    const cJSON *before, const cJSON *after) = {
+		[WATCH_CLUSTERS] = parts_changes_on_cluster, [WATCH_PODS] = parts_changes_on_pod,
+		[WATCH_SERVICES] = on_owned,		     [WATCH_FAILURES] = on_failure,
 	};
 	struct parts *p = arg;
 
 	policies_see(p->policies, kind, change, before, after);
-	if (sees[kind])
+	if (kind == WATCH_JOBS)
+		submitter_pods_see(&p->submitters, after);
+	else if (sees[kind])
 		sees[kind](p, change, before, after);
 }
 

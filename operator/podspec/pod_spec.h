@@ -28,11 +28,14 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations);
 /* Returns the first container or init container for which fn returns true; NULL: there is none. */
 const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *container));
 
-/* What ray.io/node-type is of our copy of a pod of KubeRay's submitter (failure_controller/submitter_pods.h). */
+/*
+ * What ray.io/node-type is of our copy of a pod of KubeRay's submitter
+ * (failure_controller/submitter_pods.h).
+ */
 #define POD_TYPE_SUBMITTER "submitter"
 /*
- * Returns the name of the same container of a pod from the cache, which lacks commands; by default that of the first. NULL: the pod
- * is a submitter's.
+ * Returns the name of the same container of a pod from the cache, which lacks commands; by default
+ * that of the first. NULL: the pod is a submitter's.
  */
 const char *pod_ray_container_name(const cJSON *pod);
 

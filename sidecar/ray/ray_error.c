@@ -155,7 +155,10 @@ static struct span before_raylet(struct span text)
 	return text;
 }
 
-/* Tune survives the end of a trial, prints its exception, and in the end raises this error with the names of such trials. */
+/*
+ * Tune survives the end of a trial, prints its exception, and raises this error with the names of
+ * such trials when all have ended.
+ */
 static bool is_tune_error_about(struct span line, struct span trial)
 {
 	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', [";
@@ -198,24 +201,23 @@ static struct error_text find_error(struct span text)
 bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 {
 	struct ray_error e = { 0 };
-	struct span all = { text, len }, found, line;
+	struct span all = { text, len }, line;
 	struct error_text error = find_error(all);
 
 	*ret_error = e;
 	if (!error.name)
 		return false;
-	found = error.text;
 	snprintf(e.name, sizeof(e.name), "%s", error.name);
-	line = span_line(found);
+	line = span_line(error.text);
 	copy_printable(e.line, sizeof(e.line), line.at, line.len);
-	found.len = MIN(found.len, (size_t)ERROR_TEXT_MAX);
-	found = before_raylet(found);
-	if (span_find(found, "it was killed by `ray.kill`").at)
+	error.text.len = MIN(error.text.len, (size_t)ERROR_TEXT_MAX);
+	error.text = before_raylet(error.text);
+	if (span_find(error.text, "it was killed by `ray.kill`").at)
 		e.meant = "ray.kill";
 	else if (strcmp(e.name, "TaskCancelledError") == 0)
 		e.meant = "ray.cancel";
 	else
-		take_names(found, &e);
+		take_names(error.text, &e);
 	if (strcmp(e.name, "WorkerCrashedError") == 0)
 		take_crashed_worker(all, &e);
 	*ret_error = e;
