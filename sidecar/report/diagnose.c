@@ -264,8 +264,10 @@ static bool advise_memory(struct report *r, double need, const char *task)
 
 static void advise_smaller_store(struct report *r)
 {
-	ADVISE(r, "%s (%.0f %% of the limit; now \"%" PRId64 "\"): beyond that Ray spills objects to disk",
-	       SETTING(r, "object-store-memory", STORE_SHARE * (double)r->memory.limit), STORE_SHARE * 100, r->node.object_store);
+	ADVISE(r, "%s%s (%.0f %% of the limit; now \"%" PRId64 "\"): beyond that Ray spills objects to disk",
+	       SETTING(r, "object-store-memory", STORE_SHARE * (double)r->memory.limit),
+	       r->of_command ? ", or object_store_memory of ray.init()" : "", STORE_SHARE * 100,
+	       r->node.object_store);
 }
 
 static bool runs_ray(const struct report *r)
