@@ -169,6 +169,23 @@ def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
     assert "is of" not in helm.must_install("afterglow", "afterglow-system", MANAGING)
 
 
+@pytest.mark.parametrize("values, second", [
+    ([], "kubectl -n NAMESPACE run probe --image=none --labels=ray.io/is-ray-node=yes --dry-run=server "),
+    (["watchNamespace=ml", "webhook.objectSelector.matchLabels.team=a"],
+     "kubectl -n ml run probe --image=none --labels=ray.io/is-ray-node=yes,team=a --dry-run=server "),
+    (["webhook.enabled=false"], "kubectl afterglow doctor"),
+    (["sidecar.enabled=false"], "kubectl afterglow doctor"),
+    ([MANAGING], "kubectl -n NAMESPACE apply -f raycluster.yaml"),
+])
+def test_the_notes_have_the_three_next_commands(plane, values, second):
+    said = Helm(plane).must_install("afterglow", "nowhere", "crds.install=false", *values, options=("--dry-run=client",))
+    commands = [line.strip() for line in said.split("\nNext:\n")[1].splitlines() if line.strip().startswith("kubectl ")]
+    assert len(commands) == 3
+    assert commands[0] == "kubectl -n nowhere rollout status deployment/afterglow-operator"
+    assert commands[1].startswith(second)
+    assert commands[2].startswith("kubectl get rayfailures " + ("-n ml " if "watchNamespace=ml" in values else "-A "))
+
+
 def test_an_installation_beside_kuberay_leaves_nothing_but_its_kind(helm):
     helm.must_install("afterglow", "afterglow-system")
     assert helm.configuration("afterglow")
