@@ -36,7 +36,8 @@ command="afterglow run --memory-max 2Gi -- python3 train.py"
 # shellcheck disable=SC2086 # words of a command
 env -i HOME="$work" PATH="$work/venv/bin:/usr/bin:/bin" RAY_memory_monitor_refresh_ms=0 $command >/dev/null 2>said || true
 "$here/terminal.py" "$command" <said >"$here/terminal.svg"
-page=$(HOME=$work venv/bin/afterglow open --no-open | sed -n 's/^The report is in //p')
+# The file of the bundle itself: afterglow open puts it into a frame, which headless Chromium has not drawn yet when it takes the picture.
+page=$(find "$work/.local/state/afterglow" -name report.html)
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --blink-settings=preferredColorScheme=1 \
 	--user-data-dir="$work/profile" --window-size=1100,980 --screenshot="$here/report.png" "file://$(realpath "$page")" 2>chromium.log ||
 	{ cat chromium.log >&2 && exit 1; }
