@@ -440,6 +440,15 @@ wheel: deps
 test-wheel: wheel
 	@tools/apt-install.sh python3-venv
 	@e2e/wheel/install_test.sh
+# The same in fresh roots of Debian with real Ray, as steps of a real Slurm on cgroup v1 or v2 of this machine and on v2, and on two machines
+# of one Ray cluster: half an hour, packages of Debian and PyPI.
+.PHONY: test-wheel-long
+test-wheel-long: wheel kernel-programs
+	@tools/apt-install.sh python3-venv
+	@e2e/wheel/slurm_test.sh
+	@e2e/kernel/uml.sh e2e/wheel/slurm_test.sh
+	@e2e/wheel/machines_test.sh
+	@e2e/wheel/distributions.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
 .PHONY: arm64 images-arm64 test-arm64 release test-push test-first-screen check-workflows site
@@ -579,7 +588,7 @@ help:
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make wheel        afterglow-ray for pip, into build/wheel/; with ARCH=arm64 into build/arm64/wheel/'
-	@echo 'make test-wheel   what people see who install it without Kubernetes and without root'
+	@echo 'make test-wheel   what people see who install it without Kubernetes and without root; make test-wheel-long: Slurm, two machines, Debian 11 to 13'
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
 	@echo 'make test-arm64   their unit tests and kernel tests, emulated'

@@ -1,13 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# machines_test.sh VENV: two machines of one Ray cluster under `afterglow run`, as an ordinary user: each has its own host name, network,
+# machines_test.sh [VENV]: two machines of one Ray cluster under `afterglow run`, as an ordinary user: each has its own host name, network,
 # processes and /tmp, and only a directory for the reports is shared. The head's GCS is killed. VENV has real Ray and the wheel, and
-# a Python that others may run. Ends with "N passed, N failed".
+# a Python that others may run; without it one is made, with Ray from PyPI. Ends with "N passed, N failed".
 set -u
 
-# Processes, mounts, network and host name are its own.
-[ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m -n -u -p -f --kill-child --mount-proc "$0" "$@"
 cd "$(dirname "$0")/../.."
+# What follows has no network.
+if [ $# = 0 ]; then
+	made=$(mktemp -d /var/tmp/machines_venv.XXXXXX)
+	chmod 755 "$made"
+	trap 'rm -rf "$made"' EXIT
+	/usr/bin/python3 -m venv "$made" && "$made/bin/pip" install --quiet --disable-pip-version-check ray build/wheel/*.whl && e2e/wheel/machines_test.sh "$made"
+	exit
+fi
+# Processes, mounts, network and host name are its own.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m -n -u -p -f --kill-child --mount-proc e2e/wheel/machines_test.sh "$@"
 venv=$1
 work=$(mktemp -d /var/tmp/machines_test.XXXXXX)
 build=''

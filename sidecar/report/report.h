@@ -123,7 +123,10 @@ void report_to_json(const struct report *r, struct strbuf *out);
 /* Writes report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
-/* Writes what a user reads at once: two lines if all that is known is that a command ended with a code of its own, else the text. */
+/*
+ * Writes what a user reads at once: two lines if all that is known is that a command ended with a code of its own, perhaps after it
+ * had stopped its Ray, else the text.
+ */
 void report_to_notice(const struct report *r, struct strbuf *out);
 
 /* Writes the table of processes alone. Each line but the first begins with indent. Long names are cut at the 100th column. */
