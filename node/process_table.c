@@ -248,7 +248,8 @@ void process_table_containers(const struct process_table *t, void (*fn)(const st
 pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (is_listed(&t->entries[i]) && strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
+		if (is_listed(&t->entries[i]) &&
+		    strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
 			return t->entries[i].pid;
 	return 0;
 }

@@ -304,16 +304,17 @@ static bool page_is_held(uint64_t page)
 }
 
 /*
- * Copies what the kernel holds of these bytes, and leaves the other pages zero, as untouched pages of a stack are: the page of a file
- * may be on a server that does not answer, for whom we would wait. Returns the bytes up to the last page that was copied.
+ * Copies what the kernel holds of these bytes, and leaves the other pages zero, as untouched pages of
+ * a stack are: the page of a file may be on a server that does not answer, for whom we would wait.
+ * Returns the bytes up to the last page that was copied.
  */
 static size_t copy_pages(char *to, uint64_t from, size_t len)
 {
 	uint64_t pages[DUMP_STACK_MAX / PAGE_MIN + 2] = { 0 }, size = (uint64_t)sysconf(_SC_PAGESIZE);
-	size_t copied = 0, step;
+	size_t n = (from % size + len - 1) / size + 1, copied = 0, step;
 
 	/* Without pagemap (gVisor) all is read. */
-	if (pread(tracer.pages_fd, pages, ((from % size + len - 1) / size + 1) * sizeof(*pages), (off_t)(from / size * sizeof(*pages))) <= 0)
+	if (pread(tracer.pages_fd, pages, n * sizeof(*pages), (off_t)(from / size * sizeof(*pages))) <= 0)
 		memset(pages, 0xff, sizeof(pages));
 	for (size_t at = 0; at < len; at += step) {
 		step = MIN(size - (from + at) % size, len - at);

@@ -13,8 +13,8 @@ _Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's
 
 #define CONNECT_TIMEOUT_S 15L
 /*
- * Bytes a second below which a request counts as stalled. An answer and a body have bounds, so a server that sends or takes them
- * slower and slower cannot hold a request without end.
+ * Bytes a second below which a request counts as stalled. An answer and a body have bounds, so a
+ * server that sends or takes them slower and slower cannot hold a request without end.
  */
 #define LOW_SPEED ((int64_t)1 << 10)
 #define UNASKED_MAX ((int64_t)256 << 10)
@@ -119,6 +119,8 @@ static void set_proxy(CURL *easy, const struct http_settings *s, const struct ht
 
 static void set_safety(CURL *easy, const struct http_settings *s, const struct http_request *r)
 {
+	int64_t half_share = s->rate ? MAX(s->rate / HTTP_PARALLEL / 2, (int64_t)1) : LOW_SPEED;
+
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
@@ -133,7 +135,7 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 	/*
 	 * curl counts both directions together, so an answer that does not come counts as a stall.
 	 */
-	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)(s->rate ? MIN(LOW_SPEED, MAX(s->rate / HTTP_PARALLEL / 2, (int64_t)1)) : LOW_SPEED));
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)MIN(LOW_SPEED, half_share));
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)MAX(s->stall_s, r->stall_s));
 	if (s->deadline_ns > 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,

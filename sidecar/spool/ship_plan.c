@@ -13,6 +13,9 @@
 #include "sidecar/ship/cores_prefix.h"
 
 #define RETRY_AFTER_MAX_S 600
+#define RUN_MIN_S 3600
+#define RUN_MAX_S 86400
+#define RUN_BYTES_PER_S (64 << 10)
 
 static bool ship_plan_begins(const char *text, const char *with)
 {
@@ -197,7 +200,7 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 
 int64_t ship_run_s(int64_t bytes)
 {
-	return MIN((int64_t)3600 + bytes / (64 << 10), (int64_t)86400);
+	return MIN(RUN_MIN_S + bytes / RUN_BYTES_PER_S, (int64_t)RUN_MAX_S);
 }
 
 int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random)

@@ -57,9 +57,9 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 char *const *ship_environment(void);
 
 /*
- * Returns how many seconds a run may take for a bundle of that size, so that a store that is slow on purpose does not keep the other
- * bundles waiting: an hour, and a second for each 64 KiB, at most a day. A bundle that needs longer is continued when it has its turn
- * again.
+ * Returns how many seconds a run may take for a bundle of that size, so that a store that is slow
+ * on purpose does not keep the other bundles waiting: an hour, and a second for each 64 KiB, at most
+ * a day. A bundle that needs longer is continued when it has its turn again.
  */
 int64_t ship_run_s(int64_t bytes);
 
