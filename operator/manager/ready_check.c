@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <time.h>
 
 #include "lib/fileio.h"
@@ -72,6 +73,8 @@ int ready_check(const char *url, const char *ca_file, int64_t patience_ns, struc
 	struct http *http = NULL;
 	int r = answer.base ? http_new(answer.base, &http, err) : err_set(err, ENOMEM, "event loop");
 
+	if (r == 0 && ca_file && strncmp(url, "https://", 8) != 0)
+		r = err_set(err, EINVAL, "%s shows no certificate: it must begin with https://", url);
 	if (r == 0 && ca_file) {
 		r = file_read(AT_FDCWD, ca_file, &ca, err);
 		answer.ca = strbuf_str(&ca);

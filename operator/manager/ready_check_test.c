@@ -124,8 +124,7 @@ static void a_webhook_is_ready_if_the_authority_of_the_file_signed_its_certifica
 	expect(&h, "https", "missing.crt", -ENOENT, "missing.crt");
 	/* No authority of this machine signed it, and a status other than 200 is no readiness. */
 	expect(&h, "https", NULL, -ETIMEDOUT, "certificate");
-	/* What listens there speaks no TLS, or none that the client can read. */
-	expect(&h, "http", "ca.crt", -ETIMEDOUT, "is not ready");
+	expect(&h, "http", "ca.crt", -EINVAL, "must begin with https://");
 	hook_stop(&h);
 }
 
