@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The libraries with which Argo CD and Flux look for drift see none in what the chart installs, while
-an operator runs on it. Only make test-gitops runs this, because these libraries take five minutes
-to compile.
+an operator runs on it, and none in a RayCluster that the webhook has changed. Only make test-gitops
+runs this, because these libraries take five minutes to compile.
 """
 
 import subprocess
@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from conftest import wait_for
-from apiserver.conftest import ROOT
+from apiserver.conftest import ROOT, group, ray_cluster
 from apiserver.control_plane import free_port
 from apiserver.judges import judge
 from apiserver.test_chart import rendered
+from apiserver.test_webhook import served, webhook  # pylint: disable=unused-import # fixtures
 from apiserver.webhook import HOST, SECRET
 
 HOOK = "helm.sh/hook"
@@ -99,3 +100,27 @@ def test_flux_sees_no_drift(plane, api, start, values):
         assert changed.startswith("Deployment afterglow-operator") and count.startswith("1 of")
     finally:
         subprocess.run([*helm, "uninstall", "afterglow"], check=True, capture_output=True)
+
+
+FLUX = ("flux", ["--server-side", "--field-manager=helm-controller"])
+
+
+@pytest.mark.parametrize("way, flags", [*WAYS, FLUX])
+# pylint: disable-next=redefined-outer-name,unused-argument
+def test_a_raycluster_that_the_webhook_has_changed_does_not_drift(plane, api, served, tmp_path, way, flags):
+    cluster = ray_cluster("train", group("small"))
+    cluster["metadata"]["namespace"] = api.namespace
+    # As a sync of Argo CD marks what it applies.
+    if way != "flux":
+        cluster["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "app:ray.io/RayCluster:ns/train"}
+    manifest = yaml.safe_dump(cluster)
+    file = tmp_path / "cluster.yaml"
+    file.write_text(manifest, encoding="utf-8")
+    for _ in range(2):
+        plane.kubectl("apply", *flags, "-f", str(file))
+        head = api.get("rayclusters", "train")["spec"]["headGroupSpec"]["rayStartParams"]
+        assert head["num-cpus"] == "0", head
+        assert drift(plane, way, manifest) == ["0 of 1 differ"]
+    params = {"dashboard-host": "127.0.0.1"}
+    api.patch("rayclusters", "train", {"spec": {"headGroupSpec": {"rayStartParams": params}}})
+    assert drift(plane, way, manifest)[-1] == "1 of 1 differ"
