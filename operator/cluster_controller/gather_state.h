@@ -17,7 +17,7 @@
  * the stores' views.
  */
 struct cluster_state {
-	cJSON *notes;
+	cJSON *notes; /* of validate_cluster */
 	const cJSON **pods;
 	bool *pending;
 	struct crash *crashes;

@@ -30,8 +30,7 @@ static struct execution *write_shares_neediest(const struct write_shares *shares
 	struct execution *found = NULL;
 	const struct write_share *share;
 
-	LIST_FOREACH(share, &shares->all, link)
-	{
+	LIST_FOREACH(share, &shares->all, link) {
 		struct execution *x = share->execution;
 
 		if (x->in_flight > 0 && (!found || x->in_flight < found->in_flight) &&

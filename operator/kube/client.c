@@ -244,8 +244,7 @@ static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 {
 	struct client_call *call;
 
-	TAILQ_FOREACH(call, &client->waiting, in_waiting)
-	{
+	TAILQ_FOREACH(call, &client->waiting, in_waiting) {
 		if (call->exempt)
 			return call;
 		if (*wait_ns > 0)

@@ -164,8 +164,7 @@ static struct kept *retention_oldest_of(const struct kept_namespace *ns, size_t 
 	struct kept *k, *oldest = NULL;
 	size_t n = 0;
 
-	LIST_FOREACH(k, &ns->kept, link)
-	{
+	LIST_FOREACH(k, &ns->kept, link) {
 		if (k->leaving)
 			continue;
 		n++;

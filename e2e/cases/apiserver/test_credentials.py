@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator reaches the API server, and proves who it is, in each way that kubeconfigs have."""
+"""The operator reaches the API server, and proves who it is, in each way that it supports."""
 
 import base64
 
