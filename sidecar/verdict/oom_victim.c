@@ -159,10 +159,12 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
 	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS && oom_victim_age_ns(o, k) <= FRESH_NS;
 
+	bool alone = !o->cgroup_shared && !o->cgroup_unseen;
+
+	if (was_the_largest(o) && !o->others_ended)
+		return killed_itself && fresh && kills_in_all(o) == 1 && alone && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
 	if (o->cgroup_shared)
 		return OOM_VICTIM_UNKNOWN;
-	if (was_the_largest(o) && !o->others_ended)
-		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
 	if (o->victim_pid > 0 && o->victim_pid == o->command_pid)
 		return OOM_VICTIM_LIKELY_COMMAND;
 	return o->victim_pid > 0 ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
