@@ -305,6 +305,8 @@ static void json_add_stack(cJSON *json, const struct stacked_thread *t)
 		copy_printable(copy, sizeof(copy), text, strcspn(text, "\n"));
 		if (!is_frame)
 			frames = json_array_at(json, strncmp(line, PYTHON_MARK, strlen(PYTHON_MARK)) == 0 ? "python" : "native");
+		if (strstr(copy, "(it holds the GIL)"))
+			json_set(json, "holdsGil", cJSON_CreateTrue());
 		if (is_frame ? frames != NULL : !strstr(copy, "innermost first"))
 			json_append(frames, cJSON_CreateString(copy));
 	}

@@ -157,8 +157,10 @@ static bool read_frame(const struct python *py, uint64_t frame, struct python_fr
 	return true;
 }
 
-static const struct python_thread *thread_of(const struct python *py, const struct core_thread *thread)
+const struct python_thread *python_thread_of(const struct python *py, const struct core_thread *thread)
 {
+	if (py->why[0])
+		return NULL;
 	for (size_t i = 0; i < py->n_threads; i++)
 		if (py->threads[i].native_id && py->threads[i].native_id == (uint64_t)thread->tid)
 			return &py->threads[i];
@@ -170,7 +172,7 @@ static const struct python_thread *thread_of(const struct python *py, const stru
 
 size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut)
 {
-	const struct python_thread *t = py->why[0] ? NULL : thread_of(py, thread);
+	const struct python_thread *t = python_thread_of(py, thread);
 	uint64_t frame = t ? t->frame : 0;
 	size_t n = 0, steps = 0;
 
@@ -207,17 +209,30 @@ static bool read_thread(const struct python *py, uint64_t at, uint64_t interpret
 	return true;
 }
 
+/* Returns the address of the thread that holds the GIL of the interpreter, or of all; 0: none, or it is not known. */
+static uint64_t gil_holder(const struct python *py, uint64_t interpreter)
+{
+	const struct python_layout *l = &py->layout;
+	uint64_t base = l->minor < 12 ? py->symbols.runtime : interpreter, holder = 0;
+	int32_t locked = 0;
+
+	if (l->gil_locked == PYTHON_NONE || modules_read(py->modules, base + l->gil_locked, &locked, sizeof(locked)) != sizeof(locked) ||
+	    locked != 1 || !read_u64(py, base + l->gil_holder, &holder))
+		return 0;
+	return holder;
+}
+
 /* Returns false if the memory there is no list of threads of this interpreter. */
 static bool read_threads(struct python *py, uint64_t interpreter)
 {
-	uint64_t at;
+	uint64_t at, holder = gil_holder(py, interpreter);
 
 	if (!read_u64(py, interpreter + py->layout.interpreter_threads, &at))
 		return false;
 	while (at && py->n_threads < PYTHON_THREADS_MAX) {
 		if (!read_thread(py, at, interpreter, &py->threads[py->n_threads]))
 			return false;
-		py->n_threads++;
+		py->threads[py->n_threads++].holds_gil = at == holder;
 		if (!read_u64(py, at + py->layout.thread_next, &at))
 			return false;
 	}

@@ -21,6 +21,7 @@ struct python_thread {
 	uint64_t native_id; /* 0 before 3.11 */
 	uint64_t id; /* pthread_self() */
 	uint64_t frame; /* innermost */
+	bool holds_gil; /* false also where it is not known: 3.9, 3.10 and 3.12 */
 };
 
 struct python {
@@ -51,6 +52,9 @@ void python_release(struct python *py);
  * their number.
  */
 size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut);
+
+/* Returns the Python thread that ran on this thread; NULL: none, or there are no Python frames. */
+const struct python_thread *python_thread_of(const struct python *py, const struct core_thread *thread);
 
 /* The minor version in a file name like "libpython3.11.so.1.0" or "x.cpython-311-x86_64-linux-gnu.so"; 0: none. */
 unsigned int python_minor_in_name(const char *name);

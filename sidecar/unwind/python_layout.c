@@ -9,6 +9,7 @@
 static const struct python_layout layouts[] = {
 	{
 		.minor = 9,
+		.gil_holder = PYTHON_NONE, .gil_locked = PYTHON_NONE,
 		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
 		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
@@ -18,6 +19,7 @@ static const struct python_layout layouts[] = {
 	},
 	{
 		.minor = 10,
+		.gil_holder = PYTHON_NONE, .gil_locked = PYTHON_NONE,
 		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
 		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
@@ -27,6 +29,7 @@ static const struct python_layout layouts[] = {
 	},
 	{
 		.minor = 11,
+		.gil_holder = 368, .gil_locked = 376,
 		.runtime_interpreters = 40, .interpreter_next = 0, .interpreter_threads = 16,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 152, .thread_native_id = 160,
 		.thread_frame = 56, .cframe_frame = 8,
@@ -36,6 +39,7 @@ static const struct python_layout layouts[] = {
 	},
 	{
 		.minor = 12,
+		.gil_holder = PYTHON_NONE, .gil_locked = PYTHON_NONE,
 		.runtime_interpreters = 40, .interpreter_next = 0, .interpreter_threads = 72,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 136, .thread_native_id = 144,
 		.thread_frame = 56, .cframe_frame = 0,
@@ -66,6 +70,8 @@ static const struct {
 	{ { 5, 5, 5 }, offsetof(struct python_layout, runtime_interpreters) },
 	{ { 8, 8, 8 }, offsetof(struct python_layout, interpreter_next) },
 	{ { 9, 9, 9 }, offsetof(struct python_layout, interpreter_threads) },
+	{ { 18, 19, 19 }, offsetof(struct python_layout, gil_holder) },
+	{ { 17, 18, 18 }, offsetof(struct python_layout, gil_locked) },
 	{ { 21, 24, 24 }, offsetof(struct python_layout, thread_next) },
 	{ { 22, 25, 25 }, offsetof(struct python_layout, thread_interpreter) },
 	{ { 23, 26, 26 }, offsetof(struct python_layout, thread_frame) },

@@ -110,6 +110,24 @@ static void put(struct memory *m, size_t at, uint64_t value)
 	memcpy(m->data + at, &value, sizeof(value));
 }
 
+static void the_thread_that_holds_the_gil_is_known(void **state)
+{
+	const struct core_thread thread = { .tid = 5 };
+
+	(void)state;
+	for (int locked = 0; locked <= 2; locked++) {
+		struct memory m;
+		struct python py;
+
+		load(&m, 11);
+		put(&m, 368, BASE + THREAD);
+		put(&m, 376, (uint64_t)locked);
+		begin(&m, &py, 11);
+		assert_int_equal(python_thread_of(&py, &thread)->holds_gil, locked == 1);
+		end(&m, &py);
+	}
+}
+
 static void frames_in_a_circle_end(void **state)
 {
 	struct python_frame frames[8];
@@ -209,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_of_each_version_are_read),
+		cmocka_unit_test(the_thread_that_holds_the_gil_is_known),
 		cmocka_unit_test(frames_in_a_circle_end),
 		cmocka_unit_test(threads_in_a_circle_end),
 		cmocka_unit_test(code_that_is_none_is_not_believed),

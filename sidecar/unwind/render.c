@@ -287,7 +287,7 @@ void render_python(struct strbuf *out, const struct python *py, const struct cor
 	size_t n = frames ? python_walk(py, thread, frames, PYTHON_FRAMES_MAX, &cut) : 0;
 
 	if (n)
-		strbuf_adds(out, "  Python, innermost first:\n");
+		strbuf_addf(out, "  Python%s, innermost first:\n", python_thread_of(py, thread)->holds_gil ? " (it holds the GIL)" : "");
 	for (size_t i = 0; i < n; i++)
 		strbuf_addf(out, "     %s:%d in %s\n", frames[i].file, frames[i].line, frames[i].function);
 	if (cut)
