@@ -418,7 +418,7 @@ def interpreters():
         if not os.path.exists(path):
             continue
         include, minor = run(path, "-c", "import sysconfig, sys; print(sysconfig.get_paths()['include'], sys.version_info.minor)").split()
-        if os.path.exists(include + "/Python.h") and 9 <= int(minor) <= 13:
+        if os.path.exists(include + "/Python.h") and 9 <= int(minor) <= 15:
             found.append((path, include, int(minor)))
     return found
 
