@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a container that ends while the bundle of another one is being written, so that the event loop does not turn. */
+/*
+ * Tests of a container that ends while the bundle of another one is being written, so that the event loop does not turn, or while
+ * its last logs are read.
+ */
 #include "sidecar/record/container.h"
 
 #include <event2/event.h>
@@ -17,6 +20,7 @@
 #include "sidecar/crash/core_stats.h"
 #include "sidecar/crash/taken.h"
 #include "sidecar/launch/protocol.h"
+#include "sidecar/record/container_internal.h"
 #include "sidecar/sample/memcg_testing.h"
 #include "sidecar/socket/channel.h"
 
@@ -31,6 +35,8 @@ static bool other_is_kept; /* the bundle of another container is being written *
 static int64_t held_until_unix_ns;
 static unsigned int n_reports;
 static struct core_stats stats;
+static int late_logs[2]; /* a pipe in the place of the process that reads Ray's logs; -1: there is none */
+static bool is_core;
 
 bool __wrap_keeper_is_keeping(const struct keeper *k);
 bool __wrap_keeper_is_keeping(const struct keeper *k)
@@ -56,9 +62,21 @@ int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 {
 	(void)fd;
-	(void)ret_core;
+	if (is_core) {
+		*ret_core = (struct elf_core){ .file_size = 0 };
+		return 0;
+	}
 	usleep(SLOW_US);
 	return err_set(err, ENOEXEC, "no core");
+}
+
+bool __wrap_ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd);
+bool __wrap_ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
+{
+	(void)w;
+	(void)now_ns;
+	*ret_fd = late_logs[0];
+	return late_logs[0] < 0;
 }
 
 static struct history *no_history(struct container *c, const struct life *life, void *arg)
@@ -118,6 +136,8 @@ static int setup(void **state)
 	other_is_kept = true;
 	held_until_unix_ns = 0;
 	n_reports = 0;
+	late_logs[0] = late_logs[1] = -1;
+	is_core = false;
 	return 0;
 }
 
@@ -128,6 +148,8 @@ static int teardown(void **state)
 	taken_free(callbacks.taken);
 	event_base_free(base);
 	closep(&launcher);
+	closep(&late_logs[0]);
+	closep(&late_logs[1]);
 	return fake_root_release(&root);
 }
 
@@ -237,6 +259,80 @@ static void of_slow_messages_one_is_read_and_the_others_later(void **state)
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
 }
 
+static void run_until(bool (*fn)(void))
+{
+	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS; !fn() && now_boottime_ns() < end_ns;)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_true(fn());
+}
+
+static bool has_ended(void)
+{
+	return container_is_over(container);
+}
+
+static bool is_reported(void)
+{
+	return n_reports > 0;
+}
+
+static bool is_unwound(void)
+{
+	return stats.captured > 0 && stats.backtraces[BACKTRACE_FAILED] > 0;
+}
+
+/* The container ends and its last logs do not come. */
+static void end_without_logs(int wait_status)
+{
+	assert_int_equal(pipe2(late_logs, O_CLOEXEC), 0);
+	other_is_kept = false;
+	send_exit(wait_status);
+	run_until(has_ended);
+	assert_int_equal(n_reports, 0);
+}
+
+static void logs_that_never_end_do_not_hold_the_report(void **state)
+{
+	(void)state;
+	end_without_logs(3 << 8);
+	assert_int_equal(write(late_logs[1], "x", 1), 1);
+	/* There is something to read at each look, for longer than the logs may take. */
+	for (int i = 0; i < 5; i++) {
+		usleep(200000);
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(n_reports, 1);
+}
+
+/* The sender of the signal may not be known yet. */
+static void what_comes_before_the_last_logs_does_not_end_the_other_waits(void **state)
+{
+	(void)state;
+	container_node_watches(container, now_boottime_ns() + 2 * PATIENCE_NS);
+	end_without_logs(SIGKILL);
+	container_core_came(container);
+	assert_int_equal(n_reports, 0);
+	run_until(is_reported);
+}
+
+static void the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_before_the_logs(void **state)
+{
+	int fd;
+	(void)state;
+
+	is_core = true;
+	fake_root_put(&root, "cores/core.7", "x");
+	fd = openat(root.fd, "cores/core.7", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(launch_send_fd(launcher, "core", "7 7 11 python", fd, NULL), 0);
+	close(fd);
+	run_until(is_unwound);
+	end_without_logs(SIGSEGV);
+	closep(&launcher);
+	launcher = -1;
+	run_until(is_reported);
+	assert_int_equal(n_reports, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -245,6 +341,9 @@ int main(void)
 		TEST(a_container_whose_launcher_has_gone_is_not_said_to_be_held),
 		TEST(the_wait_for_a_signals_sender_is_over_in_time),
 		TEST(of_slow_messages_one_is_read_and_the_others_later),
+		TEST(logs_that_never_end_do_not_hold_the_report),
+		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
+		TEST(the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_before_the_logs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -469,7 +469,7 @@ static void on_unwound(struct crash *crash, void *arg)
 {
 	struct container *c = arg;
 
-	if (c->state == CONTAINER_ENDED &&
+	if (c->state == CONTAINER_ENDED && !container_awaits_logs(c) &&
 	    (crash == c->death_crash || (ended_in_order(c) && !child_is_unwound_at_success(c))))
 		container_event(c, CONTAINER_UNWOUND);
 	else

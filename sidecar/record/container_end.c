@@ -13,7 +13,8 @@
 #include "sidecar/report/report_json.h"
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
-#define LAST_LOGS_WITHIN_MS 300 /* a local filesystem takes one or two milliseconds */
+/* A local filesystem takes one or two milliseconds, and a busy machine longer: for two answers, perhaps. */
+#define LAST_LOGS_WITHIN_MS 600
 
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
 {
@@ -286,6 +287,7 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 
 	if (c->wait)
 		event_free(c->wait);
+	c->wait_until_ns = now_boottime_ns() + within_ms * NS_PER_MS;
 	c->wait = event_new(c->base, fd, fd < 0 ? 0 : EV_READ | EV_PERSIST, fn, c);
 	return c->wait && event_add(c->wait, &within) == 0;
 }
@@ -309,12 +311,19 @@ static void end_with_logs(struct container *c)
 static void on_last_logs(evutil_socket_t, short what, void *arg)
 {
 	struct container *c = arg;
+	/* libevent begins its own time limit anew with each answer. */
+	bool late = what & EV_TIMEOUT || now_boottime_ns() >= c->wait_until_ns;
 	int fd;
 
-	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !(what & EV_TIMEOUT))
+	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !late)
 		return;
 	event_free(TAKE_PTR(c->wait));
 	end_with_logs(c);
+}
+
+bool container_awaits_logs(const struct container *c)
+{
+	return c->wait && event_get_callback(c->wait) == on_last_logs;
 }
 
 void container_report(struct container *c)
@@ -322,10 +331,11 @@ void container_report(struct container *c)
 	struct ending *e = &c->ending;
 	struct report *r = c->report;
 
-	/* Its launcher hung up, or its backtrace came, before the logs. */
-	if (c->wait && event_get_callback(c->wait) == on_last_logs)
+	/* Its launcher hung up before the logs came. */
+	if (container_awaits_logs(c)) {
 		on_last_logs(-1, EV_TIMEOUT, c);
-	else if (c->wait)
+		container_find_death_crash(c);
+	} else if (c->wait)
 		event_free(TAKE_PTR(c->wait));
 	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);

@@ -78,6 +78,7 @@ struct container {
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *wait; /* in CONTAINER_ENDED: what its report waits for; NULL: nothing */
+	int64_t wait_until_ns; /* with wait */
 	struct node_core node_cores[NODE_CORES_MAX];
 	int64_t node_watches_until_ns;
 	struct spill_watch spill;
@@ -139,6 +140,8 @@ void container_check_spill(struct container *c, int64_t now_ns);
  * readable, and when the time is over. Returns false if it does not wait.
  */
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
+/* Whether its report waits for Ray's last log lines. What comes meanwhile is looked at when they are there. */
+bool container_awaits_logs(const struct container *c);
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
 /* For a caller that keeps the event loop from turning: takes cores that were looked at, and ends waits that have taken their time. */

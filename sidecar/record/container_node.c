@@ -56,7 +56,7 @@ void container_cancel_node_cores(struct container *c)
 /* The report of the container's end may have been waiting for a core. */
 static void go_on_with_end(struct container *c)
 {
-	if (c->death_crash)
+	if (c->death_crash || container_awaits_logs(c))
 		return;
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && crashes_unread(c->crashes) == 0)

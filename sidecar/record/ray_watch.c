@@ -241,6 +241,7 @@ bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
 		return true;
 	w->now_ns = now_ns;
 	w->callbacks = NULL;
+	bool finished = ray_follower_finish(&w->follower, now_ns);
 	*ret_fd = w->follower.child.fd;
-	return ray_follower_finish(&w->follower, now_ns) || w->follower.late;
+	return finished || w->follower.late;
 }
