@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/log.h"
+#include "lib/units.h"
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
@@ -15,9 +16,13 @@
 /* KubeRay's Job makes three pods at most, unless its user wants more. */
 #define PODS_MAX "20"
 #define NAME_MAX_LEN 253
+/* Jobs of a namespace that are looked at without a pause, and the pause after each further one. */
+#define BURST 20
+#define PACE_NS (NS_PER_SEC / 5)
 
 struct pods_list {
 	struct submitter_pods *pods;
+	const char *namespace; /* whose turn it is; of pods->turns */
 	struct owner owner;
 };
 
@@ -57,6 +62,67 @@ static void submitter_label(cJSON *pod, const char *cluster, const struct owner 
 	json_set_str(json_object_at(metadata, "annotations"), OWNER_ANNOTATION, owner_format(owner, text));
 }
 
+/* --- Turns ------------------------------------------------------------------------------------- */
+
+static void due_free(void *jobs)
+{
+	strmap_release(jobs, NULL);
+	free(jobs);
+}
+
+static struct strmap *due_of(struct submitter_pods *pods, const char *namespace)
+{
+	struct strmap *jobs = strmap_get(&pods->due, namespace);
+
+	if (jobs)
+		return jobs;
+	jobs = calloc(1, sizeof(*jobs));
+	if (jobs && strmap_put(&pods->due, namespace, jobs, NULL) < 0)
+		free(TAKE_PTR(jobs));
+	return jobs;
+}
+
+static void due_add(struct submitter_pods *pods, const cJSON *job)
+{
+	const char *namespace = json_str_or(job, "metadata.namespace", "");
+	struct strmap *jobs = due_of(pods, namespace);
+
+	if (!jobs || strmap_put(jobs, json_str_or(job, "metadata.name", ""), pods, NULL) < 0 ||
+	    workqueue_add(&pods->turns, namespace) < 0)
+		pods->behind = true;
+	event_active(pods->wake, 0, 0);
+}
+
+/* Takes one of the namespace's Jobs; NULL: none of them exists any more. */
+static const cJSON *due_take(struct submitter_pods *pods, const char *namespace)
+{
+	struct strmap *jobs = strmap_get(&pods->due, namespace);
+	struct strmap_pos pos = { 0 };
+	const cJSON *job = NULL;
+	const char *name;
+	void *value;
+	char key[2 * NAME_MAX_LEN + 2];
+
+	while (!job && jobs && strmap_next(jobs, &pos, &name, &value)) {
+		snprintf(key, sizeof(key), "%s/%s", namespace, name);
+		strmap_remove(jobs, name);
+		job = store_peek(watches_store(pods->watches, WATCH_JOBS), key);
+	}
+	return job;
+}
+
+static void turn_end(struct submitter_pods *pods, const char *namespace)
+{
+	struct strmap *jobs = strmap_get(&pods->due, namespace);
+
+	if (jobs && jobs->n)
+		workqueue_add(&pods->turns, namespace);
+	else if (jobs)
+		due_free(strmap_remove(&pods->due, namespace));
+	workqueue_done(&pods->turns, namespace);
+	event_active(pods->wake, 0, 0);
+}
+
 /* --- The pods of a Job ------------------------------------------------------------------------- */
 
 static void on_submitter_pods(void *arg, struct client_response *response)
@@ -78,25 +144,30 @@ static void on_submitter_pods(void *arg, struct client_response *response)
 		log_warning_limited("cannot list the pods of a RayJob's submitter: %s", err_text(&response->err));
 	/* Pods that cannot be read stay so; otherwise a tenant could have all Jobs looked at for ever. */
 	pods->behind |= response->err.code && !(response->status == 0 && IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
+	turn_end(pods, list->namespace);
 }
 
-static void submitter_pods_list(struct submitter_pods *pods, const cJSON *job)
+/* Returns false if nothing was asked. */
+static bool submitter_pods_list(struct submitter_pods *pods, const char *namespace, const cJSON *job)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(2048);
 	_cleanup_free_ struct pods_list *list = calloc(1, sizeof(*list));
 	struct client_request request = { .method = "GET", .drop = free };
 
 	if (!list || !owner_of_cluster(job, &list->owner) || list->owner.kind != OWNER_RAY_JOB)
-		return;
+		return false;
 	list->pods = pods;
-	resource_path(resource_find("v1", "Pod"), json_str(job, "metadata.namespace"), NULL, NULL, &path);
+	list->namespace = namespace;
+	resource_path(resource_find("v1", "Pod"), namespace, NULL, NULL, &path);
 	strbuf_adds(&path, "?limit=" PODS_MAX "&labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D");
 	url_encode(json_str_or(job, "metadata.uid", ""), &path);
 	request.path = strbuf_str(&path);
-	if (client_start(pods->client, &request, on_submitter_pods, list, NULL, NULL) == 0)
-		TAKE_PTR(list);
-	else
+	if (client_start(pods->client, &request, on_submitter_pods, list, NULL, NULL) < 0) {
 		pods->behind = true;
+		return false;
+	}
+	TAKE_PTR(list);
+	return true;
 }
 
 /* --- All Jobs ---------------------------------------------------------------------------------- */
@@ -117,6 +188,26 @@ static bool submitter_pods_may_look(const struct submitter_pods *pods)
 	return pods->may_write(pods->arg) && informer_synced(watches_informer(pods->watches, WATCH_SERVICES));
 }
 
+/* What is due waits while this replica may not look; the next tick goes on with it. */
+static void submitter_pods_run(evutil_socket_t, short, void *arg)
+{
+	struct submitter_pods *pods = arg;
+	int64_t now = now_boottime_ns(), wait;
+	const char *namespace;
+
+	if (!submitter_pods_may_look(pods))
+		return;
+	while (pods->turns.n_working < SUBMITTER_LISTS_MAX && (namespace = workqueue_get(&pods->turns, now))) {
+		const cJSON *job = due_take(pods, namespace);
+
+		if (!job || !submitter_pods_list(pods, namespace, job))
+			turn_end(pods, namespace);
+	}
+	wait = workqueue_next_ns(&pods->turns) - now;
+	if (pods->turns.n_working < SUBMITTER_LISTS_MAX && wait > 0)
+		event_add(pods->wake, &(struct timeval){ wait / NS_PER_SEC, wait % NS_PER_SEC / 1000 + 1 });
+}
+
 static void submitter_pods_on_tick(evutil_socket_t, short, void *arg)
 {
 	struct submitter_pods *pods = arg;
@@ -129,22 +220,27 @@ static void submitter_pods_on_tick(evutil_socket_t, short, void *arg)
 		const cJSON *job = looks ? store_entry_peek(jobs, entry) : NULL;
 
 		if (submitter_waits(job) || (behind && submitter_failed(job)))
-			submitter_pods_list(pods, job);
+			due_add(pods, job);
 	}
+	event_active(pods->wake, 0, 0);
 }
 
 void submitter_pods_see(struct submitter_pods *pods, const cJSON *job)
 {
 	if (submitter_failed(job) && submitter_pods_may_look(pods))
-		submitter_pods_list(pods, job);
+		due_add(pods, job);
 	else if (submitter_failed(job))
 		pods->behind = true;
 }
 
 int submitter_pods_start(struct submitter_pods *pods, struct event_base *base, struct err *err)
 {
+	workqueue_init(&pods->turns);
+	pods->turns.pace_ns = PACE_NS;
+	pods->turns.burst = BURST;
+	pods->wake = evtimer_new(base, submitter_pods_run, pods);
 	pods->tick = event_new(base, -1, EV_PERSIST, submitter_pods_on_tick, pods);
-	if (!pods->tick || event_add(pods->tick, &(struct timeval){ .tv_sec = TICK_S }) < 0)
+	if (!pods->wake || !pods->tick || event_add(pods->tick, &(struct timeval){ .tv_sec = TICK_S }) < 0)
 		return err_set(err, ENOMEM, "submitters");
 	return 0;
 }
@@ -153,4 +249,8 @@ void submitter_pods_stop(struct submitter_pods *pods)
 {
 	if (pods->tick)
 		event_free(TAKE_PTR(pods->tick));
+	if (pods->wake)
+		event_free(TAKE_PTR(pods->wake));
+	strmap_release(&pods->due, due_free);
+	workqueue_release(&pods->turns);
 }

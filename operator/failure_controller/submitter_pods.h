@@ -5,11 +5,16 @@
  * label of KubeRay's, so no selector of the watched pods finds them, and no sidecar, so only their
  * status shows how they ended. They are listed when their Job has one more failure, and from time
  * to time while one is not ready: an image that cannot be pulled changes nothing in the Job.
+ * Namespaces take turns, a Job each, so that a tenant with thousands of Jobs holds up only its own.
  */
 #pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
+#include "operator/kube/workqueue.h"
+
+/* Lists under way at once: whoever made the pods decides how large an answer is. */
+#define SUBMITTER_LISTS_MAX 2
 
 /* The user sets what stands before tick. */
 struct submitter_pods {
@@ -18,7 +23,9 @@ struct submitter_pods {
 	struct failure_writer *writer;
 	bool (*may_write)(void *arg); /* a replica that may not write asks nobody */
 	void *arg;
-	struct event *tick;
+	struct event *tick, *wake;
+	struct strmap due; /* namespace -> struct strmap of its Jobs whose pods are to be listed */
+	struct workqueue turns; /* of these namespaces */
 	bool behind; /* failures may have been missed, so all Jobs are looked at */
 };
 

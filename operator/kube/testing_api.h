@@ -16,7 +16,7 @@
 /* The first rule that fits answers. After n answers (0: no limit) it does not fit any more. */
 struct fake_rule {
 	const char *method, *part; /* part must stand in the URI */
-	int status; /* 0: hang up without an answer */
+	int status; /* 0: hang up without an answer; negative: give none, as to a watch */
 	const char *body;
 	unsigned n, used;
 };
@@ -69,6 +69,8 @@ static inline void fake_api_send(struct evhttp_request *request, int status, con
 {
 	struct evbuffer *body;
 
+	if (status < 0)
+		return;
 	if (status == 0) {
 		evhttp_connection_free(evhttp_request_get_connection(request));
 		return;
