@@ -10,8 +10,9 @@
 #include "lib/macros.h"
 #include "operator/failures/kept_memory.h"
 
-#define TOGETHER_S 2
-#define AGAIN_S 10
+#define TOGETHER_MS 2000
+#define NEXT_MS 100 /* from one namespace to the next */
+#define AGAIN_MS 10000
 #define TRIES_MAX 5
 
 struct memory_keeper {
@@ -21,12 +22,13 @@ struct memory_keeper {
 	cJSON *written; /* the clusters that are being written, under the name of their namespace; NULL: none are */
 	unsigned tries;
 	bool under_way, creating;
+	bool refused; /* the last write, and it has been logged */
 };
 
-static void memory_keeper_wake(struct memory_keeper *keeper, int seconds)
+static void memory_keeper_wake(struct memory_keeper *keeper, int ms)
 {
 	if (!keeper->under_way && !event_pending(keeper->timer, EV_TIMEOUT, NULL))
-		event_add(keeper->timer, &(struct timeval){ .tv_sec = seconds });
+		event_add(keeper->timer, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 }
 
 void memory_keeper_see(struct memory_keeper *keeper, const cJSON *before, const cJSON *after)
@@ -37,30 +39,50 @@ void memory_keeper_see(struct memory_keeper *keeper, const cJSON *before, const 
 	    !keeper->o.may_write(keeper->o.arg))
 		return;
 	if (!cJSON_GetObjectItemCaseSensitive(keeper->waiting, namespace) &&
-	    cJSON_GetArraySize(keeper->waiting) >= MEMORY_KEEPER_NAMESPACES_MAX)
+	    cJSON_GetArraySize(keeper->waiting) >= MEMORY_KEEPER_NAMESPACES_MAX) {
+		log_warning_limited("namespace %s: what tasks needed is not kept: too many other namespaces wait", namespace);
 		return;
+	}
 	cJSON *clusters = json_object_at(keeper->waiting, namespace);
 	if (clusters && kept_memory_add(clusters, after))
-		memory_keeper_wake(keeper, TOGETHER_S);
+		memory_keeper_wake(keeper, TOGETHER_MS);
 	else if (clusters && !clusters->child)
 		cJSON_DeleteItemFromObjectCaseSensitive(keeper->waiting, namespace);
 }
 
-/* Goes on with the next namespace, or with the same one after a failure that may pass by itself. */
+/* What is wrong with a ConfigMap that a tenant has made stays so, and must not hold up the other namespaces. */
+static bool memory_keeper_passes(const struct client_response *response)
+{
+	return response->status >= 500 || IS_ONE_OF(response->status, 409, 429) ||
+	       (response->status == 0 && !IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
+}
+
+/* Without the right to it, which an older chart does not give, each end of a pod would be a line. */
+static void memory_keeper_tell(struct memory_keeper *keeper, const struct client_response *response)
+{
+	if (!keeper->refused)
+		log_warning_limited("namespace %s: what tasks needed is not kept in the ConfigMap " KEPT_MEMORY_CONFIGMAP ": %s%s",
+				    keeper->written->string, err_text(&response->err),
+				    response->status == 403 ? "; this is not logged again until one is written" : "");
+	keeper->refused = response->status == 403;
+}
+
+/* Goes on with the next namespace, or with the same one after a failure that may pass by itself. response: NULL if there is none. */
 static void memory_keeper_conclude(struct memory_keeper *keeper, const struct client_response *response)
 {
-	bool passes = response && response->status != 403 && !client_namespace_ends(response) && keeper->tries < TRIES_MAX;
+	bool passes = response && memory_keeper_passes(response) && keeper->tries < TRIES_MAX;
 
-	if (response && !passes && !client_namespace_ends(response))
-		log_warning_limited("namespace %s: what tasks needed is not kept in the ConfigMap " KEPT_MEMORY_CONFIGMAP ": %s",
-				    keeper->written->string, err_text(&response->err));
+	if (!response)
+		keeper->refused = false;
+	else if (!passes && !client_namespace_ends(response))
+		memory_keeper_tell(keeper, response);
 	keeper->under_way = false;
 	if (!passes) {
 		cJSON_Delete(TAKE_PTR(keeper->written));
 		keeper->tries = 0;
 	}
 	if (keeper->written || keeper->waiting->child)
-		memory_keeper_wake(keeper, passes ? AGAIN_S : TOGETHER_S);
+		memory_keeper_wake(keeper, passes && response->status != 409 ? AGAIN_MS : NEXT_MS);
 }
 
 static void memory_keeper_on_written(void *arg, struct client_response *response)
@@ -101,12 +123,13 @@ static void memory_keeper_run(evutil_socket_t, short, void *arg)
 
 	if (!keeper->o.may_write(keeper->o.arg)) {
 		cJSON_Delete(TAKE_PTR(keeper->written));
-		cJSON_Delete(keeper->waiting);
-		keeper->waiting = cJSON_CreateObject();
-		return;
+		while (keeper->waiting->child)
+			cJSON_Delete(cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child));
+	} else if (!keeper->written) {
+		keeper->written = cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child);
 	}
 	if (!keeper->written)
-		keeper->written = cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child);
+		return;
 	keeper->tries++;
 	keeper->under_way = true;
 	if (client_get(keeper->o.client, resource_find("v1", "ConfigMap"), keeper->written->string, KEPT_MEMORY_CONFIGMAP,

@@ -14,6 +14,9 @@
 	"state: " state "}]}}"
 #define RUNS POD("{running: {}}")
 #define ENDED POD("{terminated: {message: '#afterglow-memory/1 {\"peaks\": {\"anonBytes\": 77}}'}}")
+#define OTHER_ENDED \
+	"{metadata: {namespace: other, labels: {ray.io/cluster: d, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, " \
+	"state: {terminated: {message: '#afterglow-memory/1 {\"peaks\": {}}'}}}]}}"
 
 struct fixture {
 	struct fake_api api;
@@ -112,8 +115,7 @@ static void no_pod_counts_but_one_that_is_seen_to_end(void **state)
 	f->allowed = false;
 	see(f, RUNS, ENDED);
 	f->allowed = true;
-	see(f, RUNS, "{metadata: {namespace: other, labels: {ray.io/cluster: d, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, "
-		     "state: {terminated: {message: '#afterglow-memory/1 {\"peaks\": {}}'}}}]}}");
+	see(f, RUNS, OTHER_ENDED);
 	wait_for_request(f, "GET /api/v1/namespaces/other");
 	assert_int_equal(fake_api_count(&f->api, "GET"), 1);
 }
@@ -126,10 +128,39 @@ static void what_is_forbidden_is_not_tried_again(void **state)
 	see(f, RUNS, ENDED);
 	wait_for_request(f, "GET " MAP);
 	fake_api_idle(&f->api);
-	see(f, RUNS, "{metadata: {namespace: other, labels: {ray.io/cluster: d, ray.io/group: g}}, status: {containerStatuses: [{name: afterglow, "
-		     "state: {terminated: {message: '#afterglow-memory/1 {\"peaks\": {}}'}}}]}}");
+	see(f, RUNS, OTHER_ENDED);
 	wait_for_request(f, "GET /api/v1/namespaces/other");
 	assert_int_equal(fake_api_count(&f->api, "GET " MAP), 1);
+}
+
+static void a_configmap_that_a_tenant_has_filled_is_tried_once_and_the_next_namespace_is_written(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_strbuf_ struct strbuf map = STRBUF_INIT(1 << 15);
+
+	strbuf_adds(&map, "{\"kind\":\"ConfigMap\",\"data\":{\"x\":\"\"");
+	for (int i = 0; i < 100; i++)
+		strbuf_addf(&map, ",\"x%d\":\"\"", i);
+	strbuf_adds(&map, "}}");
+	fake_api_answers(&f->api, "GET", MAP, 200, strbuf_str(&map), 0);
+	see(f, RUNS, ENDED);
+	see(f, RUNS, OTHER_ENDED);
+	wait_for_request(f, "GET /api/v1/namespaces/other");
+	assert_int_equal(fake_api_count(&f->api, "GET " MAP), 1);
+	assert_int_equal(fake_api_count(&f->api, "PATCH " MAP), 0);
+}
+
+static void a_configmap_that_cannot_be_changed_is_tried_once_and_a_conflict_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "PATCH", MAP, 409, STATUS("409"), 1);
+	fake_api_answers(&f->api, "PATCH", MAP, 422, STATUS("422"), 0);
+	fake_api_answers(&f->api, "GET", MAP, 200, "{\"kind\":\"ConfigMap\",\"immutable\":true}", 0);
+	see(f, RUNS, ENDED);
+	see(f, RUNS, OTHER_ENDED);
+	wait_for_request(f, "GET /api/v1/namespaces/other");
+	assert_int_equal(fake_api_count(&f->api, "PATCH " MAP), 2);
 }
 
 int main(void)
@@ -139,6 +170,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_is_there_is_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_pod_counts_but_one_that_is_seen_to_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_forbidden_is_not_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_configmap_that_a_tenant_has_filled_is_tried_once_and_the_next_namespace_is_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_configmap_that_cannot_be_changed_is_tried_once_and_a_conflict_again, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
