@@ -125,19 +125,15 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
-/*
- * Returns whether the command held more than half of the limit. Then no other process under that
- * limit can have been larger.
- */
-static bool was_the_largest(const struct observation *o)
+bool oom_is_of_largest(const struct observation *o, int64_t held)
 {
 	/*
 	 * At the limit of a cgroup below, the kernel chooses among the processes in that cgroup.
-	 * The command may be outside.
+	 * This one may be outside.
 	 */
 	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
 		return false;
-	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
+	return held > 0 && o->last.limit > 0 && held > o->last.limit / 2;
 }
 
 /*
@@ -158,11 +154,12 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 {
 	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
 	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS && oom_victim_age_ns(o, k) <= FRESH_NS;
-
 	bool alone = !o->cgroup_shared && !o->cgroup_unseen;
 
-	if (was_the_largest(o) && !o->others_ended)
-		return killed_itself && fresh && kills_in_all(o) == 1 && alone && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
+	if (oom_is_of_largest(o, o->command_rss) && !o->others_ended)
+		return killed_itself && fresh && kills_in_all(o) == 1 && alone && log_fits_command(o, k) ?
+			       OOM_VICTIM_COMMAND :
+			       OOM_VICTIM_LIKELY_COMMAND;
 	if (o->cgroup_shared)
 		return OOM_VICTIM_UNKNOWN;
 	if (o->victim_pid > 0 && o->victim_pid == o->command_pid)

@@ -9,6 +9,7 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/stop_request.h"
 
 /* The sampler looks up to this long after the kill; then the victim takes as long to give its memory back. */
@@ -57,9 +58,10 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 	killed = watched_ends_killed_at(o->watched_ends, o->n_watched_ends, kill_ns);
 	/*
 	 * The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that ended, and one
-	 * that ends later may end for a reason of its own.
+	 * that ends later may end for a reason of its own. Where Ray runs, its workers go first by their
+	 * oom_score_adj, whatever they hold, and a driver may end because one is gone.
 	 */
-	if (!killed && o->last.limit > 0 && o->unread_held > o->last.limit / 2 &&
+	if (!killed && !o->has_raylet && oom_is_of_largest(o, o->unread_held) &&
 	    ended_with_kill(&o->unread_end, kill_ns, OOM_SEEN_WITHIN_NS))
 		killed = &o->unread_end;
 	return killed;

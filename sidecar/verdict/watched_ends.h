@@ -13,8 +13,8 @@ const struct watched_end *watched_ends_killed_at(const struct watched_end *ends,
 
 /*
  * The process of the container that SIGKILL ended when a kill was counted in a cgroup that others
- * share, or that ended then in an unknown way and had held more than half of the limit: most likely the
- * OOM killer took this one. NULL: there is none, or the kernel log or the node agent knows better.
+ * share, or, outside of Ray, that ended then in an unknown way and had held more than half of the limit: most likely
+ * the OOM killer took this one. NULL: there is none, or the kernel log or the node agent knows better.
  */
 const struct watched_end *watched_ends_oom_victim(const struct observation *o);
 

@@ -171,6 +171,7 @@ static bool shows(const struct verdict *v, const char *part)
 /* Before Linux 6.15 its parent alone learns how it ended. Each step takes away a premise. */
 static void the_largest_that_ended_with_the_kill_is_most_likely_the_victim(void **state)
 {
+	static const struct cgroup_limit part = { .place = CGROUP_LIMIT_BELOW, .limit = 64 << 20 };
 	struct observation o = shared_kill();
 	struct verdict v;
 
@@ -195,6 +196,14 @@ static void the_largest_that_ended_with_the_kill_is_most_likely_the_victim(void 
 	o.unread_end.ended_ns = END + 4 * SEC;
 	assert_null(watched_ends_oom_victim(&o));
 	o.unread_end.ended_ns = END;
+	assert_non_null(watched_ends_oom_victim(&o));
+	/* Ray's workers go first, however small they are, and raylet alone learns how they end. */
+	o.has_raylet = true;
+	assert_null(watched_ends_oom_victim(&o));
+	o.has_raylet = false;
+	o.cgroup_limit = &part;
+	assert_null(watched_ends_oom_victim(&o));
+	o.cgroup_limit = NULL;
 	o.after.oom_kill = 0;
 	assert_null(watched_ends_oom_victim(&o));
 }
