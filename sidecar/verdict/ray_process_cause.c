@@ -3,6 +3,7 @@
 #include "sidecar/verdict/ray_process_cause.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -68,6 +69,20 @@ static const struct ray_process_end *agent_before(const struct observation *o, c
 	return NULL;
 }
 
+/*
+ * Returns whether the end is what a request to stop leads to if it takes too long. The OOM killer may come just then; in a cgroup
+ * that others share, it may have come for them.
+ */
+static bool killed_by_stop(const struct observation *o, const struct ray_process_end *end, const struct ray_process_word *stopped)
+{
+	bool killed = end->status_known && WIFSIGNALED(end->wait_status) &&
+		      WTERMSIG(end->wait_status) == SIGKILL;
+	bool oom = o->process_oom_ns && !o->cgroup_shared &&
+		   llabs(o->process_oom_ns - end->ended_ns) <= OOM_NEAR_NS;
+
+	return killed && stopped && !oom;
+}
+
 static struct ray_process_cause cause_of_raylet(const struct observation *o, const struct ray_process_end *raylet)
 {
 	const struct ray_process_words *w = words_of(o);
@@ -82,7 +97,7 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	 * kills it if raylet takes too long.
 	 */
 	if (killed && !ended_in_order(raylet)) {
-		if (WTERMSIG(raylet->wait_status) == SIGKILL && stopped && stopped->process == RAY_PROCESS_RAYLET) {
+		if (killed_by_stop(o, raylet, stopped) && stopped->process == RAY_PROCESS_RAYLET) {
 			c.story = STORY_STOPPED;
 			c.word = stopped;
 		}
@@ -118,11 +133,9 @@ static struct ray_process_cause cause_of_other(const struct observation *o,
 					       const struct ray_process_end *end)
 {
 	const struct ray_process_word *stopped = fresh(&words_of(o)->stopped, end->ended_ns);
-	bool killed = end->status_known && WIFSIGNALED(end->wait_status) &&
-		      WTERMSIG(end->wait_status) == SIGKILL;
 	struct ray_process_cause c = { .story = STORY_PROCESS, .kind = end->kind, .end = end };
 
-	if (killed && stopped && stopped->at_ns <= end->ended_ns) {
+	if (killed_by_stop(o, end, stopped) && stopped->at_ns <= end->ended_ns) {
 		c.story = STORY_STOPPED;
 		c.word = stopped;
 	} else

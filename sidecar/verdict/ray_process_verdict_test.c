@@ -911,6 +911,29 @@ static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_string_equal(v.sentence, "Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it, and the "
 					"GCS server then was killed with SIGKILL; the container lives on without it.");
+	/* The OOM killer came just then. In a cgroup that others share that may have been for one of theirs. */
+	w.o.process_oom_ns = w.ends[0].ended_ns;
+	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
+	assert_int_equal(v.class, FAILURE_GCS_FAILED);
+	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
+	w.o.cgroup_shared = true;
+	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+}
+
+static void a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped(void **state)
+{
+	static const struct row killed = { "", { { RAY_PROCESS_RAYLET, 9, 2000 } }, LOGGED_STOPPED_BEFORE, 1, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&killed, &w);
+	w.o.process_oom_ns = w.ends[0].ended_ns;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
 }
 
 static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
@@ -960,6 +983,7 @@ int main(void)
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
+		cmocka_unit_test(a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 
