@@ -157,21 +157,30 @@ static void process_sentence(const struct observation *o, const struct ray_proce
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
-static void lost_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
+/*
+ * Says why raylet, which the sentence calls `raylet`, ended. Ray's words name one of several causes,
+ * and it logs the same words for the others.
+ */
+static const char *lost_reason(const struct ray_process_cause *c, const char *raylet,
+			       struct verdict *v, char text[static HOW_MAX])
 {
-	/* Ray's own words name one of the two causes, and it logs the same words for the other. */
-	bool dead = strstr(c->word->line, "consider this node to be dead") != NULL;
-	bool unknown = strstr(c->word->line, "authentication error") != NULL;
-	bool overload = strstr(c->word->line, "marked as dead by the GCS") != NULL;
+	const char *line = c->word->line;
+	bool late = strstr(line, "marked as dead by the GCS") != NULL;
 
-	verdict_say(v, overload ? "Container %s most likely ended because its raylet did not answer the health checks of the GCS in time, as "
-				  "an overloaded raylet or machine does not." :
-		       dead    ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
-				 "GCS, or the head was restarted without its state." :
-		       unknown ? "Container %s most likely ended because the GCS that it reached does not know its raylet." :
-				 "Container %s most likely ended because its raylet lost the GCS of the head.",
-		    o->container);
-	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
+	snprintf(text, HOW_MAX,
+		 late ? "%s did not answer the health checks of the GCS in time: it or its machine "
+			"was overloaded or frozen, or the network failed" :
+		 strstr(line, "consider this node to be dead") ?
+			"the GCS takes %s for dead: raylet missed the health checks of the GCS, "
+			"or the head was restarted without its state" :
+		 strstr(line, "authentication error") ?
+			"the GCS that it reached does not know %s" :
+			"%s lost the GCS of the head",
+		 raylet);
+	verdict_add_missing(v, late ? "why raylet did not answer" : "what became of the GCS",
+			    late ? "the processor time and the network of its machine then" :
+				   "the report of the head's container");
+	return text;
 }
 
 /*
@@ -236,11 +245,14 @@ static bool ended_by_itself(const struct observation *o, const struct ray_proces
 
 static void ended_verdict(const struct observation *o, enum oom oom, const struct ray_process_cause *c, struct verdict *v)
 {
+	char how[HOW_MAX];
+
 	v->confidence = CONFIDENCE_LIKELY;
 	switch (c->story) {
 	case STORY_GCS_LOST:
 		v->class = FAILURE_GCS_LOST;
-		lost_sentence(o, c, v);
+		verdict_say(v, "Container %s most likely ended because %s.", o->container,
+			    lost_reason(c, "its raylet", v, how));
 		break;
 	case STORY_STOPPED:
 	case STORY_RAYLET_EXITED:
@@ -449,6 +461,7 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 {
 	struct verdict v = { .exit_code = -1 };
 	struct ray_process_cause c = ray_process_cause_of_process(o);
+	char how[HOW_MAX];
 
 	set_process(&c, &v);
 	v.signal = v.process.signal;
@@ -462,8 +475,9 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 		break;
 	case STORY_GCS_LOST:
 		verdict_set(&v, FAILURE_GCS_LOST, CONFIDENCE_LIKELY,
-			    "raylet in container %s most likely ended because it lost the GCS of the head; the container lives on without it.",
-			    o->container);
+			    "raylet in container %s most likely ended because %s; the container "
+			    "lives on without it.",
+			    o->container, lost_reason(&c, "it", &v, how));
 		break;
 	default:
 		lives_sentence(o, &c, &v);

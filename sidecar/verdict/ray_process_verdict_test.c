@@ -856,8 +856,14 @@ static void a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head(void 
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_GCS_LOST);
 	assert_string_equal(v.sentence, "Container ray-head most likely ended because its raylet did not answer the health checks of the GCS in "
-					"time, as an overloaded raylet or machine does not.");
+					"time: it or its machine was overloaded or frozen, or the network failed.");
 	assert_non_null(strstr(v.evidence[v.n_evidence - 1].text, "has become overloaded"));
+	for (unsigned int i = 0; i < v.n_missing; i++)
+		assert_null(strstr(v.missing[i].what, "became of the GCS"));
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_GCS_LOST);
+	assert_string_equal(v.sentence, "raylet in container ray-head most likely ended because it did not answer the health checks of the GCS in "
+					"time: it or its machine was overloaded or frozen, or the network failed; the container lives on without it.");
 }
 
 static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
