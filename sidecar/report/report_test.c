@@ -642,6 +642,12 @@ static void of_a_driver_that_fails_by_itself_and_stops_its_ray_they_are_enough_t
 	report_to_notice(&r, &out);
 	assert_non_null(strstr(strbuf_str(&out), "class      ApplicationError, likely\n"));
 	assert_null(strstr(strbuf_str(&out), "evidence"));
+	/* A program of the command ended by a signal before: that may be why. */
+	struct report also = r;
+	verdict_add_evidence(&also.verdict, "launcher", "loader (PID 310) was ended by SIGKILL, before the container by 2.0 s");
+	strbuf_reset(&out);
+	report_to_notice(&also, &out);
+	assert_non_null(strstr(strbuf_str(&out), "loader (PID 310) was ended by SIGKILL"));
 	verdict_add_evidence(&r.verdict, "OOM killer", "oom_kill 0 -> 1");
 	strbuf_reset(&out);
 	report_to_notice(&r, &out);
