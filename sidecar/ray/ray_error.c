@@ -155,43 +155,75 @@ static struct span before_raylet(struct span text)
 	return text;
 }
 
-/*
- * Tune survives the end of a trial, prints its exception, and raises this error with the names of
- * such trials when all have ended.
- */
-static bool is_tune_error_about(struct span line, struct span trial)
-{
-	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', [";
-
-	return trial.len && span_begins(line, mark) && memmem(line.at + strlen(mark), line.len - strlen(mark), trial.at, trial.len);
-}
-
 struct error_text {
 	struct span text;
-	const char *name;
+	const char *name; /* NULL: there is none */
 };
 
-/* Finds the text of the exception that counts; name is NULL if there is none. */
+/*
+ * The trials of Tune that failed. Tune survives them, prints the exception of each, and raises an
+ * error with their names when all have ended.
+ */
+struct tune {
+	struct span trial; /* the name of the last one */
+	struct error_text error; /* Ray's, by which it ended */
+	unsigned int tracebacks; /* since that name; the first is the trial's */
+	bool by_itself; /* one has failed for another reason than Ray's errors */
+};
+
+static void tune_note_error(struct tune *tune, struct error_text error)
+{
+	if (!tune->trial.len || tune->tracebacks != 1)
+		return;
+	tune->error = error;
+	tune->by_itself = tune->by_itself || !error.name;
+}
+
+/* Returns whether the line is Tune's error, and the last trial is in its list of names, "[a, b]". */
+static bool tune_fails_by_trial(const struct tune *tune, struct span line)
+{
+	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', ";
+	struct span names = span_begins(line, mark) ? span_after(line, mark) : (struct span){ 0 };
+	size_t len = tune->trial.len;
+
+	while (len && names.len > len + 1) {
+		const char *at = memmem(names.at + 1, names.len - 2, tune->trial.at, len);
+
+		if (!at)
+			return false;
+		if ((at[-1] == '[' || at[-1] == ' ') && (at[len] == ',' || at[len] == ']'))
+			return true;
+		names.len -= (size_t)(at - names.at);
+		names.at = at;
+	}
+	return false;
+}
+
+/* Finds the text of the exception that counts. */
 static struct error_text find_error(struct span text)
 {
-	struct error_text found = { 0 }, before = { 0 }; /* before: that of the last traceback but one */
-	struct span rest = text, trial = { 0 };
+	struct error_text found = { 0 };
+	struct tune tune = { 0 };
+	struct span rest = text;
 	bool chained = false;
 
 	while (rest.len) {
-		struct span line = next_line(&rest), failed = span_after(line, "Trial task failed for trial ");
+		struct span line = next_line(&rest), trial = span_after(line, "Trial task failed for trial ");
 		const char *name = error_of_line(line);
+		bool begins = span_begins(line, "Traceback (most recent call last):") && !chained;
 
-		if (failed.at)
-			trial = failed;
-		if (span_begins(line, "Traceback (most recent call last):") && !chained) {
-			before = found;
+		if (trial.at || begins)
+			tune_note_error(&tune, found);
+		if (trial.at)
+			tune = (struct tune){ .trial = trial, .by_itself = tune.by_itself };
+		if (begins) {
+			tune.tracebacks++;
 			found = (struct error_text){ 0 };
 		}
 		if (name)
 			found = (struct error_text){ { line.at, text.len - (size_t)(line.at - text.at) }, name };
-		else if (is_tune_error_about(line, trial))
-			found = before;
+		else if (tune_fails_by_trial(&tune, line) && !tune.by_itself)
+			found = tune.error;
 		if (line.len)
 			chained = is_chain_of_tracebacks(line);
 	}

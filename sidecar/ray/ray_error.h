@@ -37,7 +37,8 @@ struct ray_error {
 
 /*
  * Finds the exception that ended the program. One that the program has survived does not count: a later traceback that does not
- * follow from it, as Python's chains of exceptions do, forgets it, unless it is Tune's about the trial that ended by it. Returns false, and name "", if there is none.
+ * follow from it, as Python's chains of exceptions do, forgets it, unless it is Tune's about trials that all failed by such
+ * exceptions: then that of the last one counts. Returns false, and name "", if there is none.
  */
 bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error);
 

@@ -36,7 +36,8 @@ static void same(const char *what, const char *text, size_t len, const struct ro
 	struct ray_error e;
 
 	memcpy(copy, text, len);
-	assert_int_equal(ray_error_parse(copy, len, &e), row->name != NULL);
+	if (ray_error_parse(copy, len, &e) != (row->name != NULL))
+		fail_msg("%s: %s", what, e.name);
 	if (strcmp(e.name, row->name ? row->name : "") != 0 || strcmp(e.node_id, row->node) != 0 ||
 	    strcmp(e.worker_id, row->worker) != 0 || strcmp(e.actor_id, row->actor) != 0 ||
 	    strcmp(e.ip, row->ip) != 0 || e.pid != row->pid)
@@ -151,10 +152,21 @@ static void what_a_program_wrote_names_no_more_than_its_last_exception(void **st
 		  "\nThe above exception was the direct cause of the following exception:\n\n" TRACEBACK
 		  "ray.train.base_trainer.TrainingFailedError: y\n",
 		  "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
-		/* Tune goes on after a trial; of the trials that it names in the end, the last one ended so. */
+		/* Tune goes on after a trial; the trials that it names in the end ended so. */
 		{ TRIAL("a") TRACEBACK DIED TUNE("a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
 		{ TRIAL("a") TRACEBACK DIED TUNE("b"), NULL, "", "", "", "", 0 },
 		{ TRIAL("a") TRACEBACK DIED TRIAL("b") TRACEBACK "ValueError: y\n" TUNE("a, b"), NULL, "", "", "", "", 0 },
+		{ TRIAL("a") TRACEBACK DIED TUNE("c, a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
+		/* It was tried again and went well, and another failed whose name begins with this one's. */
+		{ TRIAL("a1") TRACEBACK DIED TUNE("a10"), NULL, "", "", "", "", 0 },
+		{ TRIAL("a1") TRACEBACK DIED TUNE("ba1"), NULL, "", "", "", "", 0 },
+		/* The program would have failed without that death, too. */
+		{ TRIAL("a") TRACEBACK "ValueError: y\n" TRIAL("b") TRACEBACK DIED TUNE("a, b"), NULL, "", "", "", "", 0 },
+		{ TRIAL("a") TRACEBACK DIED TRIAL("b") TRACEBACK DIED TUNE("a, b"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
+		/* What was printed between the trial's exception and Tune's is not the trial's. */
+		{ TRIAL("a") TRACEBACK "ValueError: y\n" TRACEBACK DIED TUNE("a"), NULL, "", "", "", "", 0 },
+		{ TRIAL("a") TRACEBACK DIED TRACEBACK "ValueError: y\n" TUNE("a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
+		{ TRACEBACK "ValueError: y\n" TRIAL("a") TRACEBACK DIED TUNE("a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
 		{ TRACEBACK DIED TUNE("a"), NULL, "", "", "", "", 0 },
 		{ TRIAL("") TRACEBACK DIED TUNE("a"), NULL, "", "", "", "", 0 },
 		{ TRACEBACK DIED
