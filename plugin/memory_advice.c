@@ -22,6 +22,7 @@
 #include "plugin/process_table.h"
 #include "plugin/table.h"
 
+#define OTHERS "all others" /* stands for tasks whose names had no room */
 #define RESERVE 1.1 /* between what a task has needed and its memory=, as in a report's advice */
 #define HEADROOM 1.25 /* between what a container has needed and its limit */
 #define FULL 0.9 /* the part of a limit that may be used */
@@ -112,7 +113,7 @@ static bool need_add_buckets(struct need *need, const cJSON *by_peak)
 static bool needs_add_task(struct needs *all, struct group *group, const cJSON *task)
 {
 	const char *name = json_str(task, "name");
-	struct need *need = need_of(all, name ? name : "all others");
+	struct need *need = need_of(all, name ? name : OTHERS);
 	double peak = size_at(task, "peakBytes"), runs = MIN(size_at(task, "runs"), RUNS_MAX);
 
 	if (!need || peak < 0 || runs <= 0)
@@ -408,16 +409,19 @@ static const char *size_cell(const cJSON *json, const char *name, char buf[stati
 	return bytes_text((int64_t)size_at(json, name), buf);
 }
 
-/* "+40 %" against the same task before; "new" if it was not there; "" if there is no earlier run. */
+/* The same task in the run before; NULL: it is not there by its name, though perhaps among the others. */
+static const cJSON *task_before(const cJSON *task, const cJSON *before)
+{
+	return json_is(task, "name", OTHERS) ? NULL : json_find(json_get(before, "tasks"), "name", json_str(task, "name"));
+}
+
+/* "+40 %" against the same task before; "new" if it was not there; "" if that is not known. */
 static const char *change_text(const cJSON *task, const cJSON *before, char buf[static NUMBER_TEXT_MAX])
 {
-	const cJSON *old = json_str(task, "name") ? json_find(json_get(before, "tasks"), "name", json_str(task, "name")) : NULL;
-	double then = size_at(old, "peakBytes"), now = size_at(task, "peakBytes");
+	double then = size_at(task_before(task, before), "peakBytes"), now = size_at(task, "peakBytes");
 
-	if (!before)
-		return "";
 	if (then <= 0 || now < 0)
-		return "new";
+		return !before || json_is(task, "name", OTHERS) || json_find(json_get(before, "tasks"), "name", OTHERS) ? "" : "new";
 	snprintf(buf, NUMBER_TEXT_MAX, "%+.0f %%", MIN((now / then - 1) * 100, 1e9));
 	return fabs(now / then - 1) < DIFFERENCE ? "same" : buf;
 }
@@ -474,18 +478,17 @@ static void advice_add_line(struct strbuf *out, const char *of, const char *set,
 	strbuf_addc(out, '\n');
 }
 
-/* Says of each task that needs more or less by DIFFERENCE than before how much that is. */
+/* Says of each task whose peak differs by DIFFERENCE from that before how much that is. A run that goes on may need more. */
 static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
 	json_each(task, json_get(now, "tasks")) {
-		const cJSON *old = json_find(json_get(before, "tasks"), "name", json_str(task, "name"));
-		double then = size_at(old, "peakBytes"), peak = size_at(task, "peakBytes");
+		double then = size_at(task_before(task, before), "peakBytes"), peak = size_at(task, "peakBytes");
 
 		if (then <= 0 || peak < 0 || fabs(peak / then - 1) < DIFFERENCE)
 			continue;
 		add_printable(out, function_of(json_str(task, "name")));
-		strbuf_addf(out, " needs %.0f %% %s than in the run before: %s after %s.\n", MIN(fabs(peak / then - 1) * 100, 1e9),
-			    peak > then ? "more" : "less", SIZE(peak), SIZE(then));
+		strbuf_addf(out, " peaked %.0f %% %s than in the run before: %s after %s.\n", MIN(fabs(peak / then - 1) * 100, 1e9),
+			    peak > then ? "higher" : "lower", SIZE(peak), SIZE(then));
 	}
 }
 

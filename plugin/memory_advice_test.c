@@ -114,14 +114,35 @@ static void two_runs_are_compared_by_what_their_tasks_need(void **state)
 	(void)state;
 
 	text_of_advice(now, before, &out);
-	has(&out, "load needs 40 % more than in the run before: 700.0 MiB after 500.0 MiB.\n");
-	has(&out, "less needs 51 % less than in the run before: 500.0 MiB after 1.0 GiB.\n");
-	lacks(&out, "same needs");
+	has(&out, "load peaked 40 % higher than in the run before: 700.0 MiB after 500.0 MiB.\n");
+	has(&out, "less peaked 51 % lower than in the run before: 500.0 MiB after 1.0 GiB.\n");
+	lacks(&out, "same peaked");
 	has(&out, "+40 %");
 	has(&out, "new");
 	text_of_advice(now, NULL, &alone);
 	lacks(&alone, "CHANGE");
 	lacks(&alone, "run before");
+}
+
+/* Where names had no room, one that is not among them is perhaps no new one, and which the others are differs between runs. */
+static void what_was_put_together_with_others_is_not_compared(void **state)
+{
+	static const char before[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("load", "2", "1", MIB_500, "[]")
+		"], 'otherTasks': {'runs': 3, 'peakBytes': " GIB_1 "}}}]";
+	static const char now[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("load", "2", "1", MIB_500, "[]") ","
+		TASK("small", "1", "1", MIB_100, "[]") "], 'otherTasks': {'runs': 3, 'peakBytes': 1048576}}}]";
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	(void)state;
+
+	text_of_advice(now, before, &out);
+	has(&out, "all others");
+	lacks(&out, "new");
+	lacks(&out, "others peaked");
+	lacks(&out, "-100 %");
+	strbuf_reset(&out);
+	text_of_advice(now, "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("small", "1", "1", MIB_100, "[]") "]}}]", &out);
+	has(&out, "500.0 MiB   new\n");
+	has(&out, "1.0 MiB     \n");
 }
 
 static void what_a_container_made_up_stays_on_its_line_and_in_range(void **state)
@@ -173,6 +194,7 @@ int main(void)
 		cmocka_unit_test(more_copies_than_fit_are_advised_against_with_the_sum),
 		cmocka_unit_test(runs_of_all_containers_are_one_distribution),
 		cmocka_unit_test(two_runs_are_compared_by_what_their_tasks_need),
+		cmocka_unit_test(what_was_put_together_with_others_is_not_compared),
 		cmocka_unit_test(what_a_container_made_up_stays_on_its_line_and_in_range),
 		cmocka_unit_test(ten_thousand_names_are_bounded),
 	};

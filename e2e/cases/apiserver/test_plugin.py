@@ -83,9 +83,9 @@ def test_what_tasks_needed_is_kept_when_the_pods_of_a_job_that_ended_well_are_go
     for pod in api.items("pods"):  # there is no garbage collector
         api.delete("pods", pod["metadata"]["name"])
     text = afterglow("memory", "RayJob/train")
-    assert "load needs 40 % more than in the run before: 140.0 MiB after 100.0 MiB." in text
+    assert "load peaked 40 % higher than in the run before: 140.0 MiB after 100.0 MiB." in text
     assert "load: @ray.remote(memory=" in text
-    assert "ray::load" in afterglow("memory", "monday") and "needs 40 % more" in afterglow("memory", "tuesday", "monday")
+    assert "ray::load" in afterglow("memory", "monday") and "peaked 40 % higher" in afterglow("memory", "tuesday", "monday")
     assert json.loads(afterglow("memory", "RayJob/train", "-o", "json"))["before"]["tasks"][0]["peakBytes"] == 100 << 20
     assert "knows what RayJob/none needs" in afterglow("memory", "RayJob/none", code=1)
 
