@@ -90,7 +90,7 @@ static int set_up(void **state)
 	};
 	node = (struct node){ .options = &options };
 	assert_int_equal(
-		process_table_new(pod_proc, (struct process_table **)&node.processes, NULL), 0);
+		process_table_new(pod_proc, 64, (struct process_table **)&node.processes, NULL), 0);
 	assert_int_equal(kernel_lines_start(&node, NULL), 0);
 	assert_int_equal(node.loop.n, 1);
 	now_us = 1000000;

@@ -10,8 +10,10 @@
 
 #include "node/process_status.h"
 
-#define OF_NODE UINT16_MAX
-#define OF_UNLISTED (UINT16_MAX - 1) /* in a container for which there is no room */
+#define OF_NODE CONTAINERS_MAX
+#define OF_UNLISTED (CONTAINERS_MAX + 1) /* in a container for which there is no room */
+#define PARTS (CONTAINERS_MAX + 2) /* of the table */
+#define PIDS_MAX (4 * 1024 * 1024) /* the kernel's PID_MAX_LIMIT on 64 bits */
 /*
  * Each process is looked at again once in so many sweeps, because it may have been moved to another
  * cgroup.
@@ -25,10 +27,17 @@ struct entry {
 	bool looked_twice;
 };
 
+struct rows {
+	struct entry *all; /* in ascending order of PIDs */
+	size_t n, room, max, left_out;
+	uint32_t of_part[PARTS]; /* how many there are of each container, OF_NODE and OF_UNLISTED */
+	/* A bit for each PID: its process has no row, because its part was full. NULL: none. */
+	unsigned char *excess;
+};
+
 struct process_table {
 	const char *proc;
-	struct entry *entries; /* in ascending order of PIDs */
-	size_t n, room;
+	struct rows rows;
 	struct pod_of_process *containers;
 	bool used[CONTAINERS_MAX];
 	unsigned int ages[CONTAINERS_MAX]; /* of the containers, in sweeps */
@@ -36,13 +45,21 @@ struct process_table {
 	unsigned int sweeps;
 };
 
-int process_table_new(const char *proc, struct process_table **ret_table, struct err *err)
+static void rows_release(struct rows *rows)
+{
+	free(rows->all);
+	free(rows->excess);
+}
+
+int process_table_new(const char *proc, size_t max, struct process_table **ret_table,
+		      struct err *err)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return err_set(err, ENOMEM, "processes");
 	t->proc = proc;
+	t->rows.max = max;
 	t->containers = calloc(CONTAINERS_MAX, sizeof(*t->containers));
 	if (t->containers) {
 		*ret_table = t;
@@ -56,14 +73,9 @@ void process_table_free(struct process_table *t)
 {
 	if (!t)
 		return;
-	free(t->entries);
+	rows_release(&t->rows);
 	free(t->containers);
 	free(t);
-}
-
-static bool is_listed(const struct entry *e)
-{
-	return e->container < CONTAINERS_MAX;
 }
 
 /* Returns the index of the container, or OF_UNLISTED if there are too many containers. */
@@ -111,24 +123,42 @@ static pid_t pid_of_name(const char *name)
 	return pid > 0 && pid <= INT32_MAX && *end == '\0' ? (pid_t)pid : 0;
 }
 
-struct entries {
-	struct entry *all;
-	size_t n, room;
-};
-
-static bool process_table_append(struct entries *list, const struct entry *e)
+/* Returns whether one more process of that part may have a row. */
+static bool rows_may_add(const struct rows *rows, uint16_t part)
 {
-	if (list->n == list->room) {
-		size_t room = MIN(MAX(list->room * 2, (size_t)256), (size_t)PROCESSES_MAX);
-		struct entry *grown = room > list->room ? realloc(list->all, room * sizeof(*grown)) : NULL;
+	size_t left = rows->max - MIN(rows->n, rows->max);
+
+	return rows->of_part[part] < MAX(left, (size_t)PROCESSES_OF_CONTAINER);
+}
+
+static bool rows_add(struct rows *rows, const struct entry *e)
+{
+	if (rows->n == rows->room) {
+		size_t room = MAX(rows->room * 2, (size_t)256);
+		struct entry *grown = realloc(rows->all, room * sizeof(*grown));
 
 		if (!grown)
 			return false;
-		list->all = grown;
-		list->room = room;
+		rows->all = grown;
+		rows->room = room;
 	}
-	list->all[list->n++] = *e;
+	rows->all[rows->n++] = *e;
+	rows->of_part[e->container]++;
 	return true;
+}
+
+static bool rows_lack(const struct rows *rows, pid_t pid)
+{
+	return rows->excess && pid < PIDS_MAX && (rows->excess[pid / 8] & 1 << pid % 8);
+}
+
+static void rows_leave_out(struct rows *rows, pid_t pid)
+{
+	rows->left_out++;
+	if (!rows->excess)
+		rows->excess = calloc(PIDS_MAX / 8, 1);
+	if (rows->excess && pid < PIDS_MAX)
+		rows->excess[pid / 8] |= (unsigned char)(1 << pid % 8);
 }
 
 static int process_table_compare(const void *key, const void *element)
@@ -138,64 +168,83 @@ static int process_table_compare(const void *key, const void *element)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+/* A procfs lists PIDs in ascending order. */
+static void rows_sort(struct rows *rows)
+{
+	size_t i = 1;
+
+	while (i < rows->n && rows->all[i - 1].pid < rows->all[i].pid)
+		i++;
+	if (i < rows->n)
+		qsort(rows->all, rows->n, sizeof(*rows->all), process_table_compare);
+}
+
 static const struct entry *process_row_find(const struct process_table *t, pid_t pid)
 {
 	const struct entry key = { .pid = pid };
+	const struct rows *rows = &t->rows;
 
-	return t->n ? bsearch(&key, t->entries, t->n, sizeof(key), process_table_compare) : NULL;
+	return rows->n ? bsearch(&key, rows->all, rows->n, sizeof(key), process_table_compare) :
+			 NULL;
 }
 
-static void process_table_see(struct process_table *t, const struct entry *before, struct entry *e)
+/* Brings a process that the sweep lists into the new rows. Returns false if there is no memory. */
+static bool process_table_see(struct process_table *t, struct entry e, struct rows *rows)
 {
-	if (before && before->inode != e->inode)
+	const struct entry *before = process_row_find(t, e.pid);
+	bool is_due = ((unsigned int)e.pid + t->sweeps) % LOOK_EVERY == 0;
+
+	if (!before && !is_due && rows_lack(&t->rows, e.pid)) {
+		rows_leave_out(rows, e.pid);
+		return true;
+	}
+	if (before && before->inode != e.inode)
 		before = NULL;
 	if (before)
-		*e = *before;
-	if (before && before->looked_twice && ((unsigned int)e->pid + t->sweeps) % LOOK_EVERY != 0)
-		return;
-	e->looked_twice = before != NULL;
-	process_row_look(t, e);
+		e = *before;
+	if (!before || !before->looked_twice || is_due) {
+		e.looked_twice = before != NULL;
+		process_row_look(t, &e);
+	}
+	if (rows_may_add(rows, e.container))
+		return rows_add(rows, &e);
+	rows_leave_out(rows, e.pid);
+	return true;
 }
 
 static void forget_unused(struct process_table *t)
 {
-	memset(t->used, 0, sizeof(t->used));
-	for (size_t i = 0; i < t->n; i++)
-		if (is_listed(&t->entries[i]))
-			t->used[t->entries[i].container] = true;
+	for (size_t i = 0; i < t->n_containers; i++)
+		t->used[i] = t->rows.of_part[i] > 0;
 }
 
 int process_table_sweep(struct process_table *t, struct err *err)
 {
 	DIR *dir = opendir(t->proc);
-	struct entries list = { 0 };
+	struct rows rows = { .max = t->rows.max };
 	struct dirent *d;
-	bool ascending = true;
+	size_t listed = 0;
 
 	if (!dir)
 		return err_set(err, errno, "list %s", t->proc);
 	t->sweeps++;
 	for (size_t i = 0; i < t->n_containers; i++)
 		t->ages[i]++;
-	while ((d = readdir(dir))) {
+	while (listed < PROCESSES_LISTED * rows.max && (d = readdir(dir))) {
 		struct entry e = { .inode = d->d_ino,
 				   .pid = pid_of_name(d->d_name),
 				   .container = OF_NODE };
 
 		if (!e.pid)
 			continue;
-		process_table_see(t, process_row_find(t, e.pid), &e);
-		ascending = ascending && (list.n == 0 || e.pid > list.all[list.n - 1].pid);
-		if (!process_table_append(&list, &e))
+		listed++;
+		if (!process_table_see(t, e, &rows))
 			break;
 	}
 	closedir(dir);
-	/* A procfs lists PIDs in ascending order. */
-	if (!ascending)
-		qsort(list.all, list.n, sizeof(*list.all), process_table_compare);
-	free(t->entries);
-	t->entries = list.all;
-	t->n = list.n;
+	rows_sort(&rows);
+	rows_release(&t->rows);
+	t->rows = rows;
 	forget_unused(t);
 	return 0;
 }
@@ -234,7 +283,12 @@ enum process_known process_table_look(const struct process_table *t, pid_t pid,
 
 size_t process_table_count(const struct process_table *t)
 {
-	return t->n;
+	return t->rows.n;
+}
+
+size_t process_table_left_out(const struct process_table *t)
+{
+	return t->rows.left_out;
 }
 
 void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
@@ -247,9 +301,12 @@ void process_table_containers(const struct process_table *t, void (*fn)(const st
 
 pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (is_listed(&t->entries[i]) &&
-		    strcmp(t->containers[t->entries[i].container].container_id, container->container_id) == 0)
-			return t->entries[i].pid;
+	for (size_t i = 0; i < t->rows.n; i++) {
+		const struct entry *e = &t->rows.all[i];
+
+		if (e->container < CONTAINERS_MAX &&
+		    strcmp(t->containers[e->container].container_id, container->container_id) == 0)
+			return e->pid;
+	}
 	return 0;
 }

@@ -7,6 +7,10 @@
  *
  * A sweep knows a process that has the PID of a previous one by the inode of its directory in /proc.
  * Until the next sweep the table still has the container of the previous process.
+ *
+ * A pod without a PID limit may have any number of processes. So a container may have a part of the
+ * table only, and processes in no container share one part. Of a process beyond that part the table
+ * keeps one bit, so that not each sweep reads it anew.
  */
 #pragma once
 
@@ -16,14 +20,20 @@
 #include "lib/err.h"
 #include "node/pod_of_process.h"
 
-#define PROCESSES_MAX 65536 /* further processes are not known */
+#define PROCESSES_MAX 65536 /* in the table; a container gets half of what others leave of it */
+#define PROCESSES_OF_CONTAINER 64 /* that a container has in the table in any case */
+#define PROCESSES_LISTED 4 /* times so many are listed; further processes are not known */
 #define CONTAINERS_MAX 1024 /* of all pods of the node; processes of further ones are not known */
 #define PROCESS_SWEEP_S 2
 
 struct process_table;
 
-/* proc: the path of the node's procfs, such as "/proc"; it must outlive the table. */
-int process_table_new(const char *proc, struct process_table **ret_table, struct err *err);
+/*
+ * proc: the path of the node's procfs, such as "/proc"; it must outlive the table. max: how many
+ * processes it has room for, PROCESSES_MAX.
+ */
+int process_table_new(const char *proc, size_t max, struct process_table **ret_table,
+		      struct err *err);
 void process_table_free(struct process_table *t);
 
 /* Reads the processes of the node. To be called every PROCESS_SWEEP_S seconds. */
@@ -31,7 +41,10 @@ int process_table_sweep(struct process_table *t, struct err *err);
 
 /* What the table knows of a process, as of the last sweep. */
 enum process_known {
-	/* there was no such process, only one sweep saw it, in no container, or its container had no room */
+	/*
+	 * There was no such process, only one sweep saw it, in no container, or there was no room
+	 * for it or its container.
+	 */
 	PROCESS_UNKNOWN,
 	PROCESS_OF_NODE, /* it was in no pod's container, in two sweeps */
 	PROCESS_OF_POD,
@@ -62,3 +75,6 @@ pid_t process_table_any(const struct process_table *t, const struct pod_of_proce
 
 /* The number of processes in the table. */
 size_t process_table_count(const struct process_table *t);
+
+/* The number of processes that the last sweep listed and for which there was no room. */
+size_t process_table_left_out(const struct process_table *t);

@@ -26,6 +26,8 @@
 #define IN_A "0::/kubepods/burstable/pod" UID_A "/" ID_A "\n"
 #define IN_B "0::/kubepods/burstable/pod" UID_B "/" ID_B "\n"
 
+#define ROWS 1024 /* of the table */
+
 struct fixture {
 	char proc[64];
 	int fd;
@@ -39,7 +41,7 @@ static int set_up(void **state)
 	snprintf(f.proc, sizeof(f.proc), "/tmp/afterglow-proc-XXXXXX");
 	assert_non_null(mkdtemp(f.proc));
 	f.fd = open(f.proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(process_table_new(f.proc, &f.table, NULL), 0);
+	assert_int_equal(process_table_new(f.proc, ROWS, &f.table, NULL), 0);
 	*state = &f;
 	return 0;
 }
@@ -233,6 +235,77 @@ static void a_process_whose_container_has_no_room_is_not_taken_for_one_of_the_no
 	assert_int_equal(n, CONTAINERS_MAX);
 }
 
+#define FLOOD (3 * ROWS) /* processes of one container */
+#define BESIDE 100 /* processes of another one, with higher PIDs */
+
+static int count_of(const struct process_table *table, const char *pod_uid, int first, int n)
+{
+	const struct pod_of_process *pod;
+	pid_t inner;
+	int found = 0;
+
+	for (int pid = first; pid < first + n; pid++)
+		found += process_table_find(table, pid, &pod, &inner) == PROCESS_OF_POD &&
+			 strcmp(pod->pod_uid, pod_uid) == 0;
+	return found;
+}
+
+static void link_processes(const struct fixture *f, const char *to, int first, int n)
+{
+	char name[16];
+
+	for (int pid = first; pid < first + n; pid++) {
+		snprintf(name, sizeof(name), "%d", pid);
+		assert_int_equal(symlinkat(to, f->fd, name), 0);
+	}
+}
+
+static void a_container_with_endless_processes_leaves_rows_to_others(void **state)
+{
+	struct fixture *f = *state;
+	int known;
+
+	make(f, 1, 1, "fork", IN_A);
+	make(f, 2, 1, "ray", IN_B);
+	link_processes(f, "2", FLOOD + 100, BESIDE);
+	link_processes(f, "1", 100, FLOOD);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(count_of(f->table, UID_B, FLOOD + 100, BESIDE), BESIDE);
+	known = count_of(f->table, UID_A, 1, FLOOD + 99);
+	assert_in_range(known, ROWS / 2 - BESIDE, ROWS / 2);
+	assert_int_equal(process_table_left_out(f->table), FLOOD + 1 - known);
+	/* One sweep reads a small part of those that have no row. */
+	make(f, 1, 1, "fork", IN_B);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_in_range(count_of(f->table, UID_B, 100, FLOOD), 1, FLOOD / 16);
+	/* They get rows when there is room again. */
+	for (int pid = 100; pid < FLOOD; pid++)
+		vanish(f, pid);
+	for (int i = 0; i < 70; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(count_of(f->table, UID_B, FLOOD, 100), 100);
+	assert_int_equal(process_table_left_out(f->table), 0);
+}
+
+static void a_container_has_some_rows_also_beside_many_with_endless_processes(void **state)
+{
+	struct fixture *f = *state;
+	char cgroup[160], name[16];
+
+	make(f, 2, 1, "ray", IN_B);
+	link_processes(f, "2", 100, PROCESSES_OF_CONTAINER);
+	for (int id = 10; id < 30; id++) {
+		snprintf(cgroup, sizeof(cgroup), "0::/kubepods/pod" UID_A "/%064x\n", id);
+		make(f, id, 1, "fork", cgroup);
+		snprintf(name, sizeof(name), "%d", id);
+		link_processes(f, name, 100 * id, 100);
+	}
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_in_range(count_of(f->table, UID_B, 2, 100 + PROCESSES_OF_CONTAINER),
+			PROCESSES_OF_CONTAINER, PROCESSES_OF_CONTAINER + 1);
+}
+
 static void what_is_no_process_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
@@ -380,6 +453,12 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_process_whose_container_has_no_room_is_not_taken_for_one_of_the_node, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_container_with_endless_processes_leaves_rows_to_others, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_container_has_some_rows_also_beside_many_with_endless_processes, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up,
 						tear_down),
 		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),

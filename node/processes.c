@@ -38,6 +38,10 @@ static void on_sweep(struct source *s, int64_t now_ns)
 
 	if (process_table_sweep(processes.node->processes, &err) < 0)
 		log_warning_limited("processes: %s", err_text(&err));
+	if (process_table_left_out(processes.node->processes))
+		log_warning_limited(
+			"no room for %zu processes of containers that have very many: some of their signals have no known sender",
+			process_table_left_out(processes.node->processes));
 	if (processes.node->signals_seen)
 		process_table_containers(processes.node->processes, processes_announce, NULL);
 	outbox_flush(&processes.outbox, processes.node);
@@ -51,7 +55,7 @@ int processes_start(struct node *n, struct err *err)
 		return 0;
 	processes.node = n;
 	outbox_init(&processes.outbox);
-	int rc = process_table_new(n->options->proc, &n->processes, err);
+	int rc = process_table_new(n->options->proc, PROCESSES_MAX, &n->processes, err);
 	if (rc >= 0)
 		rc = process_table_sweep(n->processes, err);
 	if (rc < 0)

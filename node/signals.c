@@ -23,7 +23,6 @@
 #define FORMAT_MAX 8192
 #define WAKES_PER_S 20
 #define ROUND_MS 40 /* then the other sources have their turn; a record takes some 30 us */
-#define UNKNOWN_PER_S 100 /* signals to processes that are too young for the table */
 /* The agent's nice value. A sender that is about to end competes with us for its CPU. */
 #define NICE -10
 
@@ -32,25 +31,24 @@ static struct {
 	struct trace_instance *trace;
 	struct signal_formats formats;
 	struct outbox outbox;
-	struct budget wakes, unknown;
+	struct budget wakes;
 	struct trace_page page; /* what is left of it belongs to the next round */
 	size_t cpu; /* of that page */
 	struct source events;
 	int epoll; /* readable while any of the buffers is */
 } signals;
 
-/* Finds the pod of a process that began after the last sweep. Returns false if it is in no container. */
+/*
+ * Finds the pod of a process that the table does not know, because it began after the last sweep.
+ * Returns false if it is in no container. That costs no more than a process of the table does.
+ */
 static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const char *proc = signals.node->options->proc;
-	bool may_look = budget_take(&signals.unknown, now_boottime_ns());
 	struct process_status status;
 
-	if (!may_look)
-		log_warning_limited("more than %d signals a second to processes that have just begun: some are not reported",
-				    UNKNOWN_PER_S);
-	if (!may_look || pod_of_process(proc, task, ret_pod, NULL) < 0 ||
-	    !ret_pod->container_id[0] || process_status_read(proc, task, &status, NULL) < 0)
+	if (pod_of_process(proc, task, ret_pod, NULL) < 0 || !ret_pod->container_id[0] ||
+	    process_status_read(proc, task, &status, NULL) < 0)
 		return false;
 	/* A thread, which tgkill(2) can send signals to, has a number of its own. */
 	if (status.process != task && process_status_read(proc, status.process, &status, NULL) < 0)
@@ -201,7 +199,6 @@ int signals_start(struct node *n, struct err *err)
 	signals.node = n;
 	signals.epoll = -1;
 	signals.wakes = (struct budget){ .spacing_ns = NS_PER_SEC / WAKES_PER_S, .burst = WAKES_PER_S };
-	signals.unknown = (struct budget){ .spacing_ns = NS_PER_SEC / UNKNOWN_PER_S, .burst = UNKNOWN_PER_S };
 	outbox_init(&signals.outbox);
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
 		log_warning("the agent cannot raise its priority: the sender of a signal may end before the agent sees it");

@@ -87,7 +87,7 @@ static int set_up(void **state)
 					 .signals = true };
 	node = (struct node){ .options = &options };
 	assert_int_equal(
-		process_table_new(pod_proc, (struct process_table **)&node.processes, NULL), 0);
+		process_table_new(pod_proc, 64, (struct process_table **)&node.processes, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(process_table_sweep(node.processes, NULL), 0);
 	return signals_start(&node, NULL);
@@ -208,6 +208,26 @@ static void a_listener_that_the_agent_refuses_keeps_a_few_connections(void **sta
 	assert_true(unread_room(&node.unread, POD_UID) > 0);
 }
 
+/* No sweep has seen them: the agent looks each of them up when it reads the record. */
+static void a_flood_of_signals_to_young_processes_hides_no_signal_of_another_pod(void **state)
+{
+	(void)state;
+	put("proc/4712/status", "Name:\tray\nTgid:\t4712\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
+				"Groups:\t\nNSpid:\t4712\t9\nCapEff:\t0\n");
+	process_table_free(node.processes);
+	assert_int_equal(
+		process_table_new(pod_proc, 64, (struct process_table **)&node.processes, NULL), 0);
+	for (int cpu = 0; cpu < 4; cpu++)
+		kernel_writes(cpu, RECORDS, SIGTERM, HOSTILE);
+	kernel_writes(4, 1, SIGKILL, VICTIM);
+	while (pages_left() > 0)
+		node.loop.sources[0]->due(node.loop.sources[0], now_boottime_ns());
+	memset(&seen, 0, sizeof(seen));
+	sidecar_reads();
+	assert_int_equal(seen.messages, 1);
+	assert_int_equal(seen.first, SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +237,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_listener_that_the_agent_refuses_keeps_a_few_connections, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_flood_of_signals_to_young_processes_hides_no_signal_of_another_pod,
+			set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
