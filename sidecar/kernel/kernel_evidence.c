@@ -23,7 +23,7 @@ struct search {
 	bool unclear;
 	/* A victim in an unknown cgroup may have been the command, or a thread of it. */
 	bool unplaced;
-	unsigned int kills, killed, others;
+	unsigned int kills, killed, others, foreign;
 	struct oom_kill kill;
 };
 
@@ -143,6 +143,8 @@ static void kernel_evidence_visit(const struct oom_kill *k, void *arg)
 		s->others += k->killed;
 	else if (match == OOM_CGROUP_UNKNOWN && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
 		kernel_evidence_take(s, k, false);
+	else if (is_recent(s->q, k->time_us, WHOLE_FOR_US))
+		s->foreign++;
 }
 
 static void kernel_evidence_escape(char *to, size_t size, const char *from, size_t len)
@@ -222,7 +224,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	e.needs = NULL;
 	oom_kills_find(log, kernel_evidence_visit, &s);
 	e.others = s.others;
-	e.rules_out = !s.of_command && q->command > 0 && !s.unclear && !s.unplaced && kernel_evidence_is_whole(log, q);
+	e.foreign = s.foreign;
+	e.whole = kernel_evidence_is_whole(log, q);
+	e.rules_out = e.whole && !s.of_command && q->command > 0 && !s.unclear && !s.unplaced;
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
 		const char *below = oom_kill_below(k, &q->self);

@@ -40,7 +40,10 @@ struct kernel_evidence {
 	unsigned int table;
 	/* With a shared cgroup, and PIDs that can be mapped to those of the log: processes taken in it that are not known to be ours. */
 	unsigned int others;
-	bool rules_out; /* the log reaches back far enough, has no gap, and would name the command's PID */
+	/* OOM kills shortly before the death that name no cgroup and no PID known to be ours. */
+	unsigned int foreign;
+	bool whole; /* the log reaches back far enough, and has no gap */
+	bool rules_out; /* it is whole, and would name the command's PID */
 	pid_t pid; /* in the node's PID namespace */
 	int64_t rss; /* bytes that the victim held; -1 unknown */
 	char name[KERNEL_LINE_MAX]; /* the victim's name; all texts here are escaped */

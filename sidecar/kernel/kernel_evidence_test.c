@@ -421,6 +421,31 @@ static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 	assert_false(f.e.rules_out);
 }
 
+/* A node that is itself a container sees other cgroups and PIDs than the log names. */
+static void kills_of_that_time_that_nothing_places_here_are_counted(void **state)
+{
+	const struct kernel_question q = { .self = { .cgroup = CGROUP }, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 400 * S };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 200 * S, 7, "hog", OTHER); /* long before */
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.whole);
+	assert_int_equal(f.e.foreign, 0);
+	add_report(&f, 399 * S, 8, "hog", "/outer/abc" OTHER);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.oom);
+	assert_int_equal(f.e.foreign, 1);
+	add_report(&f, 399 * S + 10, 9, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom);
+	assert_int_equal(f.e.foreign, 1);
+	f.log.lost = 1;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.whole);
+}
+
 static void a_report_between_the_kill_of_the_command_and_its_end_hides_it_not(void **state)
 {
 	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 98 * S, .ended_us = 100 * S };
@@ -580,6 +605,7 @@ int main(void)
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
 		cmocka_unit_test(the_cgroup_that_met_its_limit_is_identified),
 		cmocka_unit_test(a_whole_log_without_the_command_rules_its_kill_out),
+		cmocka_unit_test(kills_of_that_time_that_nothing_places_here_are_counted),
 		cmocka_unit_test(a_report_between_the_kill_of_the_command_and_its_end_hides_it_not),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),

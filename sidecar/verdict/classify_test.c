@@ -81,7 +81,7 @@ static const struct {
 	int exit_code, signal;
 	const char *sentence; /* a part of the sentence */
 	const char *evidence[3]; /* parts of texts; each must be in some entry */
-	/* A part of a `what`; NULL: the only entry is the kernel log, if it was not read. */
+	/* A part of a `what`, or of a `needs`; NULL: the only entry is the kernel log, if it was not read. */
 	const char *missing;
 } rows[] = {
 	/* --- No sidecar ran --- */
@@ -804,7 +804,15 @@ static const struct {
 	{ "a line with our name, and exit 1", { EXITED(1), GONE, LAST(GIB / 2), NO_OOM_SEEN, LOG_TELLS_BY_NAME },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "by name" }, "memory counters" },
 	{ "a kill that the log does not tell of", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_SILENT },
-	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, "lines about this kill" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, "a larger kernel log (log_buf_len)" },
+	{ "a kill that a whole log has under other names, as in a node that is a container",
+	  { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, .kernel = { .age_ns = -1, .limit = -1, .whole = true, .foreign = 1 } },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL },
+	  "the kernel's own names of this container's cgroup and PIDs" },
+	{ "a kill of which a whole log has nothing",
+	  { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, .kernel = { .age_ns = -1, .limit = -1, .whole = true } },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL },
+	  "this log is whole, and has no OOM kill of that time" },
 	{ "a silent log and kill -9", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN, LOG_SILENT }, FAILURE_KILLED,
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
 	{ "a segfault that the kernel tells of", { SIGNALED(SIGSEGV), QUIET, NO_OOM_SEEN, LOG_CRASH }, FAILURE_SEGFAULT,
@@ -822,7 +830,7 @@ static bool has_evidence(const struct verdict *v, const char *part)
 static bool has_missing(const struct verdict *v, const char *part)
 {
 	for (unsigned int i = 0; i < v->n_missing; i++)
-		if (strstr(v->missing[i].what, part))
+		if (strstr(v->missing[i].what, part) || strstr(v->missing[i].needs, part))
 			return true;
 	return false;
 }

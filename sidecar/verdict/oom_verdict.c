@@ -170,6 +170,17 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	return OOM_UNKNOWN;
 }
 
+/* A cgroup namespace and a PID namespace hide the names that the kernel's log has. */
+static const char *unlogged_kill_needs(const struct kernel_evidence *k)
+{
+	if (!k->whole)
+		return "a larger kernel log (log_buf_len): they are not in it";
+	if (k->foreign)
+		return "the kernel's own names of this container's cgroup and PIDs: the log is whole, but its OOM kills "
+		       "of that time name none that are known here, as in a node that is itself a container";
+	return "the log of the kernel that counted it: this log is whole, and has no OOM kill of that time";
+}
+
 enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct verdict *v,
 			     const struct kernel_evidence **ret_kernel)
 {
@@ -193,7 +204,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 			return OOM_UNKNOWN;
 		if (oom == OOM_PROVED)
 			verdict_add_missing(v, "the kernel log's lines about this kill",
-					    "a larger kernel log (log_buf_len): they are not in it");
+					    unlogged_kill_needs(k));
 		return oom;
 	}
 	/*
