@@ -313,6 +313,12 @@ static int64_t look_within_ns(const struct shipper *s)
 	return s->stop_ns ? MIN(LOOK_WITHIN_NS, MAX(s->stop_ns - now_boottime_ns(), LOOK_LAST_NS)) : LOOK_WITHIN_NS;
 }
 
+/* Returns whether a look, which removes what was shipped, has to wait for an addition. */
+static bool shipper_is_held(const struct shipper *s)
+{
+	return (s->shipped || s->done.n > 0) && s->callbacks.held && s->callbacks.held();
+}
+
 static void begin_next(struct shipper *s)
 {
 	struct err err = { 0 };
@@ -320,7 +326,7 @@ static void begin_next(struct shipper *s)
 	s->looked = s->kicked = false;
 	if (shipper_is_over(s) && !s->shipped)
 		shipper_rest(s);
-	else if (s->shipped && s->callbacks.held && s->callbacks.held()) {
+	else if (shipper_is_held(s)) {
 		s->state = WAITING;
 		shipper_set_timer(s, HELD_NS);
 	} else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s),

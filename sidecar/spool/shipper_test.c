@@ -121,6 +121,7 @@ static int setup(void **state)
 	};
 	(void)state;
 
+	is_held = false;
 	snprintf(directory, sizeof(directory), "/tmp/shipper_test.XXXXXX");
 	if (!mkdtemp(directory))
 		return -1;
@@ -484,6 +485,23 @@ static void a_bundle_does_not_leave_the_spool_while_an_addition_is_being_begun(v
 	assert_false(in_spool(FIRST));
 }
 
+/* The first addition has failed, and another is being begun. */
+static void a_shipped_bundle_does_not_leave_while_another_addition_is_being_begun(void **state)
+{
+	struct extension *e = ship_while_added_to();
+	(void)state;
+
+	extend_abort(e);
+	is_held = true;
+	shipper_kick(shipper);
+	run(1);
+	assert_true(in_spool(FIRST));
+	is_held = false;
+	run(20);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool(FIRST));
+}
+
 static void without_descriptors_nothing_is_removed_and_it_tries_again(void **state)
 {
 	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
@@ -573,6 +591,7 @@ int main(void)
 		TEST(what_is_being_added_to_stays_and_is_shipped_again),
 		TEST(an_addition_that_comes_to_nothing_does_not_keep_it),
 		TEST(a_bundle_does_not_leave_the_spool_while_an_addition_is_being_begun),
+		TEST(a_shipped_bundle_does_not_leave_while_another_addition_is_being_begun),
 		TEST(without_descriptors_nothing_is_removed_and_it_tries_again),
 		TEST(what_cannot_leave_the_spool_is_shipped_once),
 	};
