@@ -75,9 +75,14 @@ static void on_packed(const struct child_result *r, void *arg)
 	bool well = r->exited_well && sha256 && strlen(sha256) == 64;
 	if (well && add_core(crash, json, sha256, &err))
 		return;
-	if (!well)
-		err_set(&err, r->timed_out ? ETIMEDOUT : EIO, "%.250s",
-			r->errors[0] ? r->errors : "afterglow-pack");
+	if (!well) {
+		/* EPROTO adds no words of its own to those of the program. */
+		err_set(&err, EPROTO, "%.250s",
+			r->timed_out ? "it took too long" :
+			r->errors[0] ? r->errors :
+				       "afterglow-pack failed");
+		err.code = r->timed_out ? ETIMEDOUT : EPROTO;
+	}
 	fail_core(crash, &err);
 }
 
