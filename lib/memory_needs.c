@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-/* Of a sum that is not shortened yet; more than a sidecar writes of a container. Further names are added to the others. */
+/* A sum that is not shortened yet has so many more; a sidecar writes fewer of a container. Further names are added to the others. */
 #define NAMES_TAKEN 128
 #define COUNTS_TAKEN 128
 #define NAME_LEN_MAX 63 /* a sidecar cuts them at 47 */
@@ -101,23 +101,23 @@ static void pairs_shorten(cJSON *pairs, size_t counts)
 
 /* --- Tasks --------------------------------------------------------------------------------------------- */
 
-static void task_add(cJSON *sum, const cJSON *task)
+static void task_add(cJSON *sum, const cJSON *task, size_t counts)
 {
 	cJSON *pairs = json_array_at(sum, "runsByPeak");
 
 	numbers_add(sum, task, of_task, ARRAY_SIZE(of_task));
 	json_each(pair, json_get(task, "runsByPeak"))
-		if (pairs && pair_is_good(pair) && cJSON_GetArraySize(pairs) < COUNTS_TAKEN)
+		if (pairs && pair_is_good(pair) && (size_t)cJSON_GetArraySize(pairs) < counts + COUNTS_TAKEN)
 			pairs_insert(pairs, pair);
 }
 
-static cJSON *task_place(cJSON *sum, const char *name)
+static cJSON *task_place(cJSON *sum, const char *name, size_t names)
 {
 	cJSON *tasks = json_array_at(sum, "tasks"), *task = json_find(tasks, "name", name);
 
 	if (task)
 		return task;
-	if (!name || cJSON_GetArraySize(tasks) >= NAMES_TAKEN)
+	if (!name || (size_t)cJSON_GetArraySize(tasks) >= names + NAMES_TAKEN)
 		return json_object_at(sum, "otherTasks");
 	task = json_named_new(name);
 	json_append(tasks, task);
@@ -134,22 +134,22 @@ static cJSON *task_least(const cJSON *tasks)
 	return least;
 }
 
-static void needs_shorten(cJSON *sum, size_t names, size_t counts)
+static void needs_shorten(cJSON *sum, struct memory_needs_size max)
 {
 	cJSON *tasks = json_array_at(sum, "tasks");
 
-	while (tasks && (size_t)cJSON_GetArraySize(tasks) > names) {
+	while (tasks && (size_t)cJSON_GetArraySize(tasks) > max.names) {
 		cJSON *least = cJSON_DetachItemViaPointer(tasks, task_least(tasks));
 
-		task_add(task_place(sum, NULL), least);
+		task_add(task_place(sum, NULL, max.names), least, max.counts);
 		cJSON_Delete(least);
 	}
 	json_each(task, tasks)
-		pairs_shorten(json_get(task, "runsByPeak"), counts);
-	pairs_shorten(json_get(sum, "otherTasks.runsByPeak"), counts);
+		pairs_shorten(json_get(task, "runsByPeak"), max.counts);
+	pairs_shorten(json_get(sum, "otherTasks.runsByPeak"), max.counts);
 }
 
-bool memory_needs_add(cJSON *sum, const cJSON *needs)
+bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size max)
 {
 	const char *since = json_str(needs, "since"), *first = json_str(sum, "since");
 	const cJSON *others = json_get(needs, "otherTasks");
@@ -166,10 +166,10 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs)
 	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks, ARRAY_SIZE(of_peaks));
 	json_each(task, json_get(needs, "tasks"))
 		if (json_str(task, "name") && strlen(json_str(task, "name")) <= NAME_LEN_MAX)
-			task_add(task_place(sum, json_str(task, "name")), task);
+			task_add(task_place(sum, json_str(task, "name"), max.names), task, max.counts);
 	if (cJSON_IsObject(others))
-		task_add(task_place(sum, NULL), others);
-	needs_shorten(sum, MEMORY_NEEDS_NAMES_MAX, MEMORY_NEEDS_COUNTS_MAX);
+		task_add(task_place(sum, NULL, max.names), others, max.counts);
+	needs_shorten(sum, max);
 	return true;
 }
 
@@ -178,7 +178,7 @@ void memory_needs_message(cJSON *sum, struct strbuf *out)
 	for (size_t names = MESSAGE_NAMES + 1; names > 0; names--) {
 		_cleanup_free_ char *text = NULL;
 
-		needs_shorten(sum, names - 1, MESSAGE_COUNTS);
+		needs_shorten(sum, (struct memory_needs_size){ names - 1, MESSAGE_COUNTS });
 		text = cJSON_PrintUnformatted(sum);
 		if (!text || strlen(text) + sizeof(MEMORY_NEEDS_MARK) > MEMORY_NEEDS_MESSAGE_MAX)
 			continue;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adds up what containers have needed: "needs" as the sidecar writes them (sidecar/record/memory_needs.h). The sidecar adds its
- * containers, and leaves the sum in its termination message; the operator adds the pods of a cluster. Pure. Either may come
- * from a tenant: what has another form is left out.
+ * containers, and leaves the sum in its termination message; the operator adds the pods of a cluster; the plugin adds what it
+ * prints. Pure. All of it may come from a tenant: what has another form is left out.
  */
 #pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/strbuf.h"
 
@@ -16,16 +17,21 @@
 /* Bytes of that message. The kubelet keeps 12 KiB of all containers of a pod together, so six of them have room. */
 #define MEMORY_NEEDS_MESSAGE_MAX 2000
 
-/* What a sum has at most; what needs less is added to otherTasks. */
+/* What a sum that is kept has at most; what needs less is added to otherTasks. */
 #define MEMORY_NEEDS_NAMES_MAX 24
 #define MEMORY_NEEDS_COUNTS_MAX 8 /* pairs of runsByPeak, for each name */
+#define MEMORY_NEEDS_KEPT ((struct memory_needs_size){ MEMORY_NEEDS_NAMES_MAX, MEMORY_NEEDS_COUNTS_MAX })
+
+struct memory_needs_size {
+	size_t names, counts;
+};
 
 /*
  * Adds needs to sum, an object that may be empty: numbers of runs and containers are added, of peaks the largest stays, of limits
  * the smallest. Counts of runs are joined with those that held a little more: a quantile may become larger, and never smaller.
  * Returns false, and changes nothing, if needs is no object with peaks.
  */
-bool memory_needs_add(cJSON *sum, const cJSON *needs);
+bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size max);
 
 /* Appends MEMORY_NEEDS_MARK and as many names of sum, which is shortened, as have room in the message. */
 void memory_needs_message(cJSON *sum, struct strbuf *out);

@@ -33,8 +33,8 @@ static void two_containers_are_one_sum(void **state)
 	_cleanup_free_ char *text = NULL;
 	(void)state;
 
-	assert_true(memory_needs_add(sum, one));
-	assert_true(memory_needs_add(sum, two));
+	assert_true(memory_needs_add(sum, one, MEMORY_NEEDS_KEPT));
+	assert_true(memory_needs_add(sum, two, MEMORY_NEEDS_KEPT));
 	text = cJSON_PrintUnformatted(sum);
 	assert_string_equal(text, "{\"since\":\"2026-11-27T09:00:00Z\",\"containers\":2,\"limitBytes\":1000,\"node\":{\"cpus\":4},"
 				  "\"peaks\":{\"workingSetBytes\":900,\"anonBytes\":700},\"tasks\":["
@@ -47,10 +47,10 @@ static void a_sum_is_added_like_a_container(void **state)
 	_cleanup_json_ cJSON *sum = cJSON_CreateObject(), *all = cJSON_CreateObject(), *one = json_in("{" PEAKS("1") "}");
 	(void)state;
 
-	memory_needs_add(sum, one);
-	memory_needs_add(sum, one);
-	memory_needs_add(all, one);
-	memory_needs_add(all, sum);
+	memory_needs_add(sum, one, MEMORY_NEEDS_KEPT);
+	memory_needs_add(sum, one, MEMORY_NEEDS_KEPT);
+	memory_needs_add(all, one, MEMORY_NEEDS_KEPT);
+	memory_needs_add(all, sum, MEMORY_NEEDS_KEPT);
 	assert_int_equal(json_int(all, "containers", 0), 3);
 }
 
@@ -68,7 +68,7 @@ static void what_needs_least_is_put_together_and_no_run_is_lost(void **state)
 					     "[7,1],[8,1],[9,2],[%d,2]]}", i, 100 + i, 100 + i);
 		json_append(tasks, json_in(text));
 	}
-	memory_needs_add(sum, needs);
+	memory_needs_add(sum, needs, MEMORY_NEEDS_KEPT);
 	assert_int_equal(cJSON_GetArraySize(json_get(sum, "tasks")), MEMORY_NEEDS_NAMES_MAX);
 	json_each(task, json_get(sum, "tasks")) {
 		int64_t counted = 0;
@@ -98,7 +98,7 @@ static void a_message_has_what_needs_most_and_fits(void **state)
 					     "\"runsByPeak\": [[123456789,3],[223456789,3],[423456789,3]]}", i, i + 1);
 		json_append(json_array_at(needs, "tasks"), json_in(text));
 	}
-	memory_needs_add(sum, needs);
+	memory_needs_add(sum, needs, MEMORY_NEEDS_KEPT);
 	memory_needs_message(sum, &out);
 	assert_true(out.len > 1500 && out.len <= MEMORY_NEEDS_MESSAGE_MAX);
 	assert_memory_equal(strbuf_str(&out), MEMORY_NEEDS_MARK, strlen(MEMORY_NEEDS_MARK));
@@ -121,7 +121,7 @@ static void what_has_another_form_is_left_out(void **state)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		_cleanup_json_ cJSON *needs = json_in(refused[i]), *sum = cJSON_CreateObject();
 
-		assert_false(memory_needs_add(sum, needs));
+		assert_false(memory_needs_add(sum, needs, MEMORY_NEEDS_KEPT));
 		assert_null(sum->child);
 	}
 	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
@@ -130,7 +130,7 @@ static void what_has_another_form_is_left_out(void **state)
 
 		strbuf_addf(&text, "{%s}", empty[i]);
 		needs = json_in(strbuf_str(&text));
-		assert_true(memory_needs_add(sum, needs));
+		assert_true(memory_needs_add(sum, needs, MEMORY_NEEDS_KEPT));
 		json_each(task, json_get(sum, "tasks")) {
 			assert_null(json_get(task, "runs"));
 			assert_int_equal(cJSON_GetArraySize(json_get(task, "runsByPeak")), 0);

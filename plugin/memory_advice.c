@@ -13,11 +13,11 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/memory_needs.h"
 #include "lib/units.h"
 #include "plugin/process_table.h"
 #include "plugin/table.h"
@@ -30,32 +30,32 @@
 #define STORE_MIN ((double)(80 << 20)) /* bytes; Ray refuses less than 75 MiB */
 #define DIFFERENCE 0.1 /* between two runs; less is not worth a word */
 #define BYTES_MAX ((double)((int64_t)1 << 60)) /* more is no size */
-#define RUNS_MAX 1e15
 #define NUMBER_TEXT_MAX 24
 
-struct bucket {
-	double bytes, runs;
-};
-
-struct need {
-	const char *name; /* of the JSON */
-	double runs, at_once, peak;
-	struct bucket *buckets;
-	size_t n;
-};
-
+/* The numbers of a group are those of its containers' sum. -1: not known */
 struct group {
 	const char *name, *task; /* task: the one that needs most there; NULL: none */
-	size_t containers;
-	double limit, cpus, memory, store, working_set, anon, file, shmem, kernel, beside; /* -1: not known */
+	double containers, limit, cpus, memory, store, working_set, anon, file, shmem, kernel, beside;
 	double task_bytes;
 };
 
-struct needs {
-	struct need *tasks;
-	struct group *groups;
-	size_t n_tasks, n_groups;
-	const char *since; /* the earliest; NULL: not known */
+#define AT(member) offsetof(struct group, member)
+
+static const struct {
+	const char *name, *path; /* in what is printed; in the sum */
+	size_t at;
+} group_numbers[] = {
+	{ "containers", "containers", AT(containers) },
+	{ "limitBytes", "limitBytes", AT(limit) },
+	{ "cpus", "node.cpus", AT(cpus) },
+	{ "memoryBytes", "node.memoryBytes", AT(memory) },
+	{ "objectStoreBytes", "node.objectStoreBytes", AT(store) },
+	{ "workingSetBytes", "peaks.workingSetBytes", AT(working_set) },
+	{ "anonBytes", "peaks.anonBytes", AT(anon) },
+	{ "fileBytes", "peaks.fileBytes", AT(file) },
+	{ "shmemBytes", "peaks.shmemBytes", AT(shmem) },
+	{ "kernelBytes", "peaks.kernelBytes", AT(kernel) },
+	{ "besideTasksBytes", "peaks.besideTasksBytes", AT(beside) },
 };
 
 /* Returns -1 for what is not known or no size. */
@@ -64,135 +64,6 @@ static double size_at(const cJSON *json, const char *path)
 	const cJSON *item = json_get(json, path);
 
 	return cJSON_IsNumber(item) && item->valuedouble >= 0 ? MIN(item->valuedouble, BYTES_MAX) : -1;
-}
-
-/* --- Summing up ---------------------------------------------------------------------------------------- */
-
-static struct need *need_of(struct needs *all, const char *name)
-{
-	for (size_t i = 0; i < all->n_tasks; i++)
-		if (strcmp(all->tasks[i].name, name) == 0)
-			return &all->tasks[i];
-	if (all->n_tasks == MEMORY_NAMES_MAX)
-		return NULL;
-	all->tasks[all->n_tasks] = (struct need){ .name = name };
-	return &all->tasks[all->n_tasks++];
-}
-
-static struct group *needs_group_of(struct needs *all, const char *name)
-{
-	for (size_t i = 0; i < all->n_groups; i++)
-		if (strcmp(all->groups[i].name, name) == 0)
-			return &all->groups[i];
-	if (all->n_groups == MEMORY_GROUPS_MAX)
-		return NULL;
-	all->groups[all->n_groups] = (struct group){ name, NULL, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
-	return &all->groups[all->n_groups++];
-}
-
-static bool need_add_buckets(struct need *need, const cJSON *by_peak)
-{
-	struct bucket *buckets =
-		realloc(need->buckets, (need->n + MEMORY_BUCKETS_MAX) * sizeof(*buckets));
-	size_t taken = 0;
-
-	if (!buckets)
-		return false;
-	need->buckets = buckets;
-	json_each(pair, by_peak) {
-		const cJSON *bytes = cJSON_GetArrayItem(pair, 0), *runs = cJSON_GetArrayItem(pair, 1);
-
-		if (taken++ == MEMORY_BUCKETS_MAX)
-			break;
-		if (cJSON_IsNumber(bytes) && cJSON_IsNumber(runs) && bytes->valuedouble >= 0 && runs->valuedouble > 0)
-			buckets[need->n++] = (struct bucket){ MIN(bytes->valuedouble, BYTES_MAX), MIN(runs->valuedouble, RUNS_MAX) };
-	}
-	return true;
-}
-
-static bool needs_add_task(struct needs *all, struct group *group, const cJSON *task)
-{
-	const char *name = json_str(task, "name");
-	struct need *need = need_of(all, name ? name : OTHERS);
-	double peak = size_at(task, "peakBytes"), runs = MIN(size_at(task, "runs"), RUNS_MAX);
-
-	if (!need || peak < 0 || runs <= 0)
-		return true;
-	need->runs += runs;
-	need->at_once = MAX(need->at_once, size_at(task, "atOnce"));
-	need->peak = MAX(need->peak, peak);
-	/* What many names need together is nobody's memory=. */
-	if (name && peak > group->task_bytes) {
-		group->task = name;
-		group->task_bytes = peak;
-	}
-	return need_add_buckets(need, json_get(task, "runsByPeak"));
-}
-
-static void group_add(struct group *group, const cJSON *needs)
-{
-	double limit = size_at(needs, "limitBytes");
-
-	group->containers += (size_t)MAX(json_int(needs, "containers", 1), (int64_t)1);
-	group->limit = group->limit < 0 ? limit : limit < 0 ? group->limit : MIN(group->limit, limit);
-	group->cpus = MAX(group->cpus, size_at(needs, "node.cpus"));
-	group->memory = MAX(group->memory, size_at(needs, "node.memoryBytes"));
-	group->store = MAX(group->store, size_at(needs, "node.objectStoreBytes"));
-	group->working_set = MAX(group->working_set, size_at(needs, "peaks.workingSetBytes"));
-	group->anon = MAX(group->anon, size_at(needs, "peaks.anonBytes"));
-	group->file = MAX(group->file, size_at(needs, "peaks.fileBytes"));
-	group->shmem = MAX(group->shmem, size_at(needs, "peaks.shmemBytes"));
-	group->kernel = MAX(group->kernel, size_at(needs, "peaks.kernelBytes"));
-	group->beside = MAX(group->beside, size_at(needs, "peaks.besideTasksBytes"));
-}
-
-static bool needs_add(struct needs *all, const cJSON *answer)
-{
-	const cJSON *needs = json_get(answer, "needs"), *others = json_get(needs, "otherTasks");
-	const char *name = json_str(answer, "group"), *since = json_str(needs, "since");
-	struct group *group = needs_group_of(all, name ? name : "");
-	size_t taken = 0;
-	bool ok = true;
-
-	if (!cJSON_IsObject(needs) || !group)
-		return true;
-	/* Times of RFC 3339 in UTC are in the order of their letters. */
-	if (since && (!all->since || strcmp(since, all->since) < 0))
-		all->since = since;
-	group_add(group, needs);
-	json_each(task, json_get(needs, "tasks"))
-		if (ok && taken++ < MEMORY_TASKS_MAX)
-			ok = needs_add_task(all, group, task);
-	return ok && (!cJSON_IsObject(others) || needs_add_task(all, group, others));
-}
-
-static int bucket_by_bytes(const void *left, const void *right)
-{
-	const struct bucket *a = left, *b = right;
-
-	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
-}
-
-static int need_largest_first(const void *left, const void *right)
-{
-	const struct need *a = left, *b = right;
-
-	return a->peak > b->peak ? -1 : a->peak < b->peak ? 1 : strcmp(a->name, b->name);
-}
-
-/* That part of the runs had no more; -1: not known. The buckets are in order. */
-static double need_quantile(const struct need *need, double part)
-{
-	double all = 0, seen = 0;
-
-	for (size_t i = 0; i < need->n; i++)
-		all += need->buckets[i].runs;
-	for (size_t i = 0; i < need->n; i++) {
-		seen += need->buckets[i].runs;
-		if (seen >= part * all)
-			return MIN(need->buckets[i].bytes, need->peak);
-	}
-	return -1;
 }
 
 /* --- Advice -------------------------------------------------------------------------------------------- */
@@ -224,13 +95,14 @@ static struct python_size memory_of_task(double peak)
 	return python_size(MIN(RESERVE * peak, BYTES_MAX));
 }
 
-static void advise_task(cJSON *advice, const struct need *need)
+static void advise_task(cJSON *advice, const cJSON *task)
 {
+	double peak = size_at(task, "peakBytes"), runs = size_at(task, "runs");
 	char set[SIZE_TEXT_MAX + 32];
 
-	snprintf(set, sizeof(set), "@ray.remote(memory=%s)", memory_of_task(need->peak).text);
-	advice_add(advice, function_of(need->name), set, "%.1f x %s, the most that one of %.0f %s held", RESERVE, SIZE(need->peak), need->runs,
-		   need->runs == 1 ? "run" : "runs");
+	snprintf(set, sizeof(set), "@ray.remote(memory=%s)", memory_of_task(peak).text);
+	advice_add(advice, function_of(json_str(task, "name")), set, "%.1f x %s, the most that one of %.0f %s held", RESERVE, SIZE(peak), runs,
+		   runs == 1 ? "run" : "runs");
 }
 
 static double group_beside(const struct group *g)
@@ -317,80 +189,108 @@ static void set_size(cJSON *json, const char *name, double bytes)
 	json_set(json, name, bytes < 0 ? cJSON_CreateNull() : cJSON_CreateNumber(bytes));
 }
 
-static cJSON *json_of_need(const struct need *need)
+/* So many bytes that part of the runs held no more; -1: not known. The pairs of bytes and runs are in order. */
+static double task_quantile(const cJSON *task, double part)
 {
-	cJSON *json = cJSON_CreateObject();
+	double all = 0, seen = 0;
 
-	json_set_str(json, "name", need->name);
-	json_set(json, "runs", cJSON_CreateNumber(need->runs));
-	json_set(json, "atOnce", cJSON_CreateNumber(need->at_once));
-	set_size(json, "medianBytes", need_quantile(need, 0.5));
-	set_size(json, "p95Bytes", need_quantile(need, 0.95));
-	set_size(json, "peakBytes", need->peak);
+	json_each(pair, json_get(task, "runsByPeak"))
+		all += pair->child->next->valuedouble;
+	json_each(pair, json_get(task, "runsByPeak")) {
+		seen += pair->child->next->valuedouble;
+		if (seen >= part * all)
+			return MIN(pair->child->valuedouble, size_at(task, "peakBytes"));
+	}
+	return -1;
+}
+
+static cJSON *json_of_task(const cJSON *task)
+{
+	cJSON *json = json_named_new(json_str(task, "name"));
+
+	json_set(json, "runs", cJSON_CreateNumber(size_at(task, "runs")));
+	json_set(json, "atOnce", cJSON_CreateNumber(MAX(size_at(task, "atOnce"), 0.0)));
+	set_size(json, "medianBytes", task_quantile(task, 0.5));
+	set_size(json, "p95Bytes", task_quantile(task, 0.95));
+	set_size(json, "peakBytes", size_at(task, "peakBytes"));
 	return json;
 }
 
-static cJSON *json_of_group(const struct group *g)
+static cJSON *task_largest(const cJSON *tasks)
 {
-	cJSON *json = cJSON_CreateObject();
+	const cJSON *largest = json_first(tasks);
 
-	json_set_str(json, "name", g->name);
-	json_set_int(json, "containers", (int64_t)g->containers);
-	set_size(json, "limitBytes", g->limit);
-	set_size(json, "cpus", g->cpus);
-	set_size(json, "memoryBytes", g->memory);
-	set_size(json, "objectStoreBytes", g->store);
-	set_size(json, "workingSetBytes", g->working_set);
-	set_size(json, "anonBytes", g->anon);
-	set_size(json, "fileBytes", g->file);
-	set_size(json, "shmemBytes", g->shmem);
-	set_size(json, "kernelBytes", g->kernel);
-	set_size(json, "besideTasksBytes", g->beside);
-	json_set_str(json, "task", g->task);
-	set_size(json, "taskBytes", g->task_bytes);
-	return json;
+	json_each(task, tasks) {
+		double peak = size_at(task, "peakBytes"), most = size_at(largest, "peakBytes");
+
+		if (peak > most || (peak == most && strcmp(json_str_or(task, "name", ""), json_str_or(largest, "name", "")) < 0))
+			largest = task;
+	}
+	return (cJSON *)largest;
 }
 
-static cJSON *json_of_needs(const struct needs *all)
+/* Takes them out of the sum. What many names need together is nobody's memory=, so it has no advice. */
+static void tasks_move(cJSON *sum, cJSON *json)
 {
-	cJSON *json = cJSON_CreateObject(), *tasks, *groups, *advice;
+	cJSON *tasks = json_array_at(sum, "tasks"), *others = cJSON_DetachItemFromObjectCaseSensitive(sum, "otherTasks");
 
-	json_set_str(json, "kind", "MemoryNeeds");
-	json_set_int(json, "schemaVersion", 1);
-	json_set_str(json, "since", all->since);
-	tasks = json_array_at(json, "tasks");
-	groups = json_array_at(json, "groups");
-	advice = json_array_at(json, "advice");
-	for (size_t i = 0; i < all->n_tasks; i++) {
-		if (all->tasks[i].n > 0)
-			qsort(all->tasks[i].buckets, all->tasks[i].n, sizeof(*all->tasks[i].buckets), bucket_by_bytes);
-		json_append(tasks, json_of_need(&all->tasks[i]));
-		if (strncmp(all->tasks[i].name, "ray::", 5) == 0)
-			advise_task(advice, &all->tasks[i]);
+	json_set_str(others, "name", OTHERS);
+	json_append(tasks, others);
+	for (cJSON *task; (task = task_largest(tasks)); cJSON_Delete(cJSON_DetachItemViaPointer(tasks, task))) {
+		if (size_at(task, "runs") <= 0 || size_at(task, "peakBytes") < 0)
+			continue;
+		json_append(json_get(json, "tasks"), json_of_task(task));
+		if (strncmp(json_str_or(task, "name", ""), "ray::", 5) == 0)
+			advise_task(json_get(json, "advice"), task);
 	}
-	for (size_t i = 0; i < all->n_groups; i++) {
-		json_append(groups, json_of_group(&all->groups[i]));
-		group_advise(advice, &all->groups[i]);
+}
+
+static void group_add(cJSON *json, const cJSON *sum)
+{
+	struct group g = { .name = sum->string };
+	cJSON *group = json_named_new(g.name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(group_numbers); i++) {
+		double number = size_at(sum, group_numbers[i].path);
+
+		*(double *)((char *)&g + group_numbers[i].at) = number;
+		set_size(group, group_numbers[i].name, number);
 	}
-	return json;
+	json_each(task, json_get(sum, "tasks"))
+		if (size_at(task, "runs") > 0 && size_at(task, "peakBytes") > g.task_bytes) {
+			g.task = json_str(task, "name");
+			g.task_bytes = size_at(task, "peakBytes");
+		}
+	json_set_str(group, "task", g.task);
+	set_size(group, "taskBytes", g.task_bytes);
+	json_append(json_get(json, "groups"), group);
+	group_advise(json_get(json, "advice"), &g);
 }
 
 cJSON *memory_advice(const cJSON *answers)
 {
-	struct needs all = { .tasks = calloc(MEMORY_NAMES_MAX, sizeof(*all.tasks)), .groups = calloc(MEMORY_GROUPS_MAX, sizeof(*all.groups)) };
-	bool ok = all.tasks && all.groups;
-	cJSON *json = NULL;
+	static const struct memory_needs_size of_all = { MEMORY_NAMES_MAX, MEMORY_COUNTS_MAX };
+	_cleanup_json_ cJSON *sum = cJSON_CreateObject(), *groups = cJSON_CreateObject();
+	cJSON *json = cJSON_CreateObject();
 
-	json_each(answer, answers)
-		ok = ok && needs_add(&all, answer);
-	if (ok) {
-		qsort(all.tasks, all.n_tasks, sizeof(*all.tasks), need_largest_first);
-		json = json_of_needs(&all);
+	json_each(answer, answers) {
+		const cJSON *needs = json_get(answer, "needs");
+		const char *name = json_str_or(answer, "group", "");
+
+		if (!cJSON_GetObjectItemCaseSensitive(groups, name) && cJSON_GetArraySize(groups) == MEMORY_GROUPS_MAX)
+			continue;
+		if (memory_needs_add(sum, needs, of_all))
+			memory_needs_add(json_object_at(groups, name), needs, MEMORY_NEEDS_KEPT);
 	}
-	for (size_t i = 0; i < all.n_tasks; i++)
-		free(all.tasks[i].buckets);
-	free(all.tasks);
-	free(all.groups);
+	json_set_str(json, "kind", "MemoryNeeds");
+	json_set_int(json, "schemaVersion", 1);
+	json_set_str(json, "since", json_str(sum, "since"));
+	json_array_at(json, "tasks");
+	json_array_at(json, "groups");
+	json_array_at(json, "advice");
+	tasks_move(sum, json);
+	json_each(group, groups)
+		group_add(json, group);
 	return json;
 }
 

@@ -47,7 +47,7 @@ static void cluster_add_group(cJSON *cluster, const char *name, const cJSON *nee
 	cJSON *group = name && cJSON_IsObject(json_get(needs, "peaks")) ? group_place(cluster, name) : NULL;
 
 	if (group)
-		memory_needs_add(json_object_at(group, "needs"), needs);
+		memory_needs_add(json_object_at(group, "needs"), needs, MEMORY_NEEDS_KEPT);
 }
 
 /* Times of RFC 3339 in UTC are in the order of their letters. */

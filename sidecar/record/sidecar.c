@@ -203,7 +203,7 @@ static void needs_keep(struct sidecar *r, const struct observer *o)
 
 	if (!r->needs)
 		r->needs = cJSON_CreateObject();
-	memory_needs_add(r->needs, needs);
+	memory_needs_add(r->needs, needs, MEMORY_NEEDS_KEPT);
 }
 
 static void on_done(struct container *c, void *arg)
