@@ -107,7 +107,8 @@ static void task_add(cJSON *sum, const cJSON *task, size_t counts)
 
 	numbers_add(sum, task, of_task, ARRAY_SIZE(of_task));
 	json_each(pair, json_get(task, "runsByPeak"))
-		if (pairs && pair_is_good(pair) && (size_t)cJSON_GetArraySize(pairs) < counts + COUNTS_TAKEN)
+		if (pairs && pair_is_good(pair) &&
+		    (size_t)cJSON_GetArraySize(pairs) < counts + COUNTS_TAKEN)
 			pairs_insert(pairs, pair);
 }
 
@@ -166,7 +167,8 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size m
 	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks, ARRAY_SIZE(of_peaks));
 	json_each(task, json_get(needs, "tasks"))
 		if (json_str(task, "name") && strlen(json_str(task, "name")) <= NAME_LEN_MAX)
-			task_add(task_place(sum, json_str(task, "name"), max.names), task, max.counts);
+			task_add(task_place(sum, json_str(task, "name"), max.names), task,
+				 max.counts);
 	if (cJSON_IsObject(others))
 		task_add(task_place(sum, NULL, max.names), others, max.counts);
 	needs_shorten(sum, max);

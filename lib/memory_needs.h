@@ -20,7 +20,8 @@
 /* What a sum that is kept has at most; what needs less is added to otherTasks. */
 #define MEMORY_NEEDS_NAMES_MAX 24
 #define MEMORY_NEEDS_COUNTS_MAX 8 /* pairs of runsByPeak, for each name */
-#define MEMORY_NEEDS_KEPT ((struct memory_needs_size){ MEMORY_NEEDS_NAMES_MAX, MEMORY_NEEDS_COUNTS_MAX })
+#define MEMORY_NEEDS_KEPT \
+	((struct memory_needs_size){ MEMORY_NEEDS_NAMES_MAX, MEMORY_NEEDS_COUNTS_MAX })
 
 struct memory_needs_size {
 	size_t names, counts;

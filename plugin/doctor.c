@@ -6,6 +6,7 @@
 #include "plugin/doctor.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@
 
 #define CLAIM "ray-failures" /* the chart's default for store.claim */
 #define TEXT_MAX 512
+#define INSTALL \
+	"helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace"
 
 enum level { GOOD, GAP, BROKEN, UNKNOWN, LEVELS };
 
@@ -42,14 +45,19 @@ static void add_finding(cJSON *findings, enum level level, const char *what, con
 	json_append(findings, finding);
 }
 
-/* Adds a finding. cost and fix may be NULL. */
-static void find(struct report *report, enum level level, const char *what, const char *cost,
-		 const char *fix)
+/* Adds a finding. cost and fix may be NULL; the format says what was found. */
+static void _printf_(5, 6) find(struct report *report, enum level level, const char *cost,
+				const char *fix, const char *format, ...)
 {
 	struct strbuf *out = &report->parts[level];
+	char what[TEXT_MAX];
+	va_list ap;
 	unsigned *const counts[LEVELS] = { &report->result.good, &report->result.gaps,
 					   &report->result.broken, &report->result.unknown };
 
+	va_start(ap, format);
+	vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
 	if (report->findings)
 		add_finding(report->findings, level, what, cost, fix);
 	strbuf_addf(out, "%-9s  ", marks[level]);
@@ -68,19 +76,15 @@ static void find(struct report *report, enum level level, const char *what, cons
 
 static void not_known(struct report *report, const char *what)
 {
-	char text[TEXT_MAX];
-
-	snprintf(text, sizeof(text), "%s: you may not read them, or the API server did not answer",
-		 what);
-	find(report, UNKNOWN, text, NULL, NULL);
+	find(report, UNKNOWN, NULL, NULL,
+	     "%s: you may not read them, or the API server did not answer", what);
 }
 
 static const cJSON *named(const cJSON *list, const char *name)
 {
-	json_each(item, json_get(list, "items")) {
+	json_each(item, json_get(list, "items"))
 		if (json_is(item, "metadata.name", name))
 			return item;
-	}
 	return NULL;
 }
 
@@ -89,35 +93,30 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
 	else if (!named(facts->crds, "rayfailures.afterglow.dev"))
-		find(report, BROKEN, "The CRD rayfailures.afterglow.dev is not installed.",
-		     "Failures are recorded nowhere in Kubernetes.",
-		     "helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace");
+		find(report, BROKEN, "Failures are recorded nowhere in Kubernetes.", INSTALL,
+		     "The CRD rayfailures.afterglow.dev is not installed.");
 	else
-		find(report, GOOD, "The CRDs are installed.", NULL, NULL);
+		find(report, GOOD, NULL, NULL, "The CRDs are installed.");
 }
 
 static void look_at_operator(struct report *report, const cJSON *operator)
 {
 	int64_t ready = json_int(operator, "status.readyReplicas", 0),
 		wanted = json_int(operator, "spec.replicas", 1);
-	char text[TEXT_MAX], fix[TEXT_MAX];
+	enum level level = ready == 0 ? BROKEN : ready < wanted ? GAP : GOOD;
+	const char *const costs[LEVELS] = {
+		[BROKEN] = "No failure is recorded now, and new Ray pods come without the sidecar.",
+		[GAP] = "If the one that is left ends, failures are recorded later, and pods come without the sidecar.",
+	};
+	char fix[TEXT_MAX];
 
-	snprintf(text, sizeof(text),
-		 "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
-		 json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"),
-		 ready, wanted);
 	snprintf(fix, sizeof(fix),
 		 "kubectl -n %.63s describe pods -l app.kubernetes.io/name=afterglow",
 		 json_str(operator, "metadata.namespace"));
-	if (ready == 0)
-		find(report, BROKEN, text,
-		     "No failure is recorded now, and new Ray pods come without the sidecar.", fix);
-	else if (ready < wanted)
-		find(report, GAP, text,
-		     "If the one that is left ends, failures are recorded later, and pods come without the sidecar.",
-		     fix);
-	else
-		find(report, GOOD, text, NULL, NULL);
+	find(report, level, costs[level], level == GOOD ? NULL : fix,
+	     "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
+	     json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"), ready,
+	     wanted);
 }
 
 static void look_at_operators(struct report *report, const struct doctor_facts *facts)
@@ -127,27 +126,23 @@ static void look_at_operators(struct report *report, const struct doctor_facts *
 		return;
 	}
 	if (!cJSON_GetArraySize(json_get(facts->operators, "items")))
-		find(report, BROKEN, "There is no operator.", "Nothing is recorded.",
-		     "helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace");
+		find(report, BROKEN, "Nothing is recorded.", INSTALL, "There is no operator.");
 	json_each(operator, json_get(facts->operators, "items"))
 		look_at_operator(report, operator);
 }
 
 static void look_at_webhook(struct report *report, const cJSON *configuration)
 {
-	char text[TEXT_MAX];
-
 	json_each(webhook, json_get(configuration, "webhooks")) {
-		const char *ca = json_str(webhook, "clientConfig.caBundle");
+		const char *name = json_str(webhook, "name");
 
-		snprintf(text, sizeof(text), "Webhook %.253s %s.", json_str(webhook, "name"),
-			 ca && *ca ? "has its CA" : "has no CA, so the API server cannot trust it");
-		find(report, ca && *ca ? GOOD : BROKEN, text,
-		     ca && *ca ? NULL : "New Ray pods come without the sidecar.",
-		     ca && *ca ?
-			     NULL :
+		if (*json_str_or(webhook, "clientConfig.caBundle", ""))
+			find(report, GOOD, NULL, NULL, "Webhook %.253s has its CA.", name);
+		else
+			find(report, BROKEN, "New Ray pods come without the sidecar.",
 			     "The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
-			     "deployment/afterglow-operator");
+			     "deployment/afterglow-operator",
+			     "Webhook %.253s has no CA, so the API server cannot trust it.", name);
 	}
 }
 
@@ -158,9 +153,10 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 		return;
 	}
 	if (!cJSON_GetArraySize(json_get(facts->webhooks, "items")))
-		find(report, GAP, "There is no webhook.",
+		find(report, GAP,
 		     "Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
-		     "Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).");
+		     "Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).",
+		     "There is no webhook.");
 	json_each(configuration, json_get(facts->webhooks, "items"))
 		look_at_webhook(report, configuration);
 }
@@ -179,7 +175,6 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 {
 	size_t with = 0, without = 0;
 	const cJSON *example = NULL;
-	char text[TEXT_MAX];
 
 	if (!facts->pods) {
 		not_known(report, "Pods");
@@ -193,24 +188,20 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 			example = pod;
 		}
 	}
-	snprintf(text, sizeof(text), "Ray pods with the sidecar: %zu.", with);
-	find(report, GOOD, text, NULL, NULL);
-	if (!without)
-		return;
-	snprintf(text, sizeof(text),
-		 "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
-		 json_str(example, "metadata.namespace"), json_str(example, "metadata.name"),
-		 reason_of(example));
-	find(report, GAP, text,
-	     "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
-	     "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.");
+	find(report, GOOD, NULL, NULL, "Ray pods with the sidecar: %zu.", with);
+	if (without)
+		find(report, GAP,
+		     "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
+		     "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.",
+		     "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
+		     json_str(example, "metadata.namespace"), json_str(example, "metadata.name"),
+		     reason_of(example));
 }
 
 /* Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for it. */
 static void look_at_dashboards(struct report *report, const struct doctor_facts *facts)
 {
 	size_t heads = 0, without = 0;
-	char text[TEXT_MAX];
 
 	json_each(pod, json_get(facts->pods, "items")) {
 		const char *type = label_of(pod, "ray.io/node-type");
@@ -221,20 +212,21 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 		heads++;
 		without += !json_find(env, "name", "RAY_DASHBOARD_INGEST_PLATFORM_EVENTS");
 	}
-	snprintf(text, sizeof(text), "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without, heads);
 	if (without)
-		find(report, GAP, text, "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
-		     "With Ray 2.56 and newer, " DOCS_PAGE("monitoring.md#in-rays-own-dashboard") " says what the head needs.");
+		find(report, GAP,
+		     "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
+		     "With Ray 2.56 and newer, " DOCS_PAGE(
+			     "monitoring.md#in-rays-own-dashboard") " says what the head needs.",
+		     "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without,
+		     heads);
 }
 
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
-	const cJSON *sidecar =
-			    json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
-		    *arg;
-
-	cJSON_ArrayForEach(arg, json_get(sidecar, "args")) {
+	json_each(arg,
+		  json_get(json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
+			   "args")) {
 		const char *text = cJSON_GetStringValue(arg);
 
 		if (text && (strncmp(text, "s3://", 5) == 0 || strncmp(text, "azure://", 8) == 0 || strncmp(text, "webhdfs", 7) == 0))
@@ -245,28 +237,28 @@ static bool ships_elsewhere(const cJSON *pod)
 
 static bool has_claim(const cJSON *claims, const char *namespace)
 {
-	json_each(claim, json_get(claims, "items")) {
-		const char *in = json_str(claim, "metadata.namespace"),
-			   *name = json_str(claim, "metadata.name");
-
-		if (in && name && strcmp(in, namespace) == 0 && strcmp(name, CLAIM) == 0)
+	json_each(claim, json_get(claims, "items"))
+		if (json_is(claim, "metadata.namespace", namespace) &&
+		    json_is(claim, "metadata.name", CLAIM))
 			return true;
-	}
 	return false;
 }
 
 /* One finding for all namespaces, because it costs the same in each. */
 static void find_without_claim(struct report *report, size_t n, const char *names)
 {
-	char text[TEXT_MAX];
+	static const char cost[] =
+		"Bundles stay in the pods and go with them. RayFailures and logs are kept.";
+	static const char fix[] = "Make the claim (" DOCS_PAGE(
+		"storage.md") "), or set store.type to s3, azure or webhdfs. If a policy names another "
+			      "claim, all is well.";
 
 	if (n > 1)
-		snprintf(text, sizeof(text), "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n, names);
+		find(report, GAP, cost, fix,
+		     "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n, names);
 	else
-		snprintf(text, sizeof(text), "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
-	find(report, GAP, text,
-	     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
-	     "Make the claim (" DOCS_PAGE("storage.md") "), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
+		find(report, GAP, cost, fix,
+		     "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
 }
 
 static void look_at_stores(struct report *report, const struct doctor_facts *facts)
@@ -275,7 +267,6 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 	size_t n = 0;
 	const cJSON *pods = facts->claims ? json_get(facts->pods, "items") : NULL;
 	struct strmap seen = STRMAP_INIT;
-	char text[TEXT_MAX];
 
 	if (!facts->claims)
 		not_known(report, "PersistentVolumeClaims");
@@ -288,9 +279,8 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 		if (strmap_put(&seen, namespace, report, NULL) < 0)
 			continue;
 		if (has_claim(facts->claims, namespace)) {
-			snprintf(text, sizeof(text), "Namespace %.63s has the claim " CLAIM ".",
-				 namespace);
-			find(report, GOOD, text, NULL, NULL);
+			find(report, GOOD, NULL, NULL, "Namespace %.63s has the claim " CLAIM ".",
+			     namespace);
 			continue;
 		}
 		strbuf_addf(&without, "%s%.63s", n++ ? ", " : "", namespace);
@@ -318,17 +308,15 @@ static void look_at_node(struct report *report, const cJSON *node)
 	const char *name = json_str(node, "metadata.name"),
 		   *os = json_str(node, "status.nodeInfo.operatingSystem");
 	int kernel = kernel_of(node);
-	char text[TEXT_MAX];
 
 	if (os && strcmp(os, "windows") == 0) {
-		snprintf(text, sizeof(text), "Node %.253s runs Windows.", name);
-		find(report, GAP, text, "Ray pods there get no sidecar.", NULL);
+		find(report, GAP, "Ray pods there get no sidecar.", NULL,
+		     "Node %.253s runs Windows.", name);
 	} else if (kernel && kernel < OPENAT2_SINCE) {
-		snprintf(text, sizeof(text), "Node %.253s has Linux %.60s.", name,
-			 json_str(node, "status.nodeInfo.kernelVersion"));
-		find(report, GAP, text,
+		find(report, GAP,
 		     "Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
-		     "Use nodes with Linux 5.6 or newer.");
+		     "Use nodes with Linux 5.6 or newer.", "Node %.253s has Linux %.60s.", name,
+		     json_str(node, "status.nodeInfo.kernelVersion"));
 	} else {
 		report->result.good++;
 	}
@@ -347,19 +335,10 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 /* Looks for the option as the chart writes it: "--cores on". */
 static bool takes_cores(const cJSON *agent)
 {
-	const cJSON *args = json_get(
-			    json_find(json_get(agent, "spec.containers"), "name", "node-agent"),
-			    "args"),
-		    *arg;
+	const char *value = pod_sidecar_value(
+		json_find(json_get(agent, "spec.containers"), "name", "node-agent"), "--cores");
 
-	cJSON_ArrayForEach(arg, args) {
-		const char *text = cJSON_GetStringValue(arg),
-			   *value = cJSON_GetStringValue(arg->next);
-
-		if (text && value && strcmp(text, "--cores") == 0)
-			return strcmp(value, "on") == 0;
-	}
-	return false;
+	return value && strcmp(value, "on") == 0;
 }
 
 /*
@@ -370,39 +349,38 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 {
 	const char *pattern = json_str(facts, "corePattern");
 	bool alone = cJSON_IsTrue(json_get(facts, "coresLeftAlone")), taken = asked && !alone;
-	char text[TEXT_MAX];
 
 	if (!pattern || !*pattern)
 		return;
-	snprintf(text, sizeof(text), "Node %.253s has the core_pattern \"%.130s\"%s.", node,
-		 pattern,
-		 taken ? "; the node agent brings cores of Ray containers to their sidecars" : "");
-	if (taken || (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@'))
-		find(report, GOOD, text, NULL, NULL);
+	if (taken)
+		find(report, GOOD, NULL, NULL,
+		     "Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
+		     node, pattern);
+	else if (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@')
+		find(report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\".", node,
+		     pattern);
 	else
-		find(report, GAP, text,
+		find(report, GAP,
 		     "Crashes there have no backtrace: their cores do not reach the pod.",
-		     alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE("node-agent.md") " says what to change." :
-			     "Set nodeAgent.cores=true (" DOCS_PAGE("node-agent.md") "), or sysctl kernel.core_pattern=core on the node.");
+		     alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE(
+				     "node-agent.md") " says what to change." :
+			     "Set nodeAgent.cores=true (" DOCS_PAGE(
+				     "node-agent.md") "), or sysctl kernel.core_pattern=core on the node.",
+		     "Node %.253s has the core_pattern \"%.130s\".", node, pattern);
 }
 
 static void look_at_memory(struct report *report, const char *node, const cJSON *facts)
 {
 	int64_t swap = json_int(facts, "swapBytes", 0);
-	char text[TEXT_MAX];
 
-	if (json_int(facts, "cgroupVersion", 0) == 1) {
-		snprintf(text, sizeof(text), "Node %.253s has memory on cgroup v1.", node);
-		find(report, GAP, text,
+	if (json_int(facts, "cgroupVersion", 0) == 1)
+		find(report, GAP,
 		     "Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
-		     "Use nodes with cgroup v2.");
-	}
-	if (swap > 0) {
-		snprintf(text, sizeof(text), "Node %.253s has %" PRId64 " MiB of swap.", node,
-			 swap >> 20);
-		find(report, GAP, text,
-		     "A process that leaks is slow for long before the kernel kills it.", NULL);
-	}
+		     "Use nodes with cgroup v2.", "Node %.253s has memory on cgroup v1.", node);
+	if (swap > 0)
+		find(report, GAP,
+		     "A process that leaks is slow for long before the kernel kills it.", NULL,
+		     "Node %.253s has %" PRId64 " MiB of swap.", node, swap >> 20);
 }
 
 static void look_at_agent(struct report *report, const cJSON *agent)
@@ -412,15 +390,12 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 		json_find(json_get(agent, "status.initContainerStatuses"), "name", "facts");
 	const char *message = json_str(status, "state.terminated.message");
 	_cleanup_json_ cJSON *facts = message ? cJSON_Parse(message) : NULL;
-	char text[TEXT_MAX];
 
 	if (!node)
 		return;
 	if (!cJSON_IsObject(facts)) {
-		snprintf(text, sizeof(text),
-			 "The node agent of node %.253s has not reported what the node is like.",
-			 node);
-		find(report, UNKNOWN, text, NULL, NULL);
+		find(report, UNKNOWN, NULL, NULL,
+		     "The node agent of node %.253s has not reported what the node is like.", node);
 		return;
 	}
 	look_at_cores(report, node, facts, takes_cores(agent));

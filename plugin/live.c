@@ -139,7 +139,7 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 	struct kubectl kubectl = kubectl_of(o);
 	_cleanup_json_ cJSON *pod = NULL;
 	_cleanup_close_ int dir_fd = -1;
-	int r = read_pod(o, o->argument, false, &pod, err);
+	int r = read_objects(o, "pod", NULL, o->argument, false, &pod, err);
 
 	if (r == 0 && !pod_sidecar_port(pod_sidecar(pod)))
 		r = err_set(err, EPROTO, "pod %.253s has no sidecar that can be asked",
@@ -164,7 +164,7 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 int live_policy(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pod = NULL, *cluster = NULL, *policies = NULL, *cluster_policies = NULL;
-	int r = read_pod(o, o->second, false, &pod, err);
+	int r = read_objects(o, "pod", NULL, o->second, false, &pod, err);
 
 	if (r < 0)
 		return r;

@@ -114,13 +114,11 @@ static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char 
 
 static void kept_read(const struct options *o, const char *what, const char *but, struct found *found)
 {
-	const char *args[READS_ARGS_MAX], *name = NULL;
-	size_t n = get_args(o, "configmap", NULL, args);
+	_cleanup_json_ cJSON *configmap = NULL, *kept = NULL;
+	const char *name = NULL;
 
-	args[n++] = "--output=json";
-	args[n++] = KEPT_CONFIGMAP;
-	args[n] = NULL;
-	_cleanup_json_ cJSON *configmap = read_quietly(o, args), *kept = cluster_kept(configmap, what, but, &name);
+	read_objects(o, "configmap", NULL, KEPT_CONFIGMAP, true, &configmap, NULL);
+	kept = cluster_kept(configmap, what, but, &name);
 	json_each(group, json_get(kept, "groups"))
 		answer_add(found->answers, failure_str(group, "group"), cJSON_Duplicate(json_get(group, "needs"), true));
 	cluster_note(found, name);

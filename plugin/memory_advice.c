@@ -35,7 +35,8 @@
 /* The numbers of a group are those of its containers' sum. -1: not known */
 struct group {
 	const char *name, *task; /* task: the one that needs most there; NULL: none */
-	double containers, limit, cpus, memory, store, working_set, anon, file, shmem, kernel, beside;
+	double containers, limit, cpus, memory, store, working_set, anon, file, shmem, kernel,
+		beside;
 	double task_bytes;
 };
 
@@ -101,7 +102,8 @@ static void advise_task(cJSON *advice, const cJSON *task)
 	char set[SIZE_TEXT_MAX + 32];
 
 	snprintf(set, sizeof(set), "@ray.remote(memory=%s)", memory_of_task(peak).text);
-	advice_add(advice, function_of(json_str(task, "name")), set, "%.1f x %s, the most that one of %.0f %s held", RESERVE, SIZE(peak), runs,
+	advice_add(advice, function_of(json_str(task, "name")), set,
+		   "%.1f x %s, the most that one of %.0f %s held", RESERVE, SIZE(peak), runs,
 		   runs == 1 ? "run" : "runs");
 }
 
@@ -223,7 +225,8 @@ static cJSON *task_largest(const cJSON *tasks)
 	json_each(task, tasks) {
 		double peak = size_at(task, "peakBytes"), most = size_at(largest, "peakBytes");
 
-		if (peak > most || (peak == most && strcmp(json_str_or(task, "name", ""), json_str_or(largest, "name", "")) < 0))
+		if (peak > most || (peak == most && strcmp(json_str_or(task, "name", ""),
+							   json_str_or(largest, "name", "")) < 0))
 			largest = task;
 	}
 	return (cJSON *)largest;
@@ -232,11 +235,13 @@ static cJSON *task_largest(const cJSON *tasks)
 /* Takes them out of the sum. What many names need together is nobody's memory=, so it has no advice. */
 static void tasks_move(cJSON *sum, cJSON *json)
 {
-	cJSON *tasks = json_array_at(sum, "tasks"), *others = cJSON_DetachItemFromObjectCaseSensitive(sum, "otherTasks");
+	cJSON *tasks = json_array_at(sum, "tasks"),
+	      *others = cJSON_DetachItemFromObjectCaseSensitive(sum, "otherTasks");
 
 	json_set_str(others, "name", OTHERS);
 	json_append(tasks, others);
-	for (cJSON *task; (task = task_largest(tasks)); cJSON_Delete(cJSON_DetachItemViaPointer(tasks, task))) {
+	for (cJSON *task; (task = task_largest(tasks));
+	     cJSON_Delete(cJSON_DetachItemViaPointer(tasks, task))) {
 		if (size_at(task, "runs") <= 0 || size_at(task, "peakBytes") < 0)
 			continue;
 		json_append(json_get(json, "tasks"), json_of_task(task));
@@ -277,7 +282,8 @@ cJSON *memory_advice(const cJSON *answers)
 		const cJSON *needs = json_get(answer, "needs");
 		const char *name = json_str_or(answer, "group", "");
 
-		if (!cJSON_GetObjectItemCaseSensitive(groups, name) && cJSON_GetArraySize(groups) == MEMORY_GROUPS_MAX)
+		if (!cJSON_GetObjectItemCaseSensitive(groups, name) &&
+		    cJSON_GetArraySize(groups) == MEMORY_GROUPS_MAX)
 			continue;
 		if (memory_needs_add(sum, needs, of_all))
 			memory_needs_add(json_object_at(groups, name), needs, MEMORY_NEEDS_KEPT);

@@ -11,7 +11,8 @@
 
 /* Of all together. Tasks that need less are "all others"; groups that come later are left out. */
 #define MEMORY_NAMES_MAX 1000
-#define MEMORY_COUNTS_MAX 128 /* more than there are sizes of runs (TASK_BUCKETS of sidecar/sample/task_memory.h) */
+#define MEMORY_COUNTS_MAX \
+	128 /* more than there are sizes of runs (TASK_BUCKETS of sidecar/sample/task_memory.h) */
 #define MEMORY_GROUPS_MAX 100
 
 /*

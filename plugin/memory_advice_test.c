@@ -177,7 +177,9 @@ static void ten_thousand_names_are_bounded(void **state)
 	for (int i = 0; i < 200; i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 
-		strbuf_addf(&text, "{'group': 'g%d', 'needs': {'limitBytes': 1, 'peaks': {}, 'tasks': [", i);
+		strbuf_addf(&text,
+			    "{'group': 'g%d', 'needs': {'limitBytes': 1, 'peaks': {}, 'tasks': [",
+			    i);
 		for (int j = 0; j < 100; j++)
 			strbuf_addf(&text, "%s" TASK("n%d-%d", "1", "1", "1048576", "[]"), j ? "," : "", i, j);
 		strbuf_adds(&text, "]}}");
@@ -185,7 +187,9 @@ static void ten_thousand_names_are_bounded(void **state)
 	}
 	json = memory_advice(answers);
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "tasks")), MEMORY_NAMES_MAX + 1);
-	assert_int_equal(json_int(json_find(json_get(json, "tasks"), "name", "all others"), "runs", 0), 100 * 100 - MEMORY_NAMES_MAX);
+	assert_int_equal(
+		json_int(json_find(json_get(json, "tasks"), "name", "all others"), "runs", 0),
+		100 * 100 - MEMORY_NAMES_MAX);
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "groups")), MEMORY_GROUPS_MAX);
 }
 

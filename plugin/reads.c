@@ -38,22 +38,26 @@ size_t get_args(const struct options *o, const char *kind, const char *selector,
 	return n;
 }
 
-static int read_list(const struct options *o, const char *kind, const char *selector, cJSON **ret_list, struct err *err)
+int read_objects(const struct options *o, const char *kind, const char *selector, const char *name,
+		 bool quiet, cJSON **ret_json, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX];
 	size_t n = get_args(o, kind, selector, args);
 
 	args[n++] = "--output=json";
+	args[n++] = name ? "--" : NULL;
+	args[n++] = name;
 	args[n] = NULL;
-	return kubectl_json(&kubectl, args, false, ret_list, err);
+	return kubectl_json(&kubectl, args, quiet, ret_json, err);
 }
 
 int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
 {
 	if (o->store)
 		return local_failures(o->store, ret_list, err);
-	return read_list(o, "rayfailures.afterglow.dev", o->selector, ret_list, err);
+	return read_objects(o, "rayfailures.afterglow.dev", o->selector, NULL, false, ret_list,
+			    err);
 }
 
 int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err)
@@ -67,21 +71,18 @@ int read_ray_pods(const struct options *o, const char *cluster, const char *sele
 		strbuf_addf(&all, ",%s", selector);
 	if (strbuf_failed(&all))
 		return err_set(err, E2BIG, "the selector is too long");
-	return read_list(o, "pods", strbuf_str(&all), ret_list, err);
+	return read_objects(o, "pods", strbuf_str(&all), NULL, false, ret_list, err);
 }
 
 /* Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there is none. */
 static void clusters_select(const struct options *o, const char *owner, struct strbuf *selector)
 {
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
-	const char *slash = strchr(owner, '/'), *args[READS_ARGS_MAX];
+	const char *slash = strchr(owner, '/');
+	_cleanup_json_ cJSON *clusters = NULL;
 
 	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
-	size_t n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
-	args[n++] = "--output=json";
-	args[n] = NULL;
-	_cleanup_json_ cJSON *clusters = read_quietly(o, args);
-
+	read_objects(o, "rayclusters.ray.io", strbuf_str(&labels), NULL, true, &clusters, NULL);
 	json_each(cluster, json_get(clusters, "items"))
 		if (json_str(cluster, "metadata.name"))
 			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
@@ -110,25 +111,13 @@ int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, st
 	return read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, ret_list, err);
 }
 
-int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_pod, struct err *err)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	const char *args[READS_ARGS_MAX];
-	size_t n = get_args(o, "pod", NULL, args);
-
-	args[n++] = "--output=json";
-	args[n++] = "--";
-	args[n++] = name;
-	args[n] = NULL;
-	return kubectl_json(&kubectl, args, quiet, ret_pod, err);
-}
-
 int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err)
 {
 	const char *name = strncmp(what, "pod/", 4) == 0 ? what + 4 : what;
 	cJSON *pod = NULL;
 
-	if ((name != what || !strchr(name, '/')) && read_pod(o, name, name == what, &pod, err) == 0) {
+	if ((name != what || !strchr(name, '/')) &&
+	    read_objects(o, "pod", NULL, name, name == what, &pod, err) == 0) {
 		*ret_list = cJSON_CreateObject();
 		json_append(json_array_at(*ret_list, "items"), pod);
 		return 0;

@@ -17,7 +17,12 @@ struct kubectl kubectl_of(const struct options *o);
  */
 size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args);
 
-/* Read objects, which the caller owns. The errors are those of kubectl_json. */
+/*
+ * Read objects, which the caller owns. The errors are those of kubectl_json. selector, name: NULL: all of them. quiet: kubectl's
+ * messages are dropped.
+ */
+int read_objects(const struct options *o, const char *kind, const char *selector, const char *name,
+		 bool quiet, cJSON **ret_json, struct err *err);
 int read_failures(const struct options *o, cJSON **ret_list, struct err *err);
 /*
  * Reads the Ray pods of the namespace, or of all namespaces; only those of cluster and selector if
@@ -31,8 +36,6 @@ int read_ray_pods(const struct options *o, const char *cluster, const char *sele
 int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
 /* The name of the RayCluster that a person names; NULL: it is another object, which has clusters. */
 const char *cluster_named(const char *what);
-/* quiet: kubectl's messages are dropped. */
-int read_pod(const struct options *o, const char *name, bool quiet, cJSON **ret_pod, struct err *err);
 /* Reads the pod called what, or pod/NAME, as a list; otherwise as read_pods_of. */
 int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
 /*
