@@ -401,6 +401,7 @@ void container_free(struct container *c)
 	event_freep(c->timer);
 	event_freep(c->modified);
 	event_freep(c->launcher_gone);
+	event_freep(c->ray_answer);
 	event_freep(c->wait);
 	event_freep(c->core_wait);
 	event_freep(c->turn);

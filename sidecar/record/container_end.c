@@ -400,6 +400,8 @@ void container_end(struct container *c)
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
+	if (c->ray_answer)
+		event_free(TAKE_PTR(c->ray_answer));
 	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) ||
 	    !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
 		end_with_logs(c);

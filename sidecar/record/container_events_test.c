@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that events of a container's memory cgroup cause no more looks than the budget allows. */
+/* Tests of events between two samples: a container's memory cgroup, and what reads Ray's logs. */
 #include "sidecar/record/container.h"
 
 #include <event2/event.h>
@@ -14,11 +14,13 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/sample/memcg_testing.h"
 #include "sidecar/socket/channel.h"
 
 #define STORM_S 2
+#define PATIENCE_NS (60 * NS_PER_SEC)
 #define BURST 200 /* the looks that the budget has at first */
 #define LOOKS_A_SECOND 80
 
@@ -159,11 +161,33 @@ static void one_memory_event_is_answered(void **state)
 	close(launcher);
 }
 
+/* With the samples from before, which still have the processes that have died. */
+static void what_ray_logs_is_taken_before_the_next_sample(void **state)
+{
+	int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
+	int launcher;
+	(void)state;
+
+	fake_root_put(&root, "tmp/ray/session_latest/logs/raylet.out", "");
+	struct container *c = attached(&launcher);
+	event_del(c->timer);
+	while (ray_watch_logs_dir(container_observer(c)->ray) < 0 && now_boottime_ns() < end_ns) {
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		usleep(1000);
+	}
+	assert_true(ray_watch_logs_dir(container_observer(c)->ray) >= 0);
+	assert_int_equal(container_observer(c)->samples, 1);
+	container_free(c);
+	close(launcher);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_storm_of_memory_events_gets_no_more_looks_than_the_budget_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_memory_event_is_answered, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_ray_logs_is_taken_before_the_next_sample, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

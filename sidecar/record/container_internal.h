@@ -42,6 +42,7 @@ struct container {
 	int fd, termination_fd, pidfd, inotify_fd;
 	struct handed_cgroup cgroup; /* before its hello */
 	struct event *readable, *timer, *modified, *launcher_gone;
+	struct event *ray_answer; /* what reads Ray's logs has been asked; NULL: it has answered */
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
 	struct event *turn; /* goes on with its end, or calls done(), when none of its functions runs */

@@ -41,6 +41,39 @@ static void on_ray_summary(const struct ray_summary *s, void *arg)
 	container_say(c, line);
 }
 
+static void on_ray_answer(evutil_socket_t, short, void *arg);
+
+/*
+ * Takes what Ray's logs have shown and asks for more. The answer is taken when it comes, because
+ * after two more samples nothing would show the memory of who has died.
+ */
+static void container_poll_ray(struct container *c, int64_t now_ns)
+{
+	if (c->ray_answer)
+		event_free(TAKE_PTR(c->ray_answer));
+	int fd = ray_watch_poll(c->observer.ray, &c->observer.last, now_ns,
+				&(struct ray_watch_callbacks){
+					.died = container_worker_died,
+					.node_lost = on_node_lost,
+					.summary = on_ray_summary,
+					.kills_are_shared = c->observer.cgroup_shared,
+					.arg = c,
+				});
+	if (fd < 0)
+		return;
+	c->ray_answer = event_new(c->base, fd, EV_READ, on_ray_answer, c);
+	if (c->ray_answer)
+		event_add(c->ray_answer, NULL);
+}
+
+static void on_ray_answer(evutil_socket_t, short, void *arg)
+{
+	struct container *c = arg;
+
+	if (c->state == CONTAINER_RUNNING)
+		container_poll_ray(c, now_boottime_ns());
+}
+
 /* --- Sampling --- */
 
 static void look_after(struct container *c, int64_t delay_ns)
@@ -116,14 +149,7 @@ void container_sample(struct container *c)
 	container_check_request(c, now);
 	container_check_spill(c, now);
 	container_check_growth(c, now);
-	ray_watch_poll(c->observer.ray, &c->observer.last, now,
-		       &(struct ray_watch_callbacks){
-			       .died = container_worker_died,
-			       .node_lost = on_node_lost,
-			       .summary = on_ray_summary,
-			       .kills_are_shared = c->observer.cgroup_shared,
-			       .arg = c,
-		       });
+	container_poll_ray(c, now);
 	container_ray_due(c, now);
 	container_crashes_due(c, now);
 	container_workers_due(c, now);

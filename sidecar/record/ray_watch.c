@@ -217,13 +217,13 @@ static void report_pending(struct ray_watch *w)
 	report(w, &finding);
 }
 
-void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
-		    const struct ray_watch_callbacks *callbacks)
+int ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
+		   const struct ray_watch_callbacks *callbacks)
 {
 	struct ray_summary summary;
 
 	if (!w)
-		return;
+		return -1;
 	remember_high(w, last, now_ns);
 	if (!callbacks->kills_are_shared)
 		ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
@@ -233,6 +233,7 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 	report_pending(w);
 	if (ray_tally_summary(&w->tally, now_ns, &summary))
 		callbacks->summary(&summary, callbacks->arg);
+	return w->follower.asked ? w->follower.child.fd : -1;
 }
 
 bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)

@@ -40,9 +40,13 @@ struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns);
 void ray_watch_of_others(struct ray_watch *w, bool of_others);
 void ray_watch_free(struct ray_watch *w); /* NULL is allowed */
 
-/* To be called after each sample, which is last; reads the logs once a second. w may be NULL. */
-void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
-		    const struct ray_watch_callbacks *callbacks);
+/*
+ * To be called after each sample, which is last; reads the logs once a second. Returns the
+ * descriptor that is readable when it is to be called again for the answer; -1: nothing was asked. w
+ * may be NULL.
+ */
+int ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
+		   const struct ray_watch_callbacks *callbacks);
 
 /*
  * To be called when the container is dead: reads the rest of the logs without calling back. Returns
