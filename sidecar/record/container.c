@@ -342,6 +342,8 @@ void container_attend(struct container *c)
 	 */
 	event_base_update_cache_time(c->base);
 	container_run_overdue(c);
+	if (container_awaits_logs(c) && is_readable(event_get_fd(c->wait)))
+		event_get_callback(c->wait)(-1, EV_READ, c);
 	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && event_pending(c->readable, EV_READ, NULL) && is_readable(c->fd);
 	     i++) {
 		on_readable(c->fd, EV_READ, c);

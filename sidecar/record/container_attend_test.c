@@ -36,7 +36,7 @@ static int64_t held_until_unix_ns;
 static unsigned int n_reports;
 static struct core_stats stats;
 static int late_logs[2]; /* a pipe in the place of the process that reads Ray's logs; -1: there is none */
-static bool is_core;
+static bool is_core, logs_are_read;
 
 bool __wrap_keeper_is_keeping(const struct keeper *k);
 bool __wrap_keeper_is_keeping(const struct keeper *k)
@@ -76,7 +76,7 @@ bool __wrap_ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
 	(void)w;
 	(void)now_ns;
 	*ret_fd = late_logs[0];
-	return late_logs[0] < 0;
+	return late_logs[0] < 0 || logs_are_read;
 }
 
 static struct history *no_history(struct container *c, const struct life *life, void *arg)
@@ -137,7 +137,7 @@ static int setup(void **state)
 	held_until_unix_ns = 0;
 	n_reports = 0;
 	late_logs[0] = late_logs[1] = -1;
-	is_core = false;
+	is_core = logs_are_read = false;
 	return 0;
 }
 
@@ -304,6 +304,19 @@ static void logs_that_never_end_do_not_hold_the_report(void **state)
 	assert_int_equal(n_reports, 1);
 }
 
+static void the_last_logs_are_taken_while_the_bundle_of_another_is_written(void **state)
+{
+	(void)state;
+	assert_int_equal(pipe2(late_logs, O_CLOEXEC), 0);
+	send_exit(3 << 8);
+	container_attend(container);
+	assert_true(has_ended());
+	logs_are_read = true;
+	assert_int_equal(write(late_logs[1], "x", 1), 1);
+	container_attend(container);
+	assert_true(has_got("hold 60"));
+}
+
 /* The sender of the signal may not be known yet. */
 static void what_comes_before_the_last_logs_does_not_end_the_other_waits(void **state)
 {
@@ -342,6 +355,7 @@ int main(void)
 		TEST(the_wait_for_a_signals_sender_is_over_in_time),
 		TEST(of_slow_messages_one_is_read_and_the_others_later),
 		TEST(logs_that_never_end_do_not_hold_the_report),
+		TEST(the_last_logs_are_taken_while_the_bundle_of_another_is_written),
 		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
 		TEST(the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_before_the_logs),
 	};
