@@ -342,6 +342,8 @@ static void the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_be
 	end_without_logs(SIGSEGV);
 	closep(&launcher);
 	launcher = -1;
+	/* The report waits for the logs all the same. */
+	assert_false(event_pending(container->readable, EV_READ, NULL));
 	run_until(is_reported);
 	assert_int_equal(n_reports, 1);
 }

@@ -296,7 +296,7 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 static void end_with_logs(struct container *c)
 {
 	container_workers_due(c, INT64_MAX);
-	if (c->state != CONTAINER_ENDED || container_death_waits(c) || container_awaits_sender(c))
+	if (container_death_waits(c) || container_awaits_sender(c))
 		return;
 	/*
 	 * The report of a success is not urgent, and the report of a killed process may have to
@@ -318,6 +318,8 @@ static void on_last_logs(evutil_socket_t, short what, void *arg)
 	if (!ray_watch_finish(c->observer.ray, c->ending.ended_ns, &fd) && !late)
 		return;
 	event_free(TAKE_PTR(c->wait));
+	if (c->exit_reported)
+		event_add(c->readable, NULL);
 	end_with_logs(c);
 }
 
@@ -331,11 +333,7 @@ void container_report(struct container *c)
 	struct ending *e = &c->ending;
 	struct report *r = c->report;
 
-	/* Its launcher hung up before the logs came. */
-	if (container_awaits_logs(c)) {
-		on_last_logs(-1, EV_TIMEOUT, c);
-		container_find_death_crash(c);
-	} else if (c->wait)
+	if (c->wait)
 		event_free(TAKE_PTR(c->wait));
 	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
@@ -405,6 +403,9 @@ void container_end(struct container *c)
 	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) ||
 	    !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
 		end_with_logs(c);
+	else
+		/* A launcher that hangs up meanwhile is seen to have done so after the logs. */
+		event_del(c->readable);
 }
 
 static void run_if_overdue(const struct container *c, struct event *timer)
