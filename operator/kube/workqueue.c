@@ -254,7 +254,7 @@ int64_t workqueue_next_ns(const struct workqueue *q)
 	if (!TAILQ_EMPTY(&q->ready))
 		return 0;
 	LIST_FOREACH(item, &q->delayed, in_delayed)
-	if (!item->working && (next < 0 || item->at_ns < next))
-		next = item->at_ns;
+		if (!item->working && (next < 0 || item->at_ns < next))
+			next = item->at_ns;
 	return next;
 }

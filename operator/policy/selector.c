@@ -129,7 +129,7 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 static int add_expression(struct selector *s, const cJSON *item, const char *path, struct err *err)
 {
 	const char *key = json_str(item, "key");
-	int operator= operator_of(json_str(item, "operator"));
+	int operator = operator_of(json_str(item, "operator"));
 	char at[160];
 
 	if (!selector_fits(key, SELECTOR_KEY_MAX) || !*key)

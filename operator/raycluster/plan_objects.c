@@ -22,7 +22,7 @@
 
 #define NOT_OURS "already exists and is not owned by this RayCluster"
 #define UNREADABLE "may not be read by the operator"
-#define NO_RIGHT ", so Ray's autoscaler gets no right by it"
+#define NO_RIGHT ", so the operator gives Ray's autoscaler no right by it"
 
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 {
