@@ -333,6 +333,25 @@ static void jobs_that_wait_for_their_turn_get_it(void **state)
 	assert_int_equal(fake_api_count(&f->api, "GET /api/v1/namespaces/ml/pods"), 4);
 }
 
+static bool is_ready(void *arg)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4096);
+
+	return watches_ready(((struct fixture *)arg)->watches, &text) && strstr(strbuf_str(&text), "jobs: none: ");
+}
+
+static void without_the_right_to_jobs_that_an_older_chart_lacks_the_operator_is_ready(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "GET", JOBS, 403, "{\"kind\":\"Status\",\"code\":403}", 0);
+	watches_start(f->watches);
+	fake_api_turn(&f->api, is_ready, f);
+	event_active(f->pods.tick, 0, 0);
+	fake_api_idle(&f->api);
+	assert_true(watches_synced(f->watches));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pods_of_a_job_that_goes_well_are_not_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(namespaces_take_turns_and_a_tenant_with_many_jobs_has_one_list_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(jobs_that_wait_for_their_turn_get_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_the_right_to_jobs_that_an_older_chart_lacks_the_operator_is_ready, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
