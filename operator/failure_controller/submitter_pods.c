@@ -159,7 +159,8 @@ static bool submitter_pods_list(struct submitter_pods *pods, const char *namespa
 	list->pods = pods;
 	list->namespace = namespace;
 	resource_path(resource_find("v1", "Pod"), namespace, NULL, NULL, &path);
-	strbuf_adds(&path, "?limit=" PODS_MAX "&labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D");
+	/* Before Kubernetes 1.27 there is no batch.kubernetes.io/controller-uid; later versions set both. */
+	strbuf_adds(&path, "?limit=" PODS_MAX "&labelSelector=controller-uid%3D");
 	url_encode(json_str_or(job, "metadata.uid", ""), &path);
 	request.path = strbuf_str(&path);
 	if (client_start(pods->client, &request, on_submitter_pods, list, NULL, NULL) < 0) {

@@ -140,7 +140,7 @@ static bool knows_jobs(void *arg)
 static void the_end_of_a_failed_jobs_pod_is_written(struct fixture *f)
 {
 	fake_api_turn(&f->api, is_written, f);
-	assert_non_null(strstr(strbuf_str(&f->api.accepts), "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3Dj1"));
+	assert_non_null(strstr(strbuf_str(&f->api.accepts), "labelSelector=controller-uid%3Dj1"));
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"name\":\"train-x7k2p-ray-job-submitter-"));
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"cluster\":\"train-q8f6p\""));
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"ownerText\":\"RayJob/train\""));
