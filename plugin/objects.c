@@ -110,7 +110,11 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 			group_add(group, out);
 	if (left > 0)
 		strbuf_addf(out, "\n%d smaller groups are left out; --output json has all.\n", left);
-	if (!shown)
+	if (*json_str_or(answer, "missing", "")) {
+		strbuf_adds(out, "\nMore objects may be held, as not all nodes answered. Ray says: ");
+		add_printable(out, json_str(answer, "missing"));
+		strbuf_adds(out, "\n");
+	} else if (!shown)
 		strbuf_adds(out, "\nNo process holds an object.\n");
 	if (max && json_int(answer, "references", 0) >= max)
 		strbuf_addf(out, "\nRay was asked for %jd references and there may be more, so these sums are at least so large.\n", (intmax_t)max);

@@ -80,12 +80,20 @@ static void an_empty_store_and_an_answer_without_members_are_no_groups(void **st
 	text_is("{}", "\nNo process holds an object.\n");
 }
 
+static void nodes_that_did_not_answer_may_hold_more(void **state)
+{
+	(void)state;
+	text_is("{'missing': 'Failed to query data from raylet. 1/2 raylet\\u001b failed', 'groups': []}",
+		"\nMore objects may be held, as not all nodes answered. Ray says: Failed to query data from raylet. 1/2 raylet? failed\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_line_that_made_objects_stands_with_all_who_keep_them),
 		cmocka_unit_test(without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_to_record_them),
 		cmocka_unit_test(what_is_left_out_is_said_and_a_tenants_text_drives_no_terminal),
+		cmocka_unit_test(nodes_that_did_not_answer_may_hold_more),
 		cmocka_unit_test(an_empty_store_and_an_answer_without_members_are_no_groups),
 	};
 
