@@ -517,6 +517,13 @@ static bool is_of_ray_data(const struct component *c)
 	return strstr(c->name, "->") || strchr(c->name, '(');
 }
 
+/* Returns whether Ray Data, which spreads its tasks already, or Serve, Train or Tune decides where it runs. */
+static bool is_placed_by_library(const struct component *c)
+{
+	return is_of_ray_data(c) || strstr(c->name, "ServeReplica:") || strstr(c->name, "RayTrainWorker") ||
+	       strcmp(c->name, "ray::ImplicitFunc") == 0;
+}
+
 /* Returns whether one of the copies ran a method when it was seen last: it is an actor then. */
 static bool is_actor(const struct report *r, const struct component *c)
 {
@@ -554,8 +561,8 @@ static bool many_alike(struct report *r)
 		ADVISE(r, "; or smaller blocks, which are more of them: override_num_blocks of the read, or repartition()");
 	else if (is_actor(r, c))
 		ADVISE(r, "; or fewer of these actors at a time");
-	/* Ray Data spreads its tasks already. Whether other nodes have room is not seen from here. */
-	if (r->id.pod && !is_of_ray_data(c))
+	/* Whether other nodes have room is not seen from here. */
+	if (r->id.pod && !is_placed_by_library(c))
 		ADVISE(r, "; or scheduling_strategy=\"SPREAD\", if other nodes have room");
 	return true;
 }

@@ -514,6 +514,21 @@ static void without_its_premise_each_sentence_goes(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+static void what_a_library_of_rays_places_has_no_scheduling_strategy_of_the_user(void **state)
+{
+	static const char *const names[] = { "ray::ReadParquet->Map(clean)", "ray::ServeReplica:app:Model", "ray::RayTrainWorker",
+					     "ray::ImplicitFunc" };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct row row = { "copies", OOM, FULL_4G, 0, { { names[i], GIB, 0, 3 } }, .pod = "p" };
+		struct report r = report_of(&row);
+
+		assert_true(is_said(&r, "of them fit into this limit at a time"));
+		assert_null(strstr(r.advice, "SPREAD"));
+	}
+}
+
 /* Copies the longest part of the format without a conversion; "" if that is too short to be found again. */
 static void plain_part(const char *format, size_t len, char part[static 128])
 {
@@ -656,6 +671,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
 		cmocka_unit_test(without_its_premise_each_sentence_goes),
+		cmocka_unit_test(what_a_library_of_rays_places_has_no_scheduling_strategy_of_the_user),
 		cmocka_unit_test(each_literal_of_the_source_goes_with_a_premise),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
 		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
