@@ -551,6 +551,15 @@ static const struct {
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, .cgroup_shared = true, LAST(GIB), .oom_age_ns = 3 * S / 2, COMMAND_HELD },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely killed by the kernel", { "oom_kill 0 -> 1", "processes of others" },
 	  "which container's process" },
+	{ "kill -9 in a shared cgroup, seconds after the rise, of one that was not the largest",
+	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, .cgroup_shared = true, LAST(GIB), .oom_age_ns = 8 * S },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
+	  "Container ray-worker ended with SIGKILL, most likely not by the OOM killer: sender unknown; 8.0 s before, the kernel had killed a process in the "
+	  "cgroup that it shares with others, for lack of memory.", { "oom_kill 0 -> 1", "processes of others" }, "which container's process" },
+	{ "and its pod was stopped, in a shared cgroup",
+	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, .cgroup_shared = true, LAST(GIB), .oom_age_ns = 8 * S, .pod_terminating = true },
+	  FAILURE_POD_DELETED, CONFIDENCE_LIKELY, 137, SIGKILL, "; 8.0 s before, the kernel had killed a process in the cgroup that it shares with others, for "
+	  "lack of memory.", { "oom_kill 0 -> 1", "processes of others" }, "which container's process" },
 	{ "exit 1 after a rise in a shared cgroup", { EXITED(1), COUNTED(0, 1, 0, 0), .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0, "exit code 1", { "oom_kill 0 -> 1", "processes of others" }, "which container's process" },
 	{ "kill -9 in a shared cgroup whose counter stayed", { SIGNALED(SIGKILL), QUIET, .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },

@@ -347,18 +347,24 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	char text[VICTIM_NAME_MAX], age[DURATION_TEXT_MAX + 16];
 	const char *victim = name_victim(o, k, text, sizeof(text));
 	int64_t age_ns = oom_victim_age_ns(o, k);
+	/* In a cgroup that others share, a victim without a name may have been theirs. */
+	bool shared = o->cgroup_shared && !o->kernel.oom, theirs = shared && !victim;
 
 	signal_verdict(o, OOM_UNKNOWN, v);
 	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
-	if (v->class == FAILURE_KILLED) {
-		verdict_say(v, "The kernel killed %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by the "
-			       "OOM killer: sender unknown%s.",
-			    victim ? victim : "a process", o->container,
+	if (v->class == FAILURE_KILLED && !theirs) {
+		verdict_say(v, "The kernel %skilled %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by "
+			       "the OOM killer: sender unknown%s.",
+			    likely(shared), victim ? victim : "a process", o->container,
 			    name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
 			    may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
 		return;
 	}
-	verdict_continue(v, "; %s, the kernel had killed %s in it for lack of memory.",
-			 name_age(age_ns, "before", "shortly before", age, sizeof(age)), victim ? victim : "a process");
+	if (v->class == FAILURE_KILLED)
+		verdict_say(v, "Container %s ended with SIGKILL, most likely not by the OOM killer: sender unknown.", o->container);
+	verdict_continue(v, "; %s, the kernel had %skilled %s in %s for lack of memory.",
+			 name_age(age_ns, "before", "shortly before", age, sizeof(age)),
+			 likely(shared && victim), victim ? victim : "a process",
+			 theirs ? "the cgroup that it shares with others," : "it");
 }
