@@ -106,6 +106,17 @@ bool oom_peak_met(int64_t peak, int64_t limit)
 	return peak > 0 && limit > 0 && peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
+bool oom_is_of_largest(const struct observation *o, int64_t held)
+{
+	/*
+	 * At the limit of a cgroup below, the kernel chooses among the processes in that cgroup.
+	 * This one may be outside.
+	 */
+	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
+		return false;
+	return held > 0 && o->last.limit > 0 && held > o->last.limit / 2;
+}
+
 /* The kill may have come before the limit was lowered. */
 static bool was_met_before(const struct observation *o)
 {

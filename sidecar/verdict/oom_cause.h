@@ -26,6 +26,12 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 /* Whether peak reached limit, allowing for the precision of the kernel's counters. Bytes; 0 or less: unknown, so false. */
 bool oom_peak_met(int64_t peak, int64_t limit);
 
+/*
+ * Whether a process that held so many bytes had more than half of the limit that ran out. Then no other under that limit can have
+ * been larger.
+ */
+bool oom_is_of_largest(const struct observation *o, int64_t held);
+
 /* The name of the file that counts OOM kills, as the source of an evidence line. Static text. */
 const char *oom_counter_file(const struct observation *o);
 

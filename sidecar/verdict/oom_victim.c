@@ -125,17 +125,6 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
-bool oom_is_of_largest(const struct observation *o, int64_t held)
-{
-	/*
-	 * At the limit of a cgroup below, the kernel chooses among the processes in that cgroup.
-	 * This one may be outside.
-	 */
-	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
-		return false;
-	return held > 0 && o->last.limit > 0 && held > o->last.limit / 2;
-}
-
 /*
  * Returns whether the kernel log shows that the command was the victim. Samples alone do not prove
  * it: a child that began and was killed after the last sample leaves the same counters, and its

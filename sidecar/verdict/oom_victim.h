@@ -35,12 +35,6 @@ int64_t oom_latest_age_ns(const struct observation *o);
  */
 bool oom_log_spares_command(const struct observation *o);
 
-/*
- * Whether a process that held so many bytes had more than half of the limit that ran out. Then no other under that limit can have
- * been larger.
- */
-bool oom_is_of_largest(const struct observation *o, int64_t held);
-
 /* The number of OOM kills that the counters gained after the last reading while the command lived. */
 int64_t oom_kills_at_the_end(const struct observation *o);
 

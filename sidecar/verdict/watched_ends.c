@@ -9,7 +9,6 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/oom_cause.h"
-#include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/stop_request.h"
 
 /* The sampler looks up to this long after the kill; then the victim takes as long to give its memory back. */
