@@ -209,12 +209,8 @@ int archive_end(const struct archive *a, struct strbuf *missing, struct err *err
 {
 	if (!a->ended || !a->manifest)
 		return err_set(err, EBADMSG, "the archive broke off after %zu files", a->files);
-	json_each(entry, json_get(a->manifest, "files")) {
-		if (json_bool(entry, "isThere", false))
-			continue;
-		strbuf_adds(missing, "  ");
-		add_printable(missing, json_str(entry, "name") ? json_str(entry, "name") : "?");
-		strbuf_addc(missing, '\n');
-	}
+	json_each(entry, json_get(a->manifest, "files"))
+		if (!json_bool(entry, "isThere", false))
+			add_between(missing, "  ", json_str_or(entry, "name", "?"), "\n");
 	return 0;
 }

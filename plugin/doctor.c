@@ -61,8 +61,7 @@ static void _printf_(5, 6) find(struct report *report, enum level level, const c
 	if (report->findings)
 		add_finding(report->findings, level, what, cost, fix);
 	strbuf_addf(out, "%-9s  ", marks[level]);
-	add_printable(out, what);
-	strbuf_addc(out, '\n');
+	add_between(out, "", what, "\n");
 	if (cost) {
 		strbuf_adds(out, "           costs:\n");
 		add_wrapped(out, cost, 13);

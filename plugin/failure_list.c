@@ -195,9 +195,7 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 
 static const char *incident_of(const cJSON *failure)
 {
-	const char *id = json_str(failure, "status.incident");
-
-	return id ? id : "";
+	return json_str_or(failure, "status.incident", "");
 }
 
 static bool is_of(const cJSON *failure, const cJSON *first)
@@ -248,12 +246,9 @@ static void add_member(const cJSON *failure, const cJSON *first, struct strbuf *
 			    DURATION_TEXT(after < 0 ? -after : after));
 	else
 		strbuf_addf(out, "%11s", "");
-	add_printable(out, failure_str(failure, "spec.class"));
-	strbuf_adds(out, "  ");
-	add_printable(out, failure_str(failure, "spec.pod"));
-	strbuf_adds(out, "  ");
-	add_printable(out, failure_str(failure, "metadata.name"));
-	strbuf_addc(out, '\n');
+	add_between(out, "", failure_str(failure, "spec.class"), "  ");
+	add_between(out, "", failure_str(failure, "spec.pod"), "  ");
+	add_between(out, "", failure_str(failure, "metadata.name"), "\n");
 }
 
 static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *out)
@@ -261,17 +256,13 @@ static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *o
 	const cJSON *first = json_get(incident, "first");
 	char age[DURATION_TEXT_MAX];
 
-	strbuf_adds(out, "Incident ");
-	add_printable(out, incident_of(first));
+	add_between(out, "Incident ", incident_of(first), "");
 	if (!json_str(first, "spec.run")) {
-		strbuf_adds(out, ", namespace ");
-		add_printable(out, failure_str(first, "metadata.namespace"));
-		strbuf_adds(out, ", cluster ");
-		add_printable(out, failure_str(first, "spec.cluster"));
+		add_between(out, ", namespace ", failure_str(first, "metadata.namespace"), "");
+		add_between(out, ", cluster ", failure_str(first, "spec.cluster"), "");
 	}
 	strbuf_addf(out, ", %s ago\n  ", failure_list_age_of(failure_ended_ns(first), now_ns, age));
-	add_printable(out, failure_str(first, "spec.verdict"));
-	strbuf_addc(out, '\n');
+	add_between(out, "", failure_str(first, "spec.verdict"), "\n");
 	add_member(first, first, out);
 	json_each(other, json_get(incident, "followed"))
 		add_member(other, first, out);

@@ -28,8 +28,7 @@ static void add_line(void *arg, const char *label, const char *text)
 	bool again = lines->label && strcmp(lines->label, label) == 0;
 
 	add_label(lines->out, again ? "" : label);
-	add_printable(lines->out, text);
-	strbuf_addc(lines->out, '\n');
+	add_between(lines->out, "", text, "\n");
 	lines->label = label;
 }
 
@@ -50,21 +49,17 @@ static void add_commands(const cJSON *failure, struct strbuf *out)
 	bool lives = json_bool(failure, "spec.containerLives", false);
 
 	add_label(out, "its log");
-	strbuf_adds(out, lives ? "kubectl logs -n " : "kubectl logs -p -n ");
-	add_printable(out, json_str(failure, "metadata.namespace"));
-	strbuf_addc(out, ' ');
-	add_printable(out, json_str(failure, "spec.pod"));
-	strbuf_adds(out, " -c ");
-	add_printable(out, json_str(failure, "spec.container"));
-	strbuf_adds(out, " (while the pod is there)\n");
+	add_between(out, lives ? "kubectl logs -n " : "kubectl logs -p -n ",
+		    json_str(failure, "metadata.namespace"), " ");
+	add_between(out, "", json_str(failure, "spec.pod"), " -c ");
+	add_between(out, "", json_str(failure, "spec.container"), " (while the pod is there)\n");
 }
 
 void failure_text(const cJSON *failure, struct strbuf *out)
 {
 	struct lines lines = { .out = out };
 
-	add_printable(out, json_str(failure, "spec.verdict"));
-	strbuf_addc(out, '\n');
+	add_between(out, "", json_str(failure, "spec.verdict"), "\n");
 	failure_facts_each(failure, add_line, &lines);
 	add_processes(failure, out);
 	add_commands(failure, out);

@@ -373,15 +373,11 @@ static void print_groups(const cJSON *now, struct strbuf *out)
 	table_release(&table);
 }
 
-static void advice_add_line(struct strbuf *out, const char *of, const char *set, const char *because)
+static void advice_print(const cJSON *advice, struct strbuf *out)
 {
-	strbuf_adds(out, "  ");
-	add_printable(out, of ? of : "");
-	strbuf_adds(out, ": ");
-	add_printable(out, set ? set : "");
-	strbuf_adds(out, "\n      ");
-	add_printable(out, because ? because : "");
-	strbuf_addc(out, '\n');
+	add_between(out, "  ", json_str(advice, "of"), ": ");
+	add_between(out, "", json_str(advice, "set"), "\n      ");
+	add_between(out, "", json_str(advice, "because"), "\n");
 }
 
 /* Says of each task whose peak differs by DIFFERENCE from that before how much that is. A run that goes on may need more. */
@@ -410,7 +406,7 @@ void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *ou
 	}
 	strbuf_adds(out, "\nWhat to set:\n");
 	json_each(line, json_get(now, "advice"))
-		advice_add_line(out, json_str(line, "of"), json_str(line, "set"), json_str(line, "because"));
+		advice_print(line, out);
 	if (!cJSON_GetArraySize(json_get(now, "advice")))
 		strbuf_adds(out, "  nothing: no task and no actor was seen\n");
 }

@@ -47,10 +47,8 @@ static void holder_add(const cJSON *holder, struct strbuf *out)
 	int n = cJSON_GetArraySize(processes), shown = 0;
 
 	strbuf_addf(out, "   kept by %d %s%s: %s", n, type, n == 1 ? "" : type[0] == 'o' ? "es" : "s", hold_words(holder));
-	if (*json_str_or(holder, "site", "")) {
-		strbuf_adds(out, ", at ");
-		add_printable(out, json_str(holder, "site"));
-	}
+	if (*json_str_or(holder, "site", ""))
+		add_between(out, ", at ", json_str(holder, "site"), "");
 	strbuf_adds(out, "; PID");
 	json_each(process, processes) {
 		if (shown++ == PROCESSES_SHOWN) {
@@ -58,10 +56,9 @@ static void holder_add(const cJSON *holder, struct strbuf *out)
 			break;
 		}
 		strbuf_addf(out, "%s %jd", shown > 1 ? "," : "", (intmax_t)json_int(process, "pid", 0));
-		if (!process->next || shown == PROCESSES_SHOWN || !json_is(process->next, "ip", json_str(process, "ip"))) {
-			strbuf_adds(out, " on ");
-			add_printable(out, json_str_or(process, "ip", "?"));
-		}
+		if (!process->next || shown == PROCESSES_SHOWN ||
+		    !json_is(process->next, "ip", json_str(process, "ip")))
+			add_between(out, " on ", json_str_or(process, "ip", "?"), "");
 	}
 	strbuf_adds(out, "\n");
 }
@@ -78,10 +75,8 @@ static void group_add(const cJSON *group, struct strbuf *out)
 		strbuf_addf(out, " (the size of %jd is not known)", (intmax_t)unknown);
 	strbuf_adds(out, strcmp(by, "ray.put") == 0 ? ", made by ray.put" : strcmp(by, "task") == 0 ? ", returned by a task that was called" :
 			 strcmp(by, "actor") == 0 ? ", returned by an actor that was called" : "");
-	if (*site) {
-		strbuf_adds(out, " at ");
-		add_printable(out, site);
-	}
+	if (*site)
+		add_between(out, " at ", site, "");
 	if (json_get(group, "owner.pid")) {
 		strbuf_addf(out, ", owned by %s %jd on ", json_is(group, "owner.type", "DRIVER") ? "the driver" : "process",
 			    (intmax_t)json_int(group, "owner.pid", 0));
@@ -101,10 +96,8 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 	int shown = 0, left = cJSON_GetArraySize(groups) - GROUPS_SHOWN;
 	int64_t max = json_int(answer, "referencesMax", 0);
 
-	json_each(line, json_get(answer, "store")) {
-		add_printable(out, cJSON_IsString(line) ? line->valuestring : "");
-		strbuf_adds(out, "\n");
-	}
+	json_each(line, json_get(answer, "store"))
+		add_between(out, "", cJSON_GetStringValue(line), "\n");
 	json_each(group, groups)
 		if (shown++ < GROUPS_SHOWN)
 			group_add(group, out);

@@ -280,10 +280,11 @@ static void print_absence(const cJSON *pod, struct strbuf *out)
 
 	if (pod_sidecar(pod))
 		return;
-	strbuf_adds(out, "The pod has no sidecar");
-	strbuf_adds(out, reason ? " (" : "");
-	add_printable(out, reason);
-	strbuf_adds(out, reason ? ").\n\n" : ", and no reason is recorded: it may be older than the installation, or the API server did not ask the webhook.\n\n");
+	add_between(
+		out, reason ? "The pod has no sidecar (" : "The pod has no sidecar", reason,
+		reason ?
+			").\n\n" :
+			", and no reason is recorded: it may be older than the installation, or the API server did not ask the webhook.\n\n");
 }
 
 void policy_explain(const struct policy_facts *facts, struct strbuf *out)

@@ -111,6 +111,13 @@ void add_printable(struct strbuf *out, const char *text)
 	free(copy);
 }
 
+void add_between(struct strbuf *out, const char *before, const char *text, const char *after)
+{
+	strbuf_adds(out, before);
+	add_printable(out, text);
+	strbuf_adds(out, after);
+}
+
 void document_print(cJSON *json, const char *kind, struct strbuf *out)
 {
 	json_set_str(json, "apiVersion", "afterglow.dev/v1alpha1");

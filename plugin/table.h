@@ -32,8 +32,10 @@ void table_row(struct table *table, const char *const *cells);
 /* Appends the table, without blanks at the ends of lines. If there was no memory, out fails (lib/strbuf.h). */
 void table_print(const struct table *table, struct strbuf *out);
 
-/* Appends text with control characters and broken UTF-8 replaced. */
+/* Appends text with control characters and broken UTF-8 replaced. NULL: none. */
 void add_printable(struct strbuf *out, const char *text);
+/* The same between two texts of ours. */
+void add_between(struct strbuf *out, const char *before, const char *text, const char *after);
 
 /* Appends what a command prints as JSON, with the version of its schema (docs/kubectl.md). */
 void document_print(cJSON *json, const char *kind, struct strbuf *out);

@@ -37,13 +37,6 @@ struct top {
 	size_t n_sums;
 };
 
-static const char *text_of(const cJSON *json, const char *name)
-{
-	const char *text = json_str(json, name);
-
-	return text ? text : "";
-}
-
 /*
  * Adds without leaving the range 0 to INT64_MAX: the numbers come from a pod and may be anything.
  */
@@ -88,7 +81,8 @@ static int largest_first(const void *left, const void *right)
  */
 static struct sum *sum_of(struct top *top, struct strmap *by_key, const cJSON *component)
 {
-	const char *kind = text_of(component, "kind"), *name = text_of(component, "name");
+	const char *kind = json_str_or(component, "kind", ""),
+		   *name = json_str_or(component, "name", "");
 	char key[KEY_MAX];
 
 	snprintf(key, sizeof(key), "%.60s/%.400s", kind, name);
@@ -124,7 +118,7 @@ static bool add_components(struct top *top, struct strmap *by_key, const struct 
 		struct sum *sum = n++ < TOP_COMPONENTS_MAX ? sum_of(top, by_key, component) : NULL;
 
 		if (sum)
-			add_component(sum, component, text_of(place->answer, "pod"));
+			add_component(sum, component, json_str_or(place->answer, "pod", ""));
 		else
 			return n > TOP_COMPONENTS_MAX;
 	}
@@ -189,9 +183,9 @@ static void add_place(struct table *table, const struct place *place, bool names
 	char part[NUMBER_TEXT_MAX] = "", n[NUMBER_TEXT_MAX];
 	double full = fullness(place);
 	const char *cells[] = {
-		text_of(place->answer, "namespace"),
-		text_of(place->answer, "pod"),
-		text_of(c, "container"),
+		json_str(place->answer, "namespace"),
+		json_str(place->answer, "pod"),
+		json_str(c, "container"),
 		bytes_text(json_int(c, "memory.usageBytes", -1), used),
 		bytes_text(json_int(c, "memory.limitBytes", -1), limit),
 		part,
@@ -274,9 +268,8 @@ static void print_processes(const struct top *top, struct strbuf *out)
 		json_each(process, json_get(container, "processes"))
 			if (cJSON_GetArraySize(largest) < TOP_PROCESSES_MAX)
 				cJSON_AddItemReferenceToArray(largest, (cJSON *)process);
-		strbuf_adds(out, "\nThe largest processes of container ");
-		add_printable(out, text_of(container, "container"));
-		strbuf_adds(out, ":\n");
+		add_between(out, "\nThe largest processes of container ",
+			    json_str(container, "container"), ":\n");
 		process_table(largest, "", out);
 	}
 }
