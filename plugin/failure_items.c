@@ -11,9 +11,7 @@
 
 const char *failure_str(const cJSON *failure, const char *path)
 {
-	const char *text = json_str(failure, path);
-
-	return text ? text : "";
+	return json_str_or(failure, path, "");
 }
 
 int64_t failure_ended_ns(const cJSON *failure)

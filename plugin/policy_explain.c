@@ -76,9 +76,10 @@ static void read_size(const cJSON *pod, const char *option, char value[static VA
 static void read_resources(const cJSON *pod, const char *, char value[static VALUE_MAX])
 {
 	const cJSON *resources = json_get(pod_sidecar(pod), "resources");
-	const char *wanted = json_str(resources, "requests.memory"), *limit = json_str(resources, "limits.memory");
 
-	snprintf(value, VALUE_MAX, "memory %.60s, limit %.60s", wanted ? wanted : "none", limit ? limit : "none");
+	snprintf(value, VALUE_MAX, "memory %.60s, limit %.60s",
+		 json_str_or(resources, "requests.memory", "none"),
+		 json_str_or(resources, "limits.memory", "none"));
 }
 
 static void read_store(const cJSON *pod, const char *option, char value[static VALUE_MAX])

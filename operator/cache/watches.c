@@ -8,6 +8,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/cache/pod_fields.h"
+#include "operator/kube/object.h"
 #include "operator/kube/projection.h"
 
 /* Watches end every few minutes at the latest, so silence for this long means that none works. */
@@ -40,23 +41,21 @@ struct watches {
 
 bool cluster_key(const cJSON *object, char *buf, size_t size)
 {
-	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), CLUSTER_LABEL);
-	const char *namespace = json_str(object, "metadata.namespace");
+	const char *namespace = json_str(object, "metadata.namespace"),
+		   *cluster = object_label(object, CLUSTER_LABEL);
 
-	return namespace && cJSON_IsString(label) &&
-	       snprintf(buf, size, "%s/%s", namespace, label->valuestring) < (int)size;
+	return namespace && cluster && snprintf(buf, size, "%s/%s", namespace, cluster) < (int)size;
 }
 
 bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
 {
-	const char *namespace = json_str(pod, "metadata.namespace"), *name;
+	const char *namespace = json_str(pod, "metadata.namespace");
 
 	json_each(owner, json_get(pod, "metadata.ownerReferences")) {
-		const char *kind = json_str(owner, "kind");
+		const char *name = json_str(owner, "name");
 
-		name = json_str(owner, "name");
-		if (json_bool(owner, "controller", false) && kind &&
-		    strcmp(kind, "RayCluster") == 0 && namespace && name)
+		if (json_bool(owner, "controller", false) && json_is(owner, "kind", "RayCluster") &&
+		    namespace && name)
 			return snprintf(buf, size, "%s/%s", namespace, name) < (int)size;
 	}
 	return cluster_key(pod, buf, size);
@@ -71,12 +70,12 @@ bool namespace_key(const cJSON *object, char *buf, size_t size)
 
 bool group_key(const cJSON *object, char *buf, size_t size)
 {
-	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
+	const char *group = object_label(object, "ray.io/group");
 
 	if (!cluster_key(object, buf, size))
 		return false;
 	size_t len = strlen(buf);
-	return cJSON_IsString(label) && snprintf(buf + len, size - len, "/%s", label->valuestring) < (int)(size - len);
+	return group && snprintf(buf + len, size - len, "/%s", group) < (int)(size - len);
 }
 
 static void on_change(void *arg, enum store_change change, const cJSON *before, const cJSON *after)

@@ -45,7 +45,6 @@ void death_set_doubt(const struct death *d, struct ray_failure *f)
 
 void death_set_whose(const struct death *d, struct ray_failure *f)
 {
-	const cJSON *annotation = cJSON_GetObjectItemCaseSensitive(json_get(d->pod, "metadata.annotations"), OWNER_ANNOTATION);
 	struct owner owner;
 
 	ray_failure_set(&f->namespace, json_str(d->pod, "metadata.namespace"));
@@ -59,7 +58,7 @@ void death_set_whose(const struct death *d, struct ray_failure *f)
 	if (!json_bool(json_get(d->pod, "spec"), "hostNetwork", false))
 		ray_failure_set(&f->pod_ip, json_str(d->pod, "status.podIP"));
 	ray_failure_set(&f->container, d->container);
-	if (owner_parse(cJSON_GetStringValue(annotation), &owner))
+	if (owner_parse(object_annotation(d->pod, OWNER_ANNOTATION), &owner))
 		ray_failure_set_owner(f, &owner);
 }
 

@@ -66,13 +66,6 @@ void incident_cluster_release(struct incident_cluster *cluster)
 	strmap_release(&cluster->members, member_free);
 }
 
-static const char *mark(const cJSON *failure, const char *where, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(failure, where), name));
-
-	return text ? text : "";
-}
-
 static int64_t number_of(const char *text)
 {
 	return (int64_t)strtoull(text, NULL, 10);
@@ -85,14 +78,15 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 	if (!m)
 		return NULL;
 	m->uid = strdup(json_str_or(failure, "metadata.uid", ""));
-	m->incident = strdup(mark(failure, "metadata.labels", INCIDENT_LABEL));
-	m->caused_by = strndup(mark(failure, "metadata.annotations", CAUSED_BY_ANNOTATION), NAME_MAX_LEN);
+	m->incident = strdup(object_label(failure, INCIDENT_LABEL) ?: "");
+	m->caused_by =
+		strndup(object_annotation(failure, CAUSED_BY_ANNOTATION) ?: "", NAME_MAX_LEN);
 	if (!m->uid || !m->incident || !m->caused_by) {
 		member_free(m);
 		return NULL;
 	}
 	m->story = story;
-	m->marked = number_of(mark(failure, "metadata.annotations", CONSEQUENCES_ANNOTATION));
+	m->marked = number_of(object_annotation(failure, CONSEQUENCES_ANNOTATION) ?: "");
 	json_time(failure, "metadata.creationTimestamp", &m->created_ns);
 	return m;
 }

@@ -59,14 +59,9 @@ static const struct {
 	[NAMED_PID] = { "namesPID", "spec.rayError.pid", 0 },
 };
 
-static const char *story_annotation(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
-}
-
 struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_reported)
 {
-	const char *rays = pod_ray_container_name(pod), *ft = story_annotation(pod, FT_ANNOTATION);
+	const char *rays = pod_ray_container_name(pod), *ft = object_annotation(pod, FT_ANNOTATION);
 
 	return (struct story_facts){
 		.is_rays = rays && strcmp(rays, container) == 0,
@@ -128,7 +123,7 @@ void story_begin(const struct story_facts *its, cJSON *failure)
 /* Copies the annotation, with room for `more` bytes, and finds the facts in the copy; "": there is none of that name. */
 static char *facts_find(const cJSON *failure, size_t more, const char *ret_facts[static FACT_COUNT])
 {
-	const char *text = story_annotation(failure, STORY_ANNOTATION);
+	const char *text = object_annotation(failure, STORY_ANNOTATION);
 	size_t len = text ? strnlen(text, STORY_MAX) : STORY_MAX;
 	char *copy = len < STORY_MAX ? malloc(len + 1 + more) : NULL;
 
@@ -182,7 +177,8 @@ static int64_t fact_number(const char *text, int64_t fallback)
 
 static bool end_read(const cJSON *failure, struct incident_death *death)
 {
-	const char *ended = story_annotation(failure, FAILURE_ENDED_ANNOTATION), *class = object_label(failure, "afterglow.dev/class"),
+	const char *ended = object_annotation(failure, FAILURE_ENDED_ANNOTATION),
+		   *class = object_label(failure, "afterglow.dev/class"),
 		   *type = object_label(failure, "ray.io/node-type");
 	int number = class ? failure_class_from_name(class) : -1;
 
@@ -219,7 +215,8 @@ struct story *story_read(const cJSON *failure)
 	if (!text || !name || !end_read(failure, &death))
 		return NULL;
 	/* The name stands behind the facts. */
-	death.name = memcpy(text + strlen(story_annotation(failure, STORY_ANNOTATION)) + 1, name, size);
+	death.name =
+		memcpy(text + strlen(object_annotation(failure, STORY_ANNOTATION)) + 1, name, size);
 	facts_read(its, &death);
 	story = malloc(sizeof(*story));
 	if (story)

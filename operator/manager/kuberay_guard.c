@@ -235,9 +235,7 @@ static void fail_look(struct kuberay_guard *g, const struct err *err)
 
 static void text_copy(const cJSON *object, const char *path, char *buf, size_t size)
 {
-	const char *text = json_str(object, path);
-
-	snprintf(buf, size, "%s", text ? text : "");
+	snprintf(buf, size, "%s", json_str_or(object, path, ""));
 }
 
 /* A page may hold megabytes, so of each Lease only what counts is kept. */

@@ -23,9 +23,7 @@ const char *ray_node_name(enum ray_node node)
 
 const char *group_name(enum ray_node node, const cJSON *group)
 {
-	const char *name = node == RAY_HEAD ? HEAD_GROUP_NAME : json_str(group, "groupName");
-
-	return name ? name : "";
+	return node == RAY_HEAD ? HEAD_GROUP_NAME : json_str_or(group, "groupName", "");
 }
 
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,

@@ -14,29 +14,22 @@
 
 #define UID_MAX 128
 
-static const char *admission_review_text_at(const cJSON *json, const char *path)
-{
-	const char *text = json_str(json, path);
-
-	return text ? text : "";
-}
-
 static bool is_review(const cJSON *review)
 {
-	return strcmp(admission_review_text_at(review, "kind"), "AdmissionReview") == 0 &&
-	       strcmp(admission_review_text_at(review, "apiVersion"), "admission.k8s.io/v1") == 0;
+	return json_is(review, "kind", "AdmissionReview") &&
+	       json_is(review, "apiVersion", "admission.k8s.io/v1");
 }
 
 int admission_request_read(const cJSON *review, struct admission_request *ret_request, struct err *err)
 {
 	const cJSON *request = json_get(review, "request");
-	const char *operation = admission_review_text_at(request, "operation");
+	const char *operation = json_str_or(request, "operation", "");
 	struct admission_request r = {
-		.uid = admission_review_text_at(request, "uid"),
-		.kind = admission_review_text_at(request, "kind.kind"),
-		.namespace = admission_review_text_at(request, "namespace"),
-		.name = admission_review_text_at(request, "name"),
-		.user = admission_review_text_at(request, "userInfo.username"),
+		.uid = json_str_or(request, "uid", ""),
+		.kind = json_str_or(request, "kind.kind", ""),
+		.namespace = json_str_or(request, "namespace", ""),
+		.name = json_str_or(request, "name", ""),
+		.user = json_str_or(request, "userInfo.username", ""),
 		.update = strcmp(operation, "UPDATE") == 0,
 		.dry_run = json_bool(request, "dryRun", false),
 		.object = json_get(request, "object"),

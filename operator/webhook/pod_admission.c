@@ -11,18 +11,12 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/injection/report_key.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 
 /* The name of Ray's container becomes part of a shell command without quotes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
-
-static const char *pod_admission_item(const cJSON *map, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(map, name));
-
-	return text ? text : "";
-}
 
 static bool have_names(const cJSON *containers)
 {
@@ -37,9 +31,10 @@ static bool have_names(const cJSON *containers)
 
 static bool is_ray_pod(const cJSON *pod)
 {
-	return strcmp(pod_admission_item(json_get(pod, "metadata.labels"), POD_RAY_LABEL), "yes") ==
-		       0 &&
-	       !*pod_admission_item(json_get(pod, "metadata.annotations"), POD_MIRROR_ANNOTATION);
+	const char *ray = object_label(pod, POD_RAY_LABEL);
+
+	return ray && strcmp(ray, "yes") == 0 &&
+	       !*(object_annotation(pod, POD_MIRROR_ANNOTATION) ?: "");
 }
 
 bool pod_admission_concerns(const cJSON *pod)
@@ -80,11 +75,10 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 /* If KubeRay's init container waits for the head, the launcher need not. */
 static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJSON *notes)
 {
-	const cJSON *labels = json_get(pod, "metadata.labels");
 	const struct recording_request request = {
 		.namespace = in->namespace,
-		.cluster = pod_admission_item(labels, "ray.io/cluster"),
-		.group = pod_admission_item(labels, "ray.io/group"),
+		.cluster = object_label(pod, "ray.io/cluster") ?: "",
+		.group = object_label(pod, "ray.io/group") ?: "",
 		.cluster_annotations = json_get(in->cluster, "metadata.annotations"),
 		.pod_annotations = json_get(pod, "metadata.annotations"),
 		.policy = in->policy,
@@ -150,8 +144,7 @@ cJSON *pod_decline(const cJSON *outline, const char *reason)
 	_cleanup_json_ cJSON *pod = NULL;
 	size_t lost = oom_count();
 
-	if (!is_ray_pod(outline) ||
-	    *pod_admission_item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
+	if (!is_ray_pod(outline) || *(object_annotation(outline, SIDECAR_ANNOTATION) ?: ""))
 		return NULL;
 	pod = cJSON_Duplicate(outline, true);
 	annotate_outcome(pod, reason);
