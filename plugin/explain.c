@@ -209,9 +209,8 @@ static bool explanation_find(const char *what, struct explanation *e)
 
 static void add_json(const struct explanation *e, struct strbuf *out)
 {
-	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+	_cleanup_json_ cJSON *json = json_named_new(e->name);
 
-	json_set_str(json, "name", e->name);
 	json_set_str(json, "meaning", e->what);
 	json_set_str(json, "who", e->who);
 	json_set_str(json, "next", e->next);

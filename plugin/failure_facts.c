@@ -165,16 +165,6 @@ static void tell_memory(struct facts *f, const cJSON *failure)
 	failure_facts_end(f, "memory");
 }
 
-/* Returns whether one of the notes has this first member. */
-static bool has_note(const cJSON *notes, const char *member, const char *value)
-{
-	json_each(note, notes) {
-		if (json_is(note, member, value))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Says where the core is. The RayFailure is written before the core is packed, so it cannot promise
  * that it was kept. The texts compared here are those of sidecar/verdict/crash_verdict.c.
@@ -185,9 +175,9 @@ static void tell_core(struct facts *f, const cJSON *failure)
 		    *missing = json_get(failure, "spec.missing");
 	const char *bundle = json_str(failure, "spec.bundle");
 
-	if (has_note(missing, "what", "core file and backtrace"))
+	if (json_find(missing, "what", "core file and backtrace"))
 		failure_facts_tell(f, "core", "none: the line missing says what it needs");
-	else if (!has_note(evidence, "source", "core"))
+	else if (!json_find(evidence, "source", "core"))
 		return;
 	else if (bundle && strncmp(bundle, "spool/", 6) == 0)
 		failure_facts_tell(f, "core",

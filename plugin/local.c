@@ -96,7 +96,7 @@ static cJSON *local_failure_of_report(const char *path, const char *bundle, stru
 	failure = cJSON_CreateObject();
 	metadata = json_object_at(failure, "metadata");
 	json_set_str(metadata, "name", slash ? slash + 1 : bundle);
-	json_set_str(metadata, "namespace", json_str(spec, "namespace") ? json_str(spec, "namespace") : "local");
+	json_set_str(metadata, "namespace", json_str_or(spec, "namespace", "local"));
 	spec_complete(spec, bundle);
 	json_set(failure, "spec", spec);
 	return failure;

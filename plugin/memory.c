@@ -172,8 +172,10 @@ static void bundles_take(const struct options *o, const struct items *items, con
 		if (bundle_needs(o, failure, pods, &needs, &err) < 0)
 			stderr_note("%s: %s\n", failure_str(failure, "metadata.name"), err_text(&err));
 		else
-			answer_add(answers, json_str(failure, "spec.group") ? json_str(failure, "spec.group") :
-									     failure_str(failure, "spec.container"), needs);
+			answer_add(answers,
+				   json_str_or(failure, "spec.group",
+					       failure_str(failure, "spec.container")),
+				   needs);
 	}
 }
 

@@ -86,9 +86,8 @@ static void copy(cJSON *to, const cJSON *from, const char *name)
 /* Adds a volume to the pod, and mounts it in the reader at path. */
 static void add_volume(cJSON *spec, cJSON *container, cJSON *volume, const char *path)
 {
-	cJSON *mount = cJSON_CreateObject();
+	cJSON *mount = json_named_new(json_str(volume, "name"));
 
-	json_set_str(mount, "name", json_str(volume, "name"));
 	json_set_str(mount, "mountPath", path);
 	cJSON_AddTrueToObject(mount, "readOnly");
 	json_append(json_array_at(container, "volumeMounts"), mount);
@@ -97,10 +96,9 @@ static void add_volume(cJSON *spec, cJSON *container, cJSON *volume, const char 
 
 static void add_claim(cJSON *spec, cJSON *container, const char *claim)
 {
-	cJSON *volume = cJSON_CreateObject(), *source;
+	cJSON *volume = json_named_new("store"),
+	      *source = json_object_at(volume, "persistentVolumeClaim");
 
-	json_set_str(volume, "name", "store");
-	source = json_object_at(volume, "persistentVolumeClaim");
 	json_set_str(source, "claimName", claim);
 	cJSON_AddTrueToObject(source, "readOnly");
 	add_volume(spec, container, volume, STORE_DIR);
@@ -157,10 +155,9 @@ static void add_security(cJSON *spec, cJSON *container, const cJSON *template)
 
 static cJSON *container_of(const cJSON *template, const char *image)
 {
-	cJSON *container = cJSON_CreateObject(), *args;
+	cJSON *container = json_named_new(READER_CONTAINER), *args;
 	char life[24];
 
-	json_set_str(container, "name", READER_CONTAINER);
 	json_set_str(container, "image", image);
 	copy(container, pod_sidecar(template), "imagePullPolicy");
 	copy(container, pod_sidecar(template), "resources");

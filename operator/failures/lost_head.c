@@ -74,7 +74,7 @@ static cJSON *refined(const struct story *story, const struct incident_death *fi
 	char when[WHEN_MAX];
 
 	how_long_before(story->death.ended_ns - first->ended_ns, when);
-	if (strcmp(json_str(spec, "confidence") ? json_str(spec, "confidence") : "", confidence_name(CONFIDENCE_CERTAIN)) == 0)
+	if (json_is(spec, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
 		json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
 	if (!story->is_reported)
 		become_lost(first, &story->death, when, copy);

@@ -57,10 +57,9 @@ void auth_apply_container(const cJSON *cluster, cJSON *container)
 
 static void add_token_volume(cJSON *pod_spec)
 {
-	cJSON *volume = cJSON_CreateObject(), *source = cJSON_CreateObject();
+	cJSON *volume = json_named_new(TOKEN_VOLUME), *source = cJSON_CreateObject();
 
 	json_set_str(json_object_at(source, "serviceAccountToken"), "path", "token");
-	json_set_str(volume, "name", TOKEN_VOLUME);
 	json_append(json_array_at(json_object_at(volume, "projected"), "sources"), source);
 	pod_volume_default(pod_spec, volume);
 }

@@ -78,9 +78,8 @@ static void apply_options(cJSON *container, const cJSON *options)
 
 static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, bool login_shell)
 {
-	cJSON *container = cJSON_CreateObject();
+	cJSON *container = json_named_new(AUTOSCALER_CONTAINER);
 
-	json_set_str(container, "name", AUTOSCALER_CONTAINER);
 	json_set_str(container, "image", json_str(ray, "image"));
 	json_set_str(container, "imagePullPolicy", "IfNotPresent");
 	container_env_field_default(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
@@ -99,17 +98,15 @@ static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, b
 /* Shares the log directory, because the head reads the events that the autoscaler logs. */
 static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
 {
-	cJSON *volume = cJSON_CreateObject();
+	const cJSON *mount = json_find(json_get(ray, "volumeMounts"), "mountPath", LOGS_PATH);
 
-	json_set_str(volume, "name", LOGS_VOLUME);
-	json_object_at(volume, "emptyDir");
-	if (json_find(json_get(ray, "volumeMounts"), "mountPath", LOGS_PATH)) {
-		const char *name = json_str(json_find(json_get(ray, "volumeMounts"), "mountPath", LOGS_PATH), "name");
-
-		container_mount_default(autoscaler, name ? name : LOGS_VOLUME, LOGS_PATH, false);
-		cJSON_Delete(volume);
+	if (mount) {
+		container_mount_default(autoscaler, json_str_or(mount, "name", LOGS_VOLUME),
+					LOGS_PATH, false);
 		return;
 	}
+	cJSON *volume = json_named_new(LOGS_VOLUME);
+	json_object_at(volume, "emptyDir");
 	pod_volume_default(pod_spec, volume);
 	container_mount_default(ray, LOGS_VOLUME, LOGS_PATH, false);
 	container_mount_default(autoscaler, LOGS_VOLUME, LOGS_PATH, false);

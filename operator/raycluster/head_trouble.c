@@ -45,7 +45,7 @@ static const char *unready_container(const cJSON *head, struct strbuf *out)
 	if (!container)
 		return NULL;
 	strbuf_addf(out, "%scontainer %.63s is %s", out->len ? "; " : "", name ? name : "?",
-		    json_str(now, "reason") ? json_str(now, "reason") : "not ready");
+		    json_str_or(now, "reason", "not ready"));
 	head_trouble_add_words(out, json_str(now, "message"));
 	if (!cJSON_IsObject(ended))
 		ended = json_get(container, "lastState.terminated");
@@ -63,7 +63,7 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 	if (json_is(scheduled, "status", "False")) {
 		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
 		strbuf_adds(out, "the head pod is not scheduled");
-		head_trouble_add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
+		head_trouble_add_words(out, json_str_or(scheduled, "message", "no reason given"));
 		return;
 	}
 	head_trouble_add_words(out, json_str(ready, "message"));

@@ -296,14 +296,6 @@ static cJSON *users_params(const cJSON *group, const struct group_values *ours)
 	return params;
 }
 
-static void add_env_name(cJSON *env, const char *name)
-{
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "name", name);
-	json_append(env, entry);
-}
-
 static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 {
 	const cJSON *mount = json_find(json_get(group_memory_container_of(group), "volumeMounts"), "mountPath", "/dev/shm");
@@ -333,9 +325,9 @@ static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 		json_set(json_object_at(resources, "requests"), "memory", cJSON_Duplicate(request, false));
 	for (enum group_field f = GROUP_ENV_THRESHOLD; f <= GROUP_ENV_REFRESH; f++)
 		if (is_users(group, f, ours))
-			add_env_name(env, fields[f].key);
+			json_append(env, json_named_new(fields[f].key));
 	if (container_env(group_memory_container_of(group), "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
-		add_env_name(env, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE");
+		json_append(env, json_named_new("RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"));
 	copy_shm(group, pod_spec, container);
 	json_append(json_array_at(pod_spec, "containers"), container);
 	return pod_spec;

@@ -8,10 +8,8 @@
 
 static cJSON *json_of_task(const struct task_need *need, bool named)
 {
-	cJSON *json = cJSON_CreateObject(), *by_peak;
+	cJSON *json = named ? json_named_new(need->name) : cJSON_CreateObject(), *by_peak;
 
-	if (named)
-		json_set_str(json, "name", need->name);
 	json_set_int(json, "runs", (int64_t)need->runs);
 	json_set_int(json, "atOnce", need->at_once);
 	json_set_int(json, "peakBytes", need->peak);

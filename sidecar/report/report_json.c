@@ -153,8 +153,7 @@ cJSON *report_json_process(const struct report *r, bool in_few_words)
 
 	if (!p->name[0])
 		return cJSON_CreateNull();
-	cJSON *json = cJSON_CreateObject();
-	json_set_str(json, "name", p->name);
+	cJSON *json = json_named_new(p->name);
 	json_set(json, "pid", report_json_number(p->pid ? p->pid : -1));
 	json_set_str(json, "signal", signal_name(p->signal));
 	json_set(json, "exitCode", report_json_number(p->exit_code));

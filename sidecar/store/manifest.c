@@ -38,9 +38,8 @@ cJSON *manifest_new(cJSON **ret_files)
 
 int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256, struct err *err)
 {
-	cJSON *json = cJSON_CreateObject();
+	cJSON *json = json_named_new(file);
 
-	json_set_str(json, "name", file);
 	json_set_int(json, "sizeBytes", (int64_t)len);
 	json_set_str(json, "sha256", sha256);
 	/* A manifest that leaves out a file, or what is known of it, would call the bundle complete. */
