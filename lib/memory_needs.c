@@ -8,7 +8,10 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-/* A sum that is not shortened yet has so many more; a sidecar writes fewer of a container. Further names are added to the others. */
+/*
+ * A sum that is not shortened yet has at most so many names, which is more than a sidecar writes
+ * about a container. Further names are added to the others.
+ */
 #define NAMES_TAKEN 128
 #define COUNTS_TAKEN 128
 #define NAME_LEN_MAX 63 /* a sidecar cuts them at 47 */

@@ -10,7 +10,7 @@
  *
  * A pod without a PID limit may have any number of processes. So a container may have a part of the
  * table only, and processes in no container share one part. Of a process beyond that part the table
- * keeps one bit, so that not each sweep reads it anew.
+ * keeps one bit, so that a sweep need not read it anew.
  */
 #pragma once
 

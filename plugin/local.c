@@ -34,7 +34,7 @@ static int64_t memory_of(const cJSON *spec)
 	return sum ? sum : -1;
 }
 
-/* Names the command and its run. Two commands of one name start at the same time on two machines, hardly on one. */
+/* Names the command and its run. Two commands with one name may start at the same time on two machines, but hardly on one. */
 static void run_complete(cJSON *spec)
 {
 	_cleanup_strbuf_ struct strbuf run = STRBUF_INIT(PATH_MAX);

@@ -70,7 +70,7 @@ static void a_death_has_the_cause_that_the_operator_would_name(void **state)
 	assert_string_equal(json_str(second, "status.causedBy.pod"), "ray@node1");
 }
 
-static void nothing_is_joined_to_nothing(void **state)
+static void what_is_no_list_of_failures_is_left_alone(void **state)
 {
 	_cleanup_json_ cJSON *none = cJSON_CreateArray(), *odd = json_of("[7, {}, {'spec': {'raySession': 3}}, {'spec': null}]");
 
@@ -85,7 +85,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_death_has_the_cause_that_the_operator_would_name),
-		cmocka_unit_test(nothing_is_joined_to_nothing),
+		cmocka_unit_test(what_is_no_list_of_failures_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static void text_is(const char *answer, const char *expected)
 	assert_string_equal(strbuf_str(&out), expected);
 }
 
-static void the_line_that_made_objects_stands_with_all_who_keep_them(void **state)
+static void a_line_of_code_is_listed_with_all_processes_that_keep_its_objects(void **state)
 {
 	(void)state;
 	text_is(ANSWER("true", 24,
@@ -33,7 +33,7 @@ static void the_line_that_made_objects_stands_with_all_who_keep_them(void **stat
 		"   kept by 1 driver: an ObjectRef; PID 10 on 10.0.0.1\n");
 }
 
-static void without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_to_record_them(void **state)
+static void without_lines_of_code_the_text_names_the_owner_and_how_ray_records_them(void **state)
 {
 	(void)state;
 	text_is(ANSWER("false", 5,
@@ -46,7 +46,7 @@ static void without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_
 		"environment variable RAY_record_ref_creation_sites=1; that costs some time for each object.\n");
 }
 
-static void what_is_left_out_is_said_and_a_tenants_text_drives_no_terminal(void **state)
+static void the_text_counts_what_it_leaves_out_and_escapes_a_tenants_text(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 	_cleanup_json_ cJSON *json = json_of(ANSWER("true", 10000, ""));
@@ -90,9 +90,9 @@ static void nodes_that_did_not_answer_may_hold_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_line_that_made_objects_stands_with_all_who_keep_them),
-		cmocka_unit_test(without_the_lines_of_code_the_owner_stands_there_and_what_ray_needs_to_record_them),
-		cmocka_unit_test(what_is_left_out_is_said_and_a_tenants_text_drives_no_terminal),
+		cmocka_unit_test(a_line_of_code_is_listed_with_all_processes_that_keep_its_objects),
+		cmocka_unit_test(without_lines_of_code_the_text_names_the_owner_and_how_ray_records_them),
+		cmocka_unit_test(the_text_counts_what_it_leaves_out_and_escapes_a_tenants_text),
 		cmocka_unit_test(nodes_that_did_not_answer_may_hold_more),
 		cmocka_unit_test(an_empty_store_and_an_answer_without_members_are_no_groups),
 	};

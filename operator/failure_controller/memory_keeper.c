@@ -92,7 +92,7 @@ static void memory_keeper_on_written(void *arg, struct client_response *response
 
 	metrics_add(keeper->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
 		    keeper->creating ? "create" : "merge", done ? "ok" : "error");
-	/* Written twice it would count twice. */
+	/* If it were written twice, it would count twice. */
 	if (response->maybe_done)
 		keeper->tries = TRIES_MAX;
 	memory_keeper_conclude(keeper, done ? NULL : response);

@@ -92,7 +92,7 @@ static void pods_that_end_together_are_one_write(void **state)
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\\\"containers\\\":2"));
 }
 
-static void one_that_is_there_is_merged(void **state)
+static void a_configmap_that_exists_is_merged(void **state)
 {
 	struct fixture *f = *state;
 
@@ -102,7 +102,7 @@ static void one_that_is_there_is_merged(void **state)
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\\\"anonBytes\\\":77"));
 }
 
-static void no_pod_counts_but_one_that_is_seen_to_end(void **state)
+static void only_a_pod_that_is_seen_to_end_counts(void **state)
 {
 	struct fixture *f = *state;
 
@@ -167,8 +167,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pods_that_end_together_are_one_write, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_is_there_is_merged, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_pod_counts_but_one_that_is_seen_to_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_configmap_that_exists_is_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_a_pod_that_is_seen_to_end_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_forbidden_is_not_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_configmap_that_a_tenant_has_filled_is_tried_once_and_the_next_namespace_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_configmap_that_cannot_be_changed_is_tried_once_and_a_conflict_again, setup, teardown),

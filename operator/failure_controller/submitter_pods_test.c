@@ -157,7 +157,7 @@ static void the_heads_service_names_the_cluster(void **state)
 	the_end_of_a_failed_jobs_pod_is_written(f);
 }
 
-static void without_the_service_its_name_does(void **state)
+static void without_the_service_its_name_names_the_cluster(void **state)
 {
 	struct fixture *f = *state;
 
@@ -179,7 +179,7 @@ static void a_pod_that_names_no_cluster_is_left_alone(void **state)
 	assert_false(is_written(f));
 }
 
-static void an_end_is_told_with_what_the_kubelet_says_and_names_the_limit_and_who_sets_it(void **state)
+static void an_end_has_the_kubelets_words_the_limit_and_who_sets_it(void **state)
 {
 	struct fixture *f = *state;
 	const char *body;
@@ -356,9 +356,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_heads_service_names_the_cluster, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_the_service_its_name_does, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_the_service_its_name_names_the_cluster, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_that_names_no_cluster_is_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_end_is_told_with_what_the_kubelet_says_and_names_the_limit_and_who_sets_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_end_has_the_kubelets_words_the_limit_and_who_sets_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_no_rayjob_made_has_no_submitter, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_that_fails_is_asked_for_again, setup, teardown),

@@ -15,7 +15,7 @@
 
 /* The name of the ConfigMap. It is always the same, so that the operator's rights can name it. */
 #define KEPT_MEMORY_CONFIGMAP "afterglow-memory"
-/* Clusters of a namespace, and bytes of all of them. Those that ended first go first. */
+/* Clusters of a namespace, and bytes of all of them. The clusters that ended first are removed first. */
 #define KEPT_MEMORY_CLUSTERS_MAX 32
 #define KEPT_MEMORY_MAX ((size_t)512 << 10)
 #define KEPT_MEMORY_CLUSTER_MAX ((size_t)96 << 10) /* a longer value counts as none */

@@ -72,7 +72,7 @@ static void what_is_kept_already_is_added_to(void **state)
 	assert_null(json_get(second, "metadata.labels"));
 }
 
-static void what_is_nothing_of_ours_is_left_out(void **state)
+static void entries_of_another_form_are_left_out(void **state)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject();
 	_cleanup_json_ cJSON *have = json_of("{data: {demo: '{\"groups\": [7, {\"group\": 4}, {\"group\": \"g\", \"needs\": {\"peaks\": 1}}]}', 'x': 'y'}}");
@@ -93,7 +93,7 @@ static void what_is_nothing_of_ours_is_left_out(void **state)
 	assert_null(cJSON_GetObjectItemCaseSensitive(json_get(change, "data"), "x"));
 }
 
-static void clusters_that_ended_first_go_first(void **state)
+static void clusters_that_ended_first_are_removed_first(void **state)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject();
 	cJSON *data = json_object_at(have, "data");
@@ -133,7 +133,7 @@ static void all_have_room_in_a_configmap(void **state)
 	assert_null(json_get(change, "data.small"));
 }
 
-static void a_configmap_of_somebody_else_holds_nobody_up(void **state)
+static void a_configmap_with_very_many_foreign_keys_is_not_changed(void **state)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject();
 	cJSON *data = json_object_at(have, "data");
@@ -153,10 +153,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_of_a_group_are_one_sum),
 		cmocka_unit_test(what_is_kept_already_is_added_to),
-		cmocka_unit_test(what_is_nothing_of_ours_is_left_out),
-		cmocka_unit_test(clusters_that_ended_first_go_first),
+		cmocka_unit_test(entries_of_another_form_are_left_out),
+		cmocka_unit_test(clusters_that_ended_first_are_removed_first),
 		cmocka_unit_test(all_have_room_in_a_configmap),
-		cmocka_unit_test(a_configmap_of_somebody_else_holds_nobody_up),
+		cmocka_unit_test(a_configmap_with_very_many_foreign_keys_is_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

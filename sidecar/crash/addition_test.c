@@ -437,7 +437,7 @@ static void a_disk_that_does_not_answer_is_left_and_another_addition_can_begin(v
 	assert_true(comes_true(is_not_pending));
 }
 
-static void one_that_is_given_up_before_it_has_begun_is_taken_back(void **state)
+static void an_addition_that_is_given_up_before_it_has_begun_is_undone(void **state)
 {
 	struct addition *a;
 	(void)state;
@@ -508,7 +508,7 @@ int main(void)
 		TEST(what_a_killed_process_has_begun_is_taken_back),
 		TEST(two_that_are_committed_at_once_are_both_in_the_manifest),
 		TEST(a_disk_that_does_not_answer_is_left_and_another_addition_can_begin),
-		TEST(one_that_is_given_up_before_it_has_begun_is_taken_back),
+		TEST(an_addition_that_is_given_up_before_it_has_begun_is_undone),
 		TEST(the_loop_turns_while_the_disk_takes_its_time_over_a_commit),
 		TEST(a_commit_that_takes_too_long_is_given_up),
 	};

@@ -57,7 +57,7 @@ static void one_that_is_killed_between_two_questions_is_replaced(void **state)
 }
 
 /* SIGSTOP makes it one whose filesystem does not answer. */
-static void one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question(void **state)
+static void a_child_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question(void **state)
 {
 	int root_fd = open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct ray_follower f;
@@ -88,7 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_killed_between_two_questions_is_replaced),
 		cmocka_unit_test(
-			one_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question),
+			a_child_that_hangs_is_late_until_it_answers_and_then_gets_the_last_question),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -626,7 +626,7 @@ static void of_a_command_that_fails_by_itself_two_lines_are_enough(void **state)
 	assert_string_equal(strbuf_str(&out), strbuf_str(&whole));
 }
 
-static void of_a_driver_that_fails_by_itself_and_stops_its_ray_they_are_enough_too(void **state)
+static void two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray(void **state)
 {
 	struct report r = command_report();
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
@@ -725,7 +725,7 @@ int main(void)
 		cmocka_unit_test(a_message_begins_with_the_sentence),
 		cmocka_unit_test(a_name_that_was_cut_within_a_character_leaves_the_message_utf_8),
 		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
-		cmocka_unit_test(of_a_driver_that_fails_by_itself_and_stops_its_ray_they_are_enough_too),
+		cmocka_unit_test(two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray),
 		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
 		cmocka_unit_test(our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one),
 		cmocka_unit_test(advice_has_the_form_of_the_place),
