@@ -281,11 +281,6 @@ enum process_known process_table_look(const struct process_table *t, pid_t pid,
 	return PROCESS_OF_POD;
 }
 
-size_t process_table_count(const struct process_table *t)
-{
-	return t->rows.n;
-}
-
 size_t process_table_left_out(const struct process_table *t)
 {
 	return t->rows.left_out;

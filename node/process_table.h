@@ -73,8 +73,5 @@ void process_table_containers(const struct process_table *t, void (*fn)(const st
 /* The PID of any process of that container, 0: there is none. */
 pid_t process_table_any(const struct process_table *t, const struct pod_of_process *container);
 
-/* The number of processes in the table. */
-size_t process_table_count(const struct process_table *t);
-
 /* The number of processes that the last sweep listed and for which there was no room. */
 size_t process_table_left_out(const struct process_table *t);
