@@ -31,7 +31,11 @@ struct rows {
 	struct entry *all; /* in ascending order of PIDs */
 	size_t n, room, max, left_out;
 	uint32_t of_part[PARTS]; /* how many there are of each container, OF_NODE and OF_UNLISTED */
-	/* A bit for each PID: its process has no row, because its part was full. NULL: none. */
+	/*
+	 * A bit for each PID: its process has no row, because its part was full. Another process
+	 * that gets this PID between two sweeps counts as that one for up to LOOK_EVERY sweeps.
+	 * NULL: none.
+	 */
 	unsigned char *excess;
 };
 
