@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of a container that ends while the bundle of another one is being written, so that the event loop does not turn, or while
- * its last logs are read.
+ * Tests of a container that ends while the bundle of another one is being written, so that the loop
+ * does not turn, or while its last logs are read.
  */
 #include "sidecar/record/container.h"
 
@@ -328,7 +328,7 @@ static void what_comes_before_the_last_logs_does_not_end_the_other_waits(void **
 	run_until(is_reported);
 }
 
-static void the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_before_the_logs(void **state)
+static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs(void **state)
 {
 	int fd;
 	(void)state;
@@ -359,7 +359,7 @@ int main(void)
 		TEST(logs_that_never_end_do_not_hold_the_report),
 		TEST(the_last_logs_are_taken_while_the_bundle_of_another_is_written),
 		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
-		TEST(the_core_of_the_end_has_no_report_of_its_own_if_the_launcher_goes_before_the_logs),
+		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

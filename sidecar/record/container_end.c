@@ -13,7 +13,7 @@
 #include "sidecar/report/report_json.h"
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
-/* A local filesystem takes one or two milliseconds, and a busy machine longer: for two answers, perhaps. */
+/* For two answers at most: a local filesystem takes one or two milliseconds for each. */
 #define LAST_LOGS_WITHIN_MS 600
 
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)

@@ -141,7 +141,7 @@ void container_check_spill(struct container *c, int64_t now_ns);
  * readable, and when the time is over. Returns false if it does not wait.
  */
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
-/* Whether its report waits for Ray's last log lines. What comes meanwhile is looked at when they are there. */
+/* Whether its report waits for Ray's last log lines. What comes meanwhile waits with them. */
 bool container_awaits_logs(const struct container *c);
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
