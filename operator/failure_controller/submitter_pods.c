@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
@@ -16,6 +17,9 @@
 /* KubeRay's Job makes three pods at most, unless its user wants more. */
 #define PODS_MAX "20"
 #define NAME_MAX_LEN 253
+/* A cluster's name is a label's value. */
+#define LABEL_MAX 63
+#define LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 /* Jobs of a namespace that are looked at without a pause, and the pause after each further one. */
 #define BURST 20
 #define PACE_NS (NS_PER_SEC / 5)
@@ -31,7 +35,7 @@ struct pods_list {
 /*
  * Finds the cluster to which the pod submits: KubeRay gives it the address of the head's Service. A
  * Service that is gone had the name that KubeRay makes of the cluster's. Returns NULL if the
- * cluster is not known.
+ * cluster is not known: whoever made the pod wrote the address.
  */
 static const char *submitter_cluster(const struct watches *watches, const cJSON *pod,
 				     char name[static NAME_MAX_LEN + 1])
@@ -46,9 +50,10 @@ static const char *submitter_cluster(const struct watches *watches, const cJSON 
 	if (service)
 		return object_label(service, CLUSTER_LABEL);
 	end = strstr(name, "-head-svc");
-	if (end)
-		*end = '\0';
-	return end && end > name ? name : NULL;
+	if (!end)
+		return NULL;
+	*end = '\0';
+	return *name && end - name <= LABEL_MAX && !name[strspn(name, LETTERS)] ? name : NULL;
 }
 
 /* Makes our copy of the pod like a Ray pod, so that it can be looked at like one. */

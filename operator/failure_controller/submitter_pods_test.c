@@ -18,6 +18,8 @@
 #define ENDED(code, more) \
 	"\"terminated\":{\"exitCode\":" code more ",\"containerID\":\"containerd://c\",\"finishedAt\":\"2026-11-21T01:05:00Z\"}"
 #define POD(name) POD_ENDED(name ".ml.svc:8265", ENDED("1", ""))
+/* No label has room for it. */
+#define LONG "a123456789a123456789a123456789a123456789a123456789a123456789a123456789"
 #define SERVICE \
 	"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"mine\",\"namespace\":\"ml\",\"uid\":\"s1\",\"resourceVersion\":\"7\"," \
 	"\"labels\":{\"ray.io/cluster\":\"train-q8f6p\"}}}"
@@ -172,7 +174,7 @@ static void a_pod_that_names_no_cluster_is_left_alone(void **state)
 	struct fixture *f = *state;
 
 	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
-	fake_api_lists(&f->api, PODS "20", POD("elsewhere") "," POD("-head-svc") "," POD("") "," POD_ENDED("", ENDED("1", "")) ",{},7");
+	fake_api_lists(&f->api, PODS "20", POD("elsewhere") "," POD("-head-svc") "," POD("a b-head-svc") "," POD(LONG "-head-svc") "," POD("") "," POD_ENDED("", ENDED("1", "")) ",{},7");
 	watches_start(f->watches);
 	fake_api_turn(&f->api, has_listed, f);
 	fake_api_idle(&f->api);
