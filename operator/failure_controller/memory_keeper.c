@@ -40,7 +40,9 @@ void memory_keeper_see(struct memory_keeper *keeper, const cJSON *before, const 
 		return;
 	if (!cJSON_GetObjectItemCaseSensitive(keeper->waiting, namespace) &&
 	    cJSON_GetArraySize(keeper->waiting) >= MEMORY_KEEPER_NAMESPACES_MAX) {
-		log_warning_limited("namespace %s: what tasks needed is not kept: too many other namespaces wait", namespace);
+		log_warning_limited("namespace %s: what tasks needed is not kept: "
+				    "too many other namespaces wait",
+				    namespace);
 		return;
 	}
 	cJSON *clusters = json_object_at(keeper->waiting, namespace);
@@ -50,24 +52,32 @@ void memory_keeper_see(struct memory_keeper *keeper, const cJSON *before, const 
 		cJSON_DeleteItemFromObjectCaseSensitive(keeper->waiting, namespace);
 }
 
-/* What is wrong with a ConfigMap that a tenant has made stays so, and must not hold up the other namespaces. */
+/*
+ * What is wrong with a ConfigMap that a tenant has made stays so, and must not hold up the other
+ * namespaces.
+ */
 static bool memory_keeper_passes(const struct client_response *response)
 {
 	return response->status >= 500 || IS_ONE_OF(response->status, 409, 429) ||
 	       (response->status == 0 && !IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
 }
 
-/* Without the right to it, which an older chart does not give, each end of a pod would be a line. */
+/* An older chart does not give the right: then each end of a pod would be a log line. */
 static void memory_keeper_tell(struct memory_keeper *keeper, const struct client_response *response)
 {
 	if (!keeper->refused)
-		log_warning_limited("namespace %s: what tasks needed is not kept in the ConfigMap " KEPT_MEMORY_CONFIGMAP ": %s%s",
-				    keeper->written->string, err_text(&response->err),
-				    response->status == 403 ? "; this is not logged again until one is written" : "");
+		log_warning_limited(
+			"namespace %s: what tasks needed is not kept in ConfigMap " KEPT_MEMORY_CONFIGMAP
+			": %s%s",
+			keeper->written->string, err_text(&response->err),
+			response->status == 403 ? "; not logged again until one is written" : "");
 	keeper->refused = response->status == 403;
 }
 
-/* Goes on with the next namespace, or with the same one after a failure that may pass by itself. response: NULL if there is none. */
+/*
+ * Goes on with the next namespace, or with the same one after a failure that may pass by itself.
+ * response: NULL after a success.
+ */
 static void memory_keeper_conclude(struct memory_keeper *keeper, const struct client_response *response)
 {
 	bool passes = response && memory_keeper_passes(response) && keeper->tries < TRIES_MAX;
@@ -124,9 +134,11 @@ static void memory_keeper_run(evutil_socket_t, short, void *arg)
 	if (!keeper->o.may_write(keeper->o.arg)) {
 		cJSON_Delete(TAKE_PTR(keeper->written));
 		while (keeper->waiting->child)
-			cJSON_Delete(cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child));
+			cJSON_Delete(cJSON_DetachItemViaPointer(keeper->waiting,
+								keeper->waiting->child));
 	} else if (!keeper->written) {
-		keeper->written = cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child);
+		keeper->written =
+			cJSON_DetachItemViaPointer(keeper->waiting, keeper->waiting->child);
 	}
 	if (!keeper->written)
 		return;

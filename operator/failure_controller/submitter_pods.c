@@ -153,7 +153,8 @@ static void on_submitter_pods(void *arg, struct client_response *response)
 }
 
 /* Returns false if nothing was asked. */
-static bool submitter_pods_list(struct submitter_pods *pods, const char *namespace, const cJSON *job)
+static bool submitter_pods_list(struct submitter_pods *pods, const char *namespace,
+				const cJSON *job)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(2048);
 	_cleanup_free_ struct pods_list *list = calloc(1, sizeof(*list));
@@ -164,7 +165,7 @@ static bool submitter_pods_list(struct submitter_pods *pods, const char *namespa
 	list->pods = pods;
 	list->namespace = namespace;
 	resource_path(resource_find("v1", "Pod"), namespace, NULL, NULL, &path);
-	/* Before Kubernetes 1.27 there is no batch.kubernetes.io/controller-uid; later versions set both. */
+	/* Kubernetes before 1.27 has no batch.kubernetes.io/controller-uid; later ones set both. */
 	strbuf_adds(&path, "?limit=" PODS_MAX "&labelSelector=controller-uid%3D");
 	url_encode(json_str_or(job, "metadata.uid", ""), &path);
 	request.path = strbuf_str(&path);
@@ -203,7 +204,8 @@ static void submitter_pods_run(evutil_socket_t, short, void *arg)
 
 	if (!submitter_pods_may_look(pods))
 		return;
-	while (pods->turns.n_working < SUBMITTER_LISTS_MAX && (namespace = workqueue_get(&pods->turns, now))) {
+	while (pods->turns.n_working < SUBMITTER_LISTS_MAX &&
+	       (namespace = workqueue_get(&pods->turns, now))) {
 		const cJSON *job = due_take(pods, namespace);
 
 		if (!job || !submitter_pods_list(pods, namespace, job))
@@ -211,7 +213,8 @@ static void submitter_pods_run(evutil_socket_t, short, void *arg)
 	}
 	wait = workqueue_next_ns(&pods->turns) - now;
 	if (pods->turns.n_working < SUBMITTER_LISTS_MAX && wait > 0)
-		event_add(pods->wake, &(struct timeval){ wait / NS_PER_SEC, wait % NS_PER_SEC / 1000 + 1 });
+		event_add(pods->wake,
+			  &(struct timeval){ wait / NS_PER_SEC, wait % NS_PER_SEC / 1000 + 1 });
 }
 
 static void submitter_pods_on_tick(evutil_socket_t, short, void *arg)
@@ -246,7 +249,8 @@ int submitter_pods_start(struct submitter_pods *pods, struct event_base *base, s
 	pods->turns.burst = BURST;
 	pods->wake = evtimer_new(base, submitter_pods_run, pods);
 	pods->tick = event_new(base, -1, EV_PERSIST, submitter_pods_on_tick, pods);
-	if (!pods->wake || !pods->tick || event_add(pods->tick, &(struct timeval){ .tv_sec = TICK_S }) < 0)
+	if (!pods->wake || !pods->tick ||
+	    event_add(pods->tick, &(struct timeval){ .tv_sec = TICK_S }) < 0)
 		return err_set(err, ENOMEM, "submitters");
 	return 0;
 }
