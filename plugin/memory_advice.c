@@ -315,19 +315,23 @@ static const char *size_cell(const cJSON *json, const char *name, char buf[stati
 	return bytes_text((int64_t)size_at(json, name), buf);
 }
 
-/* The same task in the run before; NULL: it is not there by its name, though perhaps among the others. */
+/* The same task in the run before; NULL: it is not there by its name, perhaps among the others. */
 static const cJSON *task_before(const cJSON *task, const cJSON *before)
 {
-	return json_is(task, "name", OTHERS) ? NULL : json_find(json_get(before, "tasks"), "name", json_str(task, "name"));
+	const char *name = json_is(task, "name", OTHERS) ? NULL : json_str(task, "name");
+
+	return json_find(json_get(before, "tasks"), "name", name);
 }
 
 /* "+40 %" against the same task before; "new" if it was not there; "" if that is not known. */
 static const char *change_text(const cJSON *task, const cJSON *before, char buf[static NUMBER_TEXT_MAX])
 {
-	double then = size_at(task_before(task, before), "peakBytes"), now = size_at(task, "peakBytes");
+	double then = size_at(task_before(task, before), "peakBytes"),
+	       now = size_at(task, "peakBytes");
+	const cJSON *others = json_find(json_get(before, "tasks"), "name", OTHERS);
 
 	if (then <= 0 || now < 0)
-		return !before || json_is(task, "name", OTHERS) || json_find(json_get(before, "tasks"), "name", OTHERS) ? "" : "new";
+		return before && !others && !json_is(task, "name", OTHERS) ? "new" : "";
 	snprintf(buf, NUMBER_TEXT_MAX, "%+.0f %%", MIN((now / then - 1) * 100, 1e9));
 	return fabs(now / then - 1) < DIFFERENCE ? "same" : buf;
 }
@@ -380,17 +384,19 @@ static void advice_print(const cJSON *advice, struct strbuf *out)
 	add_between(out, "", json_str(advice, "because"), "\n");
 }
 
-/* Says of each task whose peak differs by DIFFERENCE from that before how much that is. A run that goes on may need more. */
+/* Says how much a task's peak differs from that before, from DIFFERENCE on. A run that goes on may need more. */
 static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
 	json_each(task, json_get(now, "tasks")) {
-		double then = size_at(task_before(task, before), "peakBytes"), peak = size_at(task, "peakBytes");
+		double then = size_at(task_before(task, before), "peakBytes"),
+		       peak = size_at(task, "peakBytes");
 
 		if (then <= 0 || peak < 0 || fabs(peak / then - 1) < DIFFERENCE)
 			continue;
 		add_printable(out, function_of(json_str(task, "name")));
-		strbuf_addf(out, " peaked %.0f %% %s than in the run before: %s after %s.\n", MIN(fabs(peak / then - 1) * 100, 1e9),
-			    peak > then ? "higher" : "lower", SIZE(peak), SIZE(then));
+		strbuf_addf(out, " peaked %.0f %% %s than in the run before: %s after %s.\n",
+			    MIN(fabs(peak / then - 1) * 100, 1e9), peak > then ? "higher" : "lower",
+			    SIZE(peak), SIZE(then));
 	}
 }
 

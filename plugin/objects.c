@@ -104,7 +104,8 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 	if (left > 0)
 		strbuf_addf(out, "\n%d smaller groups are left out; --output json has all.\n", left);
 	if (*json_str_or(answer, "missing", "")) {
-		strbuf_adds(out, "\nMore objects may be held, as not all nodes answered. Ray says: ");
+		strbuf_adds(out,
+			    "\nMore objects may be held, as not all nodes answered. Ray says: ");
 		add_printable(out, json_str(answer, "missing"));
 		strbuf_adds(out, "\n");
 	} else if (!shown)

@@ -208,7 +208,8 @@ static struct error_text find_error(struct span text)
 	bool chained = false;
 
 	while (rest.len) {
-		struct span line = next_line(&rest), trial = span_after(line, "Trial task failed for trial ");
+		struct span line = next_line(&rest),
+			    trial = span_after(line, "Trial task failed for trial ");
 		const char *name = error_of_line(line);
 		bool begins = span_begins(line, "Traceback (most recent call last):") && !chained;
 

@@ -520,8 +520,8 @@ static bool is_of_ray_data(const struct component *c)
 /* Returns whether Ray Data, which spreads its tasks already, or Serve, Train or Tune decides where it runs. */
 static bool is_placed_by_library(const struct component *c)
 {
-	return is_of_ray_data(c) || strstr(c->name, "ServeReplica:") || strstr(c->name, "RayTrainWorker") ||
-	       strcmp(c->name, "ray::ImplicitFunc") == 0;
+	return is_of_ray_data(c) || strstr(c->name, "ServeReplica:") ||
+	       strstr(c->name, "RayTrainWorker") || strcmp(c->name, "ray::ImplicitFunc") == 0;
 }
 
 /* Returns whether one of the copies ran a method when it was seen last: it is an actor then. */

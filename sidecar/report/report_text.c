@@ -348,9 +348,11 @@ static bool is_plain_exit(const struct report *r)
 	if (r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0])
 		return false;
 	for (unsigned int i = 0; i < r->verdict.n_evidence; i++) {
-		const char *source = r->verdict.evidence[i].source, *text = r->verdict.evidence[i].text;
-		bool is_of_stop = r->verdict.stopped_its_ray &&
-				  (strncmp(source, "raylet.", 7) == 0 || strncmp(text, "raylet (PID ", 12) == 0);
+		const char *source = r->verdict.evidence[i].source,
+			   *text = r->verdict.evidence[i].text;
+		bool is_of_stop =
+			r->verdict.stopped_its_ray && (strncmp(source, "raylet.", 7) == 0 ||
+						       strncmp(text, "raylet (PID ", 12) == 0);
 
 		if (strcmp(source, "wait status") != 0 && strncmp(source, "memory.", 7) != 0 && !is_of_stop)
 			return false;

@@ -354,15 +354,16 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED && !theirs) {
-		verdict_say(v, "The kernel %skilled %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by "
-			       "the OOM killer: sender unknown%s.",
+		verdict_say(v, "The kernel %skilled %s in container %s for lack of memory; %s the container ended "
+			       "with SIGKILL, most likely not by the OOM killer: sender unknown%s.",
 			    likely(shared), victim ? victim : "a process", o->container,
 			    name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
 			    may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
 		return;
 	}
 	if (v->class == FAILURE_KILLED)
-		verdict_say(v, "Container %s ended with SIGKILL, most likely not by the OOM killer: sender unknown.", o->container);
+		verdict_say(v, "Container %s ended with SIGKILL, most likely not by the OOM killer: "
+			       "sender unknown.", o->container);
 	verdict_continue(v, "; %s, the kernel had %skilled %s in %s for lack of memory.",
 			 name_age(age_ns, "before", "shortly before", age, sizeof(age)),
 			 likely(shared && victim), victim ? victim : "a process",

@@ -142,11 +142,13 @@ static bool log_fits_command(const struct observation *o, const struct kernel_ev
 static enum oom_victim victim_by_samples(const struct observation *o, const struct kernel_evidence *k)
 {
 	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
-	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS && oom_victim_age_ns(o, k) <= FRESH_NS;
+	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS &&
+		     oom_victim_age_ns(o, k) <= FRESH_NS;
 	bool alone = !o->cgroup_shared && !o->cgroup_unseen;
 
 	if (oom_is_of_largest(o, o->command_rss) && !o->others_ended)
-		return killed_itself && fresh && kills_in_all(o) == 1 && alone && log_fits_command(o, k) ?
+		return killed_itself && fresh && kills_in_all(o) == 1 && alone &&
+				       log_fits_command(o, k) ?
 			       OOM_VICTIM_COMMAND :
 			       OOM_VICTIM_LIKELY_COMMAND;
 	if (o->cgroup_shared)

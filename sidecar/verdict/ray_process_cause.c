@@ -70,10 +70,11 @@ static const struct ray_process_end *agent_before(const struct observation *o, c
 }
 
 /*
- * Returns whether the end is what a request to stop leads to if it takes too long. The OOM killer may come just then; in a cgroup
- * that others share, it may have come for them.
+ * Returns whether the end is what a request to stop leads to if it takes too long. The OOM killer
+ * may come just then; in a cgroup that others share, it may have come for them.
  */
-static bool killed_by_stop(const struct observation *o, const struct ray_process_end *end, const struct ray_process_word *stopped)
+static bool killed_by_stop(const struct observation *o, const struct ray_process_end *end,
+			   const struct ray_process_word *stopped)
 {
 	bool killed = end->status_known && WIFSIGNALED(end->wait_status) &&
 		      WTERMSIG(end->wait_status) == SIGKILL;

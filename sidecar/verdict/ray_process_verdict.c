@@ -173,9 +173,8 @@ static const char *lost_reason(const struct ray_process_cause *c, const char *ra
 		 strstr(line, "consider this node to be dead") ?
 			"the GCS takes %s for dead: raylet missed the health checks of the GCS, "
 			"or the head was restarted without its state" :
-		 strstr(line, "authentication error") ?
-			"the GCS that it reached does not know %s" :
-			"%s lost the GCS of the head",
+		 strstr(line, "authentication error") ? "the GCS that it reached does not know %s" :
+							"%s lost the GCS of the head",
 		 raylet);
 	verdict_add_missing(v, late ? "why raylet did not answer" : "what became of the GCS",
 			    late ? "the processor time and the network of its machine then" :
