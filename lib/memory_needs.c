@@ -9,8 +9,8 @@
 #include "lib/macros.h"
 
 /*
- * A sum that is not shortened yet has at most so many names, which is more than a sidecar writes
- * about a container. Further names are added to the others.
+ * A sum that is not shortened yet has so many more; a sidecar writes fewer of a container. Further
+ * names are added to the others.
  */
 #define NAMES_TAKEN 128
 #define COUNTS_TAKEN 128

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up what containers have needed: "needs" as the sidecar writes them (sidecar/record/memory_needs.h). The sidecar adds its
- * containers, and leaves the sum in its termination message; the operator adds the pods of a cluster; the plugin adds what it
- * prints. Pure. All of it may come from a tenant: what has another form is left out.
+ * Adds up what containers have needed: "needs" as the sidecar writes them
+ * (sidecar/record/memory_needs.h). The sidecar adds its containers, and leaves the sum in its
+ * termination message; the operator adds the pods of a cluster; the plugin adds what it prints. Pure.
+ * All of it may come from a tenant: what has another form is left out.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ struct memory_needs_size {
 
 /*
  * Adds needs to sum, an object that may be empty: numbers of runs and containers are added, of peaks the largest stays, of limits
- * the smallest. Counts of runs are joined with those that held a little more: a quantile may become larger, and never smaller.
+ * the smallest. Names beyond max are added to otherTasks, the ones that need least first. Counts of runs are joined with those that
+ * held a little more: a quantile may become larger, and never smaller.
  * Returns false, and changes nothing, if needs is no object with peaks.
  */
 bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size max);

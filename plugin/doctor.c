@@ -214,8 +214,8 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 	if (without)
 		find(report, GAP,
 		     "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
-		     "With Ray 2.56 and newer, " DOCS_PAGE(
-			     "monitoring.md#in-rays-own-dashboard") " says what the head needs.",
+		     "With Ray 2.56 and newer, " DOCS_PAGE("monitoring.md#in-rays-own-dashboard")
+		     " says what the head needs.",
 		     "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without,
 		     heads);
 }
@@ -248,9 +248,9 @@ static void find_without_claim(struct report *report, size_t n, const char *name
 {
 	static const char cost[] =
 		"Bundles stay in the pods and go with them. RayFailures and logs are kept.";
-	static const char fix[] = "Make the claim (" DOCS_PAGE(
-		"storage.md") "), or set store.type to s3, azure or webhdfs. If a policy names another "
-			      "claim, all is well.";
+	static const char fix[] =
+		"Make the claim (" DOCS_PAGE("storage.md") "), or set store.type to s3, azure or webhdfs. "
+		"If a policy names another claim, all is well.";
 
 	if (n > 1)
 		find(report, GAP, cost, fix,
@@ -361,10 +361,10 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 	else
 		find(report, GAP,
 		     "Crashes there have no backtrace: their cores do not reach the pod.",
-		     alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE(
-				     "node-agent.md") " says what to change." :
-			     "Set nodeAgent.cores=true (" DOCS_PAGE(
-				     "node-agent.md") "), or sysctl kernel.core_pattern=core on the node.",
+		     alone ? "The node agent cannot pass such cores on, and leaves them alone: "
+			     DOCS_PAGE("node-agent.md") " says what to change." :
+			     "Set nodeAgent.cores=true (" DOCS_PAGE("node-agent.md")
+			     "), or sysctl kernel.core_pattern=core on the node.",
 		     "Node %.253s has the core_pattern \"%.130s\".", node, pattern);
 }
 

@@ -191,7 +191,7 @@ static void set_size(cJSON *json, const char *name, double bytes)
 	json_set(json, name, bytes < 0 ? cJSON_CreateNull() : cJSON_CreateNumber(bytes));
 }
 
-/* So many bytes that part of the runs held no more; -1: not known. The pairs of bytes and runs are in order. */
+/* That part of the runs held no more bytes; -1: not known. The pairs of bytes and runs are in order. */
 static double task_quantile(const cJSON *task, double part)
 {
 	double all = 0, seen = 0;
@@ -232,7 +232,10 @@ static cJSON *task_largest(const cJSON *tasks)
 	return (cJSON *)largest;
 }
 
-/* Takes them out of the sum. What many names need together is nobody's memory=, so it has no advice. */
+/*
+ * Takes them out of the sum, the one that needs most first. What many names need together is
+ * nobody's memory=, so it has no advice.
+ */
 static void tasks_move(cJSON *sum, cJSON *json)
 {
 	cJSON *tasks = json_array_at(sum, "tasks"),

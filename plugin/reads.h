@@ -18,8 +18,8 @@ struct kubectl kubectl_of(const struct options *o);
 size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args);
 
 /*
- * Read objects, which the caller owns. The errors are those of kubectl_json. selector, name: NULL: all of them. quiet: kubectl's
- * messages are dropped.
+ * Read objects, which the caller owns. The errors are those of kubectl_json. selector, name: NULL:
+ * all of them. quiet: kubectl's messages are dropped.
  */
 int read_objects(const struct options *o, const char *kind, const char *selector, const char *name,
 		 bool quiet, cJSON **ret_json, struct err *err);
