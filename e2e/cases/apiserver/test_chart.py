@@ -111,7 +111,8 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     for plural, name in (("roles", "everything"), ("rolebindings", "everything"), ("serviceaccounts", "everything"),
                          ("secrets", "everything"), ("ingresses", "everything-head-ingress"),
                          ("persistentvolumeclaims", "everything-gcs-pvc"), ("services", "everything-headless")):
-        assert api.get(plural, name)
+        # The RoleBinding comes when the Role has been read.
+        wait_for(f"{plural} {name}", lambda plural=plural, name=name: api.get(plural, name))
     make("tolerant", gcsFaultToleranceOptions={"redisAddress": "redis:6379"}).wait_pods(1, 0)
     api.delete("rayclusters", "tolerant")
     (job,) = wait_for("the Job that cleans Redis", lambda: api.items("jobs", "ray.io/cluster=tolerant"))
