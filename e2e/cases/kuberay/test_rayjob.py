@@ -32,9 +32,10 @@ except ray.exceptions.RayError:
     traceback.print_exc()
     sys.exit(3)
 """
-# The same, in the head.
+# The same, in the head. In SidecarMode, KubeRay 1.6 waits for ever for a head whose submitter ended before it was ready.
 ENDS = """
 import traceback
+time.sleep(20)
 try:
     ray.get(crash.remote())
 except ray.exceptions.RayError:
