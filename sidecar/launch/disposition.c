@@ -11,20 +11,14 @@
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sidecar/launch/proc_file.h"
 
 #define STATUS_MAX \
 	4096 /* bytes; a process of very many groups has more, and then nobody can tell */
-/*
- * A process may enter or leave sigwait(3) between the two files that are read. One that has left it
- * and waits for a processor shows neither that it was there nor its mask, so the pauses between the
- * looks double: 31 ms in all.
- */
-#define LOOKS 6
-#define FIRST_PAUSE_NS 1000000
+/* A process may enter or leave sigwait(3) between the two files that are read. */
+#define LOOKS 3
 
 static bool is_in_set(uint64_t set, int signo)
 {
@@ -102,20 +96,26 @@ static bool is_in_sigwait(pid_t pid, int signo, const char *status)
 	return found;
 }
 
+bool disposition_in_sigwait(pid_t pid, int signo)
+{
+	char status[STATUS_MAX];
+
+	proc_file_read(pid, "status", status, sizeof(status));
+	return is_in_sigwait(pid, signo, status);
+}
+
 enum disposition disposition_read(pid_t pid, int signo)
 {
+	enum disposition found = DISPOSITION_DROPPED;
 	char status[STATUS_MAX];
 
 	/* It continues a process that was stopped, whatever its disposition is, and harms no other. */
 	if (signo == SIGCONT)
 		return DISPOSITION_TAKEN;
-	proc_file_read(pid, "status", status, sizeof(status));
-	enum disposition found = disposition_of(status, signo);
 	for (int i = 0; i < LOOKS && found == DISPOSITION_DROPPED; i++) {
-		if (i > 0)
-			nanosleep(&(struct timespec){ .tv_nsec = FIRST_PAUSE_NS << (i - 1) }, NULL);
-		/* It may be blocked for a moment by now; at the first look it was not. */
-		if (is_in_sigwait(pid, signo, status))
+		proc_file_read(pid, "status", status, sizeof(status));
+		found = disposition_of(status, signo);
+		if (found == DISPOSITION_DROPPED && is_in_sigwait(pid, signo, status))
 			found = DISPOSITION_TAKEN;
 	}
 	return found;

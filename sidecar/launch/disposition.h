@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum disposition {
@@ -24,3 +25,6 @@ enum disposition disposition_of(const char *status, int signo);
 
 /* Decides for a process as it is now. */
 enum disposition disposition_read(pid_t pid, int signo);
+
+/* Returns whether it is in sigwait(3) for the signal, or nobody can tell. */
+bool disposition_in_sigwait(pid_t pid, int signo);

@@ -12,7 +12,10 @@
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/disposition.h"
 
-/* A signal that is blocked at each of these looks is blocked for good, so it is forwarded. */
+/*
+ * A signal that is blocked at each of these looks is blocked for good, so it is forwarded. One that
+ * was not blocked would be dropped, unless the command is seen in sigwait(3) at one of them.
+ */
 #define LOOKS 5
 #define LOOK_NS (10 * NS_PER_MS)
 
@@ -39,10 +42,11 @@ bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 	enum disposition d =
 		f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
 
-	if (d == DISPOSITION_BLOCKED && signo <= FORWARDING_SIGNALS) {
+	if (d != DISPOSITION_TAKEN && signo <= FORWARDING_SIGNALS) {
 		if (forwarding_next_ns(f) == INT64_MAX)
 			f->look_at_ns = now_ns + LOOK_NS;
 		f->looks_left[signo] = LOOKS;
+		f->is_open[signo] = d == DISPOSITION_DROPPED;
 	} else if (d != DISPOSITION_DROPPED)
 		forwarding_send(f->command, signo);
 	return d != DISPOSITION_DROPPED;
@@ -64,9 +68,14 @@ void forwarding_look(struct forwarding *f, int64_t now_ns)
 	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++) {
 		if (!f->looks_left[signo])
 			continue;
-		enum disposition d = disposition_read(f->command, signo);
-		f->looks_left[signo] = d == DISPOSITION_BLOCKED ? f->looks_left[signo] - 1 : 0;
-		if (d == DISPOSITION_TAKEN || (d == DISPOSITION_BLOCKED && !f->looks_left[signo]))
+		enum disposition d = f->is_open[signo] ? DISPOSITION_DROPPED :
+							 disposition_read(f->command, signo);
+		f->is_open[signo] = d == DISPOSITION_DROPPED;
+		f->looks_left[signo]--;
+		if (d == DISPOSITION_TAKEN || (d == DISPOSITION_BLOCKED && !f->looks_left[signo]) ||
+		    (d == DISPOSITION_DROPPED && disposition_in_sigwait(f->command, signo))) {
+			f->looks_left[signo] = 0;
 			forwarding_send(f->command, signo);
+		}
 	}
 }
