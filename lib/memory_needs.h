@@ -24,6 +24,12 @@
 #define MEMORY_NEEDS_KEPT \
 	((struct memory_needs_size){ MEMORY_NEEDS_NAMES_MAX, MEMORY_NEEDS_COUNTS_MAX })
 
+/*
+ * The ConfigMap in which the operator keeps the sums of a namespace, and the plugin finds them. The
+ * name is always the same, so that the operator's rights can name it.
+ */
+#define KEPT_MEMORY_CONFIGMAP "afterglow-memory"
+
 struct memory_needs_size {
 	size_t names, counts;
 };

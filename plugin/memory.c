@@ -15,6 +15,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/memory_needs.h"
 #include "plugin/bundle.h"
 #include "plugin/failure_items.h"
 #include "plugin/memory_advice.h"
@@ -28,7 +29,6 @@
 #define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
 #define SAVED_MAX ((size_t)16 << 20)
 #define NEEDS_FILE "task-memory.json"
-#define KEPT_CONFIGMAP "afterglow-memory"
 #define CLUSTER_MAX 64 /* a label, and a NUL */
 
 /* What was found. */
@@ -117,7 +117,7 @@ static void kept_read(const struct options *o, const char *what, const char *but
 	_cleanup_json_ cJSON *configmap = NULL, *kept = NULL;
 	const char *name = NULL;
 
-	read_objects(o, "configmap", NULL, KEPT_CONFIGMAP, true, &configmap, NULL);
+	read_objects(o, "configmap", NULL, KEPT_MEMORY_CONFIGMAP, true, &configmap, NULL);
 	kept = cluster_kept(configmap, what, but, &name);
 	json_each(group, json_get(kept, "groups"))
 		answer_add(found->answers, failure_str(group, "group"), cJSON_Duplicate(json_get(group, "needs"), true));

@@ -8,6 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/macros.h"
+#include "lib/memory_needs.h"
 #include "operator/failures/kept_memory.h"
 
 #define TOGETHER_MS 2000

@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name of the ConfigMap. It is always the same, so that the operator's rights can name it. */
-#define KEPT_MEMORY_CONFIGMAP "afterglow-memory"
 /* Clusters of a namespace, and bytes of all of them. The clusters that ended first are removed first. */
 #define KEPT_MEMORY_CLUSTERS_MAX 32
 #define KEPT_MEMORY_MAX ((size_t)512 << 10)
