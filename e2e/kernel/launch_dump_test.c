@@ -80,7 +80,10 @@ static void dumped_release(const struct dumped *d)
 		close(d->fds[i]);
 }
 
-/* On a busy machine the launcher or the process may not get the processor within the time that a dump has. */
+/*
+ * On a busy machine the launcher or the process may get no processor within the time that a dump
+ * has.
+ */
 static void dump_and_release(const struct sidecar *s, pid_t pid)
 {
 	int64_t until = now_ms() + PATIENCE_MS;
@@ -305,20 +308,28 @@ static int wait_in_vfork(void)
 	return 0;
 }
 
+/* Starts the function of this program that main() knows by that word, and waits until it is ready. */
+static struct hello start_self(struct sidecar *s, struct process *p, const char *word)
+{
+	char self[PATH_MAX] = "";
+	struct hello h;
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	*p = start(&usual, "--", self, word, NULL);
+	sidecar_accept(s);
+	h = receive_hello(s);
+	read_text(p->out, "ready\n");
+	return h;
+}
+
 static void a_thread_that_the_kernel_does_not_stop_goes_on_later(void **state)
 {
 	struct sidecar s = sidecar_listen();
-	char self[PATH_MAX] = "";
 	struct process p;
+	struct hello h = start_self(&s, &p, "wait-in-vfork");
 	struct dumped d;
-	struct hello h;
 
 	(void)state;
-	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	p = start(&usual, "--", self, "wait-in-vfork", NULL);
-	sidecar_accept(&s);
-	h = receive_hello(&s);
-	read_text(p.out, "ready\n");
 	await_state(h.command_pid, 'D');
 	for (int i = 0; i < 2; i++) {
 		d = dump_of(&s, h.command_pid);
@@ -356,17 +367,11 @@ static int spin_in_file(void)
 static void a_stack_in_a_file_that_is_not_in_memory_is_not_read(void **state)
 {
 	struct sidecar s = sidecar_listen();
-	char self[PATH_MAX] = "";
 	struct process p;
+	struct hello h = start_self(&s, &p, "spin-in-file");
 	struct dumped d;
-	struct hello h;
 
 	(void)state;
-	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	p = start(&usual, "--", self, "spin-in-file", NULL);
-	sidecar_accept(&s);
-	h = receive_hello(&s);
-	read_text(p.out, "ready\n");
 	pause_ms(20);
 	d = dump_of(&s, h.command_pid);
 	assert_int_equal(d.error, 0);
