@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at what a cluster grants. Each question has a function, and report_finding() writes down
- * what it found.
+ * Looks at what a cluster grants. Each question has a function, and report_add() writes down what
+ * it found.
  */
 #include "plugin/doctor.h"
 
@@ -21,8 +21,7 @@
 
 #define CLAIM "ray-failures" /* the chart's default for store.claim */
 #define TEXT_MAX 512
-#define INSTALL \
-	"helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace"
+#define INSTALL "helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace"
 
 enum level { GOOD, GAP, BROKEN, UNKNOWN, LEVELS };
 
@@ -46,8 +45,8 @@ static void add_finding(cJSON *findings, enum level level, const char *what, con
 }
 
 /* Adds a finding. cost and fix may be NULL; the format says what was found. */
-static void _printf_(5, 6) report_finding(struct report *report, enum level level, const char *cost,
-					  const char *fix, const char *format, ...)
+static void _printf_(5, 6) report_add(struct report *report, enum level level, const char *cost,
+				      const char *fix, const char *format, ...)
 {
 	struct strbuf *out = &report->parts[level];
 	char what[TEXT_MAX];
@@ -58,8 +57,7 @@ static void _printf_(5, 6) report_finding(struct report *report, enum level leve
 	va_start(ap, format);
 	vsnprintf(what, sizeof(what), format, ap);
 	va_end(ap);
-	if (report->findings)
-		add_finding(report->findings, level, what, cost, fix);
+	add_finding(report->findings, level, what, cost, fix);
 	strbuf_addf(out, "%-9s  ", marks[level]);
 	add_between(out, "", what, "\n");
 	if (cost) {
@@ -75,8 +73,8 @@ static void _printf_(5, 6) report_finding(struct report *report, enum level leve
 
 static void not_known(struct report *report, const char *what)
 {
-	report_finding(report, UNKNOWN, NULL, NULL,
-		       "%s: you may not read them, or the API server did not answer", what);
+	report_add(report, UNKNOWN, NULL, NULL,
+		   "%s: you may not read them, or the API server did not answer", what);
 }
 
 static const cJSON *named(const cJSON *list, const char *name)
@@ -92,10 +90,10 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
 	else if (!named(facts->crds, "rayfailures.afterglow.dev"))
-		report_finding(report, BROKEN, "Failures are recorded nowhere in Kubernetes.",
-			       INSTALL, "The CRD rayfailures.afterglow.dev is not installed.");
+		report_add(report, BROKEN, "Failures are recorded nowhere in Kubernetes.", INSTALL,
+			   "The CRD rayfailures.afterglow.dev is not installed.");
 	else
-		report_finding(report, GOOD, NULL, NULL, "The CRDs are installed.");
+		report_add(report, GOOD, NULL, NULL, "The CRDs are installed.");
 }
 
 static void look_at_operator(struct report *report, const cJSON *operator)
@@ -112,11 +110,10 @@ static void look_at_operator(struct report *report, const cJSON *operator)
 	snprintf(fix, sizeof(fix),
 		 "kubectl -n %.63s describe pods -l app.kubernetes.io/name=afterglow",
 		 json_str(operator, "metadata.namespace"));
-	report_finding(report, level, costs[level], level == GOOD ? NULL : fix,
-		       "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64
-		       " pods are ready.",
-		       json_str(operator, "metadata.name"),
-		       json_str(operator, "metadata.namespace"), ready, wanted);
+	report_add(report, level, costs[level], level == GOOD ? NULL : fix,
+		   "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
+		   json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"), ready,
+		   wanted);
 }
 
 static void look_at_operators(struct report *report, const struct doctor_facts *facts)
@@ -126,8 +123,7 @@ static void look_at_operators(struct report *report, const struct doctor_facts *
 		return;
 	}
 	if (!cJSON_GetArraySize(json_get(facts->operators, "items")))
-		report_finding(report, BROKEN, "Nothing is recorded.", INSTALL,
-			       "There is no operator.");
+		report_add(report, BROKEN, "Nothing is recorded.", INSTALL, "There is no operator.");
 	json_each(operator, json_get(facts->operators, "items"))
 		look_at_operator(report, operator);
 }
@@ -138,15 +134,12 @@ static void look_at_webhook(struct report *report, const cJSON *configuration)
 		const char *name = json_str(webhook, "name");
 
 		if (*json_str_or(webhook, "clientConfig.caBundle", ""))
-			report_finding(report, GOOD, NULL, NULL, "Webhook %.253s has its CA.",
-				       name);
+			report_add(report, GOOD, NULL, NULL, "Webhook %.253s has its CA.", name);
 		else
-			report_finding(
-				report, BROKEN, "New Ray pods come without the sidecar.",
-				"The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
-				"deployment/afterglow-operator",
-				"Webhook %.253s has no CA, so the API server cannot trust it.",
-				name);
+			report_add(report, BROKEN, "New Ray pods come without the sidecar.",
+				   "The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
+				   "deployment/afterglow-operator",
+				   "Webhook %.253s has no CA, so the API server cannot trust it.", name);
 	}
 }
 
@@ -157,11 +150,10 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 		return;
 	}
 	if (!cJSON_GetArraySize(json_get(facts->webhooks, "items")))
-		report_finding(
-			report, GAP,
-			"Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
-			"Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).",
-			"There is no webhook.");
+		report_add(report, GAP,
+			   "Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
+			   "Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).",
+			   "There is no webhook.");
 	json_each(configuration, json_get(facts->webhooks, "items"))
 		look_at_webhook(report, configuration);
 }
@@ -193,15 +185,14 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 			example = pod;
 		}
 	}
-	report_finding(report, GOOD, NULL, NULL, "Ray pods with the sidecar: %zu.", with);
+	report_add(report, GOOD, NULL, NULL, "Ray pods with the sidecar: %zu.", with);
 	if (without)
-		report_finding(
-			report, GAP,
-			"Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
-			"Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.",
-			"Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).",
-			without, json_str(example, "metadata.namespace"),
-			json_str(example, "metadata.name"), reason_of(example));
+		report_add(report, GAP,
+			   "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
+			   "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.",
+			   "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
+			   json_str(example, "metadata.namespace"), json_str(example, "metadata.name"),
+			   reason_of(example));
 }
 
 /* Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for it. */
@@ -219,13 +210,12 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 		without += !json_find(env, "name", "RAY_DASHBOARD_INGEST_PLATFORM_EVENTS");
 	}
 	if (without)
-		report_finding(
-			report, GAP,
-			"The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
-			"With Ray 2.56 and newer, " DOCS_PAGE(
-				"monitoring.md#in-rays-own-dashboard") " says what the head needs.",
-			"Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.",
-			without, heads);
+		report_add(report, GAP,
+			   "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
+			   "With Ray 2.56 and newer, " DOCS_PAGE("monitoring.md#in-rays-own-dashboard")
+			   " says what the head needs.",
+			   "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without,
+			   heads);
 }
 
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
@@ -261,12 +251,11 @@ static void find_without_claim(struct report *report, size_t n, const char *name
 		"If a policy names another claim, all is well.";
 
 	if (n > 1)
-		report_finding(report, GAP, cost, fix,
-			       "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n,
-			       names);
+		report_add(report, GAP, cost, fix,
+			   "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n, names);
 	else
-		report_finding(report, GAP, cost, fix,
-			       "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
+		report_add(report, GAP, cost, fix,
+			   "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
 }
 
 static void look_at_stores(struct report *report, const struct doctor_facts *facts)
@@ -287,8 +276,8 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 		if (strmap_put(&seen, namespace, report, NULL) < 0)
 			continue;
 		if (has_claim(facts->claims, namespace)) {
-			report_finding(report, GOOD, NULL, NULL,
-				       "Namespace %.63s has the claim " CLAIM ".", namespace);
+			report_add(report, GOOD, NULL, NULL, "Namespace %.63s has the claim " CLAIM ".",
+				   namespace);
 			continue;
 		}
 		strbuf_addf(&without, "%s%.63s", n++ ? ", " : "", namespace);
@@ -318,14 +307,13 @@ static void look_at_node(struct report *report, const cJSON *node)
 	int kernel = kernel_of(node);
 
 	if (os && strcmp(os, "windows") == 0) {
-		report_finding(report, GAP, "Ray pods there get no sidecar.", NULL,
-			       "Node %.253s runs Windows.", name);
+		report_add(report, GAP, "Ray pods there get no sidecar.", NULL,
+			   "Node %.253s runs Windows.", name);
 	} else if (kernel && kernel < OPENAT2_SINCE) {
-		report_finding(
-			report, GAP,
-			"Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
-			"Use nodes with Linux 5.6 or newer.", "Node %.253s has Linux %.60s.", name,
-			json_str(node, "status.nodeInfo.kernelVersion"));
+		report_add(report, GAP,
+			   "Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
+			   "Use nodes with Linux 5.6 or newer.", "Node %.253s has Linux %.60s.", name,
+			   json_str(node, "status.nodeInfo.kernelVersion"));
 	} else {
 		report->result.good++;
 	}
@@ -362,22 +350,20 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 	if (!pattern || !*pattern)
 		return;
 	if (taken)
-		report_finding(
-			report, GOOD, NULL, NULL,
-			"Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
-			node, pattern);
+		report_add(report, GOOD, NULL, NULL,
+			   "Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
+			   node, pattern);
 	else if (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@')
-		report_finding(report, GOOD, NULL, NULL,
-			       "Node %.253s has the core_pattern \"%.130s\".", node, pattern);
+		report_add(report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\".", node,
+			   pattern);
 	else
-		report_finding(
-			report, GAP,
-			"Crashes there have no backtrace: their cores do not reach the pod.",
-			alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE(
-					"node-agent.md") " says what to change." :
-				"Set nodeAgent.cores=true (" DOCS_PAGE(
-					"node-agent.md") "), or sysctl kernel.core_pattern=core on the node.",
-			"Node %.253s has the core_pattern \"%.130s\".", node, pattern);
+		report_add(report, GAP,
+			   "Crashes there have no backtrace: their cores do not reach the pod.",
+			   alone ? "The node agent cannot pass such cores on, and leaves them alone: "
+				   DOCS_PAGE("node-agent.md") " says what to change." :
+				   "Set nodeAgent.cores=true (" DOCS_PAGE("node-agent.md")
+				   "), or sysctl kernel.core_pattern=core on the node.",
+			   "Node %.253s has the core_pattern \"%.130s\".", node, pattern);
 }
 
 static void look_at_memory(struct report *report, const char *node, const cJSON *facts)
@@ -385,14 +371,13 @@ static void look_at_memory(struct report *report, const char *node, const cJSON 
 	int64_t swap = json_int(facts, "swapBytes", 0);
 
 	if (json_int(facts, "cgroupVersion", 0) == 1)
-		report_finding(
-			report, GAP,
-			"Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
-			"Use nodes with cgroup v2.", "Node %.253s has memory on cgroup v1.", node);
+		report_add(report, GAP,
+			   "Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
+			   "Use nodes with cgroup v2.", "Node %.253s has memory on cgroup v1.", node);
 	if (swap > 0)
-		report_finding(report, GAP,
-			       "A process that leaks is slow for long before the kernel kills it.",
-			       NULL, "Node %.253s has %" PRId64 " MiB of swap.", node, swap >> 20);
+		report_add(report, GAP,
+			   "A process that leaks is slow for long before the kernel kills it.", NULL,
+			   "Node %.253s has %" PRId64 " MiB of swap.", node, swap >> 20);
 }
 
 static void look_at_agent(struct report *report, const cJSON *agent)
@@ -406,10 +391,8 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 	if (!node)
 		return;
 	if (!cJSON_IsObject(facts)) {
-		report_finding(
-			report, UNKNOWN, NULL, NULL,
-			"The node agent of node %.253s has not reported what the node is like.",
-			node);
+		report_add(report, UNKNOWN, NULL, NULL,
+			   "The node agent of node %.253s has not reported what the node is like.", node);
 		return;
 	}
 	look_at_cores(report, node, facts, takes_cores(agent));
