@@ -81,11 +81,13 @@ static bool reads_as_in_sigwait(pid_t pid, int signo)
  * root in a container lacks CAP_SYS_PTRACE, so a command that changed its user (gosu, setpriv) can be
  * looked into only as that user. The kernel asks for the user of file accesses.
  */
-static bool is_in_sigwait(pid_t pid, int signo, const char *status)
+bool disposition_in_sigwait(pid_t pid, int signo)
 {
+	char status[STATUS_MAX];
+
+	proc_file_read(pid, "status", status, sizeof(status));
 	const char *uid = strstr(status, "\nUid:\t"), *gid = strstr(status, "\nGid:\t");
 	int dumpable = prctl(PR_GET_DUMPABLE);
-
 	setfsgid(gid ? (gid_t)strtoul(gid + 6, NULL, 10) : getegid());
 	setfsuid(uid ? (uid_t)strtoul(uid + 6, NULL, 10) : geteuid());
 	bool found = reads_as_in_sigwait(pid, signo);
@@ -94,14 +96,6 @@ static bool is_in_sigwait(pid_t pid, int signo, const char *status)
 	/* A change of user clears it, and hides our files in /proc. */
 	prctl(PR_SET_DUMPABLE, dumpable);
 	return found;
-}
-
-bool disposition_in_sigwait(pid_t pid, int signo)
-{
-	char status[STATUS_MAX];
-
-	proc_file_read(pid, "status", status, sizeof(status));
-	return is_in_sigwait(pid, signo, status);
 }
 
 enum disposition disposition_read(pid_t pid, int signo)
@@ -115,7 +109,7 @@ enum disposition disposition_read(pid_t pid, int signo)
 	for (int i = 0; i < LOOKS && found == DISPOSITION_DROPPED; i++) {
 		proc_file_read(pid, "status", status, sizeof(status));
 		found = disposition_of(status, signo);
-		if (found == DISPOSITION_DROPPED && is_in_sigwait(pid, signo, status))
+		if (found == DISPOSITION_DROPPED && disposition_in_sigwait(pid, signo))
 			found = DISPOSITION_TAKEN;
 	}
 	return found;
