@@ -37,11 +37,6 @@ struct found {
 	char cluster[CLUSTER_MAX]; /* "": not known */
 };
 
-static void cluster_note(struct found *found, const char *cluster)
-{
-	snprintf(found->cluster, sizeof(found->cluster), "%s", cluster ? cluster : "");
-}
-
 /* Takes needs over. */
 static void answer_add(cJSON *answers, const char *group, cJSON *needs)
 {
@@ -72,7 +67,7 @@ static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 		if (needs)
 			answer_add(found->answers, group_of_pod(pod), needs);
 	}
-	cluster_note(found, label_of(pod, "ray.io/cluster"));
+	snprintf(found->cluster, CLUSTER_MAX, "%s", label_of(pod, "ray.io/cluster") ?: "");
 	cJSON_Delete(memory);
 }
 
@@ -121,7 +116,7 @@ static void kept_read(const struct options *o, const char *what, const char *but
 	kept = cluster_kept(configmap, what, but, &name);
 	json_each(group, json_get(kept, "groups"))
 		answer_add(found->answers, failure_str(group, "group"), cJSON_Duplicate(json_get(group, "needs"), true));
-	cluster_note(found, name);
+	snprintf(found->cluster, CLUSTER_MAX, "%s", name ?: "");
 }
 
 /* --- Bundles ------------------------------------------------------------------------------------------- */
@@ -289,7 +284,7 @@ int memory_command(const struct options *o, struct strbuf *out, struct err *err)
 		return r;
 	if (o->output) {
 		if (before)
-			json_set(now, "before", cJSON_Duplicate(before, true));
+			json_set(now, "before", TAKE_PTR(before));
 		document_print(now, "MemoryNeeds", out);
 	} else
 		memory_advice_text(now, before, out);

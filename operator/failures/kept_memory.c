@@ -165,12 +165,11 @@ cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON 
 		bytes += strlen(text);
 		n++;
 	}
-	json_each(value, old) {
-		bool changes = cJSON_GetObjectItemCaseSensitive(data, value->string);
-
-		n += !changes;
-		bytes += changes ? 0 : value_len(value);
-	}
+	json_each(value, old)
+		if (!cJSON_GetObjectItemCaseSensitive(data, value->string)) {
+			bytes += value_len(value);
+			n++;
+		}
 	oldest_remove(data, old, n, bytes);
 	return change;
 }
