@@ -61,7 +61,7 @@ def cpu_seconds(pid):
 
 
 def reap_orphans():
-    """What a driver leaves behind ends some seconds after it, and its processor time counts, too."""
+    """Some processes of Ray end seconds after their driver, and their processor time counts as well."""
     try:
         while os.waitpid(-1, 0):
             pass

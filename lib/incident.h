@@ -57,7 +57,10 @@ struct incident_place {
 /* Fills n places, one for each death. Returns 0 or -ENOMEM. Takes nearly linear time in n. */
 int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places);
 
-/* Writes a text such as "GCSFailed of the head" for a column of a list. place is what has a uid: "pod", or "command". */
+/*
+ * Writes a text such as "GCSFailed of the head" for a column of a list. place names that to which a
+ * uid belongs: "pod", or "command".
+ */
 #define INCIDENT_TEXT_MAX 64
 const char *incident_text(const struct incident_death *first, const struct incident_death *death, const char *place,
 			  char buf[static INCIDENT_TEXT_MAX]);

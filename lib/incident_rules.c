@@ -336,7 +336,10 @@ static bool ends_the_submission(const struct incident_death *d)
 	return ends_the_job(d) || takes_the_gcs(d);
 }
 
-/* Returns whether both are of one pod, or of pods of one Job, whose names differ after the last dash. */
+/*
+ * Returns whether both are of one pod, or of two pods of one Job. The names of such pods differ after
+ * the last dash.
+ */
 static bool is_same_try(const struct incident_death *a, const struct incident_death *b)
 {
 	const char *dash = strrchr(a->pod, '-');

@@ -56,8 +56,8 @@ static void sigterm_ends_the_wait_for_a_sidecar(void **state)
 }
 
 /*
- * The kubelet starts no sidecar for a pod that it ends. When the time of grace is over, it kills the
- * container.
+ * The kubelet starts no sidecar for a pod that it ends. It kills the container at the
+ * end of the grace period.
  */
 static void a_container_that_the_runtime_has_asked_to_stop_waits_for_no_sidecar(void **state)
 {
