@@ -96,13 +96,6 @@ static void cluster_join(cJSON *sum, const cJSON *cluster)
 		cluster_add_group(sum, json_str(group, "group"), json_get(group, "needs"));
 }
 
-static size_t value_len(const cJSON *value)
-{
-	const char *text = cJSON_GetStringValue(value);
-
-	return text ? strlen(text) : 0;
-}
-
 /* When its last pod ended, as we write it, without parsing all of it; "": it is not ours. */
 static const char *value_ended_at(const cJSON *value, char buf[static ENDED_AT_MAX])
 {
@@ -135,7 +128,7 @@ static void oldest_remove(cJSON *data, const cJSON *have, size_t n, size_t bytes
 	while ((n > KEPT_MEMORY_CLUSTERS_MAX || bytes > KEPT_MEMORY_MAX) && (oldest = value_oldest(have, data))) {
 		json_set_str(data, oldest->string, NULL);
 		n--;
-		bytes -= value_len(oldest);
+		bytes -= strlen(cJSON_GetStringValue(oldest) ?: "");
 	}
 }
 
@@ -167,7 +160,7 @@ cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON 
 	}
 	json_each(value, old)
 		if (!cJSON_GetObjectItemCaseSensitive(data, value->string)) {
-			bytes += value_len(value);
+			bytes += strlen(cJSON_GetStringValue(value) ?: "");
 			n++;
 		}
 	oldest_remove(data, old, n, bytes);
