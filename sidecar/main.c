@@ -11,6 +11,7 @@
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/loop/errand.h"
 #include "lib/memory_needs.h"
 #include "lib/outlet.h"
 #include "lib/undumpable.h"
@@ -45,6 +46,7 @@ struct service {
 	/* Whether until_ns moves when a container ends shortly before it, or later. */
 	bool may_extend;
 	struct event *over;
+	struct errand needs; /* writes what the containers have needed so far */
 };
 
 /* Ships for that many seconds. A bundle that is not in the store by then is lost with the pod. */
@@ -109,15 +111,42 @@ static void stop_when_over(void *arg)
 		event_base_loopbreak(s->base);
 }
 
+static void needs_write(const void *text, void *)
+{
+	if (access(TERMINATION_LOG, W_OK) == 0)
+		file_put(AT_FDCWD, TERMINATION_LOG, text, strlen(text), 0600, NULL);
+}
+
+/*
+ * The kubelet puts it into the pod's status, where the operator finds it. While the loop turns, a
+ * disk that hangs must not hold it.
+ */
+static void leave_needs(struct service *s, bool loop_turns)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MEMORY_NEEDS_MESSAGE_MAX + 1);
+
+	sidecar_needs_message(s->sidecar, &text);
+	if (!s->options->id.pod_uid || !text.len || strbuf_failed(&text))
+		return;
+	/* An older message must not be written after this one. */
+	errand_cancel(&s->needs);
+	if (loop_turns)
+		errand_ask(&s->needs, needs_write, strbuf_str(&text), NULL, 0, NULL);
+	else
+		needs_write(strbuf_str(&text), NULL);
+}
+
 /*
  * The kubelet sends SIGTERM to all containers of a pod at once. We stay until the others have ended
- * and their ends are reported.
+ * and their ends are reported. If one of them takes longer than the pod's time limit, we are killed
+ * with it: so what they have needed is written now.
  */
 static void on_stop(evutil_socket_t, short, void *arg)
 {
 	struct service *s = arg;
 
 	sidecar_pod_terminating(s->sidecar);
+	leave_needs(s, true);
 	begin_stop(s);
 	stop_when_over(s);
 }
@@ -162,19 +191,9 @@ static void serve(struct service *s)
 		sidecar_while_waiting(s->sidecar, pod_server_turn, s->http);
 }
 
-/* The kubelet puts it into the pod's status, where the operator finds it. The loop is over, so a disk that hangs holds nothing. */
-static void leave_needs(struct sidecar *sidecar, const struct record_options *options)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MEMORY_NEEDS_MESSAGE_MAX + 1);
-
-	sidecar_needs_message(sidecar, &text);
-	if (options->id.pod_uid && text.len && !strbuf_failed(&text) && access(TERMINATION_LOG, W_OK) == 0)
-		file_put(AT_FDCWD, TERMINATION_LOG, strbuf_str(&text), text.len, 0600, NULL);
-}
-
 static int record(const struct record_options *options, struct err *err)
 {
-	struct service s = { .options = options, .base = event_base_new() };
+	struct service s = { .options = options, .base = event_base_new(), .needs = ERRAND_NONE };
 
 	if (!s.base)
 		return err_set(err, ENOMEM, "event loop");
@@ -196,7 +215,7 @@ static int record(const struct record_options *options, struct err *err)
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
-		leave_needs(s.sidecar, options);
+		leave_needs(&s, false);
 		sidecar_while_waiting(s.sidecar, NULL, NULL);
 		pod_server_free(s.http);
 		sidecar_free(s.sidecar);

@@ -60,7 +60,7 @@ struct sidecar {
 	bool pod_terminating;
 	bool greeted; /* a launcher has sent hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
-	cJSON *needs; /* the sum of what the containers that have ended needed; NULL: none has */
+	cJSON *needs; /* the sum of what the containers that have ended needed */
 	uint64_t n_digested; /* failures that the last digest covered */
 	void (*idle)(void *arg);
 	void *idle_arg;
@@ -197,13 +197,12 @@ static void on_reported(struct container *, const struct failure *f, const char 
 	on_recovered(f, text, arg);
 }
 
-static void needs_keep(struct sidecar *r, const struct observer *o)
+static void needs_add(cJSON *sum, const struct container *c)
 {
+	const struct observer *o = container_observer(c);
 	_cleanup_json_ cJSON *needs = o ? memory_needs_json(o) : NULL;
 
-	if (!r->needs)
-		r->needs = cJSON_CreateObject();
-	memory_needs_add(r->needs, needs, MEMORY_NEEDS_KEPT);
+	memory_needs_add(sum, needs, MEMORY_NEEDS_KEPT);
 }
 
 static void on_done(struct container *c, void *arg)
@@ -213,7 +212,7 @@ static void on_done(struct container *c, void *arg)
 	if (container_is_over(c)) {
 		r->ended = true;
 		r->succeeded = container_succeeded(c);
-		needs_keep(r, container_observer(c));
+		needs_add(r->needs, c);
 	}
 	remove_container(r, c);
 	if (r->idle)
@@ -506,6 +505,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	}
 	r->base = base;
 	r->options = options;
+	r->needs = cJSON_CreateObject();
 	r->journal.dirfd = -1;
 	node_words_init(r->words, options->id.pod_uid);
 	errand_set_pump(go_on_meanwhile, r);
@@ -629,8 +629,13 @@ void sidecar_conclude(struct sidecar *r)
 
 void sidecar_needs_message(struct sidecar *r, struct strbuf *out)
 {
-	if (json_get(r->needs, "tasks"))
-		memory_needs_message(r->needs, out);
+	_cleanup_json_ cJSON *sum = cJSON_Duplicate(r->needs, true);
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			needs_add(sum, r->containers[i]);
+	if (json_get(sum, "tasks"))
+		memory_needs_message(sum, out);
 }
 
 void sidecar_ship_until(struct sidecar *r, int64_t deadline_ns)

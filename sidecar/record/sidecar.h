@@ -58,7 +58,7 @@ void sidecar_pod_terminating(struct sidecar *r);
 /* To be called when the sidecar waits for no container any more. Logs the digest again if it has changed. */
 void sidecar_conclude(struct sidecar *r);
 
-/* Appends what the containers that have ended needed (lib/memory_needs.h), for the sidecar's own termination message; nothing if none has. */
+/* Appends what the containers have needed so far (lib/memory_needs.h), for the sidecar's own termination message; nothing if no task ran. */
 void sidecar_needs_message(struct sidecar *r, struct strbuf *out);
 
 /* Ships the bundles of the spool until deadline_ns (CLOCK_BOOTTIME), then gives up. */
