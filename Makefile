@@ -288,7 +288,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go static_library changelog; do tools/$${name}_test.py; done; wheel/build_test.py
+	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go static_library changelog man; do tools/$${name}_test.py; done; wheel/build_test.py
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %

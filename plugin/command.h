@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of kubectl afterglow with their arguments and help, in one table. The parser, the
- * completion and the man pages are made from it.
+ * The commands of kubectl afterglow with their arguments and help, in one table. The parser and the
+ * completion are made from it, and the man pages from what --help prints.
  */
 #pragma once
 

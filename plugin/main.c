@@ -19,7 +19,6 @@
 #include "plugin/failure_text.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/live.h"
-#include "plugin/man.h"
 #include "plugin/memory.h"
 #include "plugin/objects.h"
 #include "plugin/options.h"
@@ -282,8 +281,6 @@ int main(int argc, char **argv)
 		options_complete(argv + 2, argc - 2, &out);
 		return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : 0;
 	}
-	if (argc == 3 && strcmp(argv[1], "__man") == 0)
-		return man_write(argv[2], &err) < 0 ? plugin_fail(argv[0], &err, 1) : 0;
 	if (options_parse(argv, &o, &err) < 0)
 		return plugin_fail(argv[0], &err, 2);
 	if (o.version)

@@ -4,10 +4,10 @@
 
 .PHONY: man
 man: $(BUILD)/man/kubectl-afterglow.1
-$(BUILD)/man/kubectl-afterglow.1: $(BUILD)/kubectl-afterglow
+$(BUILD)/man/kubectl-afterglow.1: $(BUILD)/kubectl-afterglow tools/man.sh
 	$(call say,MAN,$(@D))
 	@mkdir -p $(@D)
-	$(Q)$(EMULATOR) $< __man $(@D)
+	$(Q)tools/man.sh $(@D) $(EMULATOR) $<
 
 # For macOS, compiled and linked here by zig (tools/zig.sh). No Mac runs it; tools/macho.py holds what can be seen from here.
 # 11.0 is the first macOS for arm64.
