@@ -2,6 +2,7 @@
 /* Does work that may hang in a fork of this process. */
 #include "lib/loop/errand.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -311,6 +312,13 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 			return ERRAND_ANSWERED;
 	}
 	return ERRAND_LATE;
+}
+
+enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
+					   void *arg)
+{
+	assert(!pump);
+	return errand_wait(e, within_ns, on_message, arg);
 }
 
 struct call {

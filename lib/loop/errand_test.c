@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -174,6 +175,25 @@ static void what_is_due_goes_on_while_we_wait(void **state)
 	close(p.ends[1]);
 }
 
+static void while_there_is_a_pump_nobody_waits_as_if_there_was_no_loop(void **state)
+{
+	struct errand e = ERRAND_NONE;
+	int status;
+	pid_t pid;
+	(void)state;
+
+	assert_int_equal(errand_wait_outside_loop(&e, SOON, errand_ignore, NULL), ERRAND_ENDED);
+	pid = fork();
+	if (pid == 0) {
+		close(STDERR_FILENO);
+		errand_set_pump(count, NULL);
+		errand_wait_outside_loop(&e, SOON, errand_ignore, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 /* Does two steps, of which the first hangs if *arg is true, and sends the done ones. */
 static void two_steps(int fd, void *arg)
 {
@@ -268,6 +288,7 @@ int main(void)
 		cmocka_unit_test(one_that_dies_is_over),
 		cmocka_unit_test(questions_are_answered_one_after_the_other),
 		cmocka_unit_test(what_is_due_goes_on_while_we_wait),
+		cmocka_unit_test(while_there_is_a_pump_nobody_waits_as_if_there_was_no_loop),
 		cmocka_unit_test(a_step_that_hangs_is_left_out),
 		cmocka_unit_test(a_connection_that_we_close_is_closed),
 		cmocka_unit_test(what_is_open_on_a_dead_filesystem_is_not_touched),

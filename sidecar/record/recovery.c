@@ -311,7 +311,7 @@ void recovery_start(struct recovery *r)
 	if (r->state.fd < 0)
 		return;
 	if (errand_start(&r->cleaning, remove_partial_bundles, (void *)r->options, NULL) >= 0)
-		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, errand_ignore, NULL);
+		errand_wait_outside_loop(&r->cleaning, CLEAN_WITHIN_NS, errand_ignore, NULL);
 	scan(r);
 	if (r->n_waiting)
 		log_info("waiting for the launchers of %zu containers that a previous sidecar watched", r->n_waiting);

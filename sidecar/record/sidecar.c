@@ -508,7 +508,6 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->needs = cJSON_CreateObject();
 	r->journal.dirfd = -1;
 	node_words_init(r->words, options->id.pod_uid);
-	errand_set_pump(go_on_meanwhile, r);
 	/*
 	 * A launcher that reconnects before the old reports are written waits in the socket's
 	 * queue.
@@ -519,6 +518,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
 	if (rc >= 0) {
+		errand_set_pump(go_on_meanwhile, r);
 		listen_to_node(r);
 		listen_for_questions(r);
 	}
