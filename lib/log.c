@@ -9,7 +9,6 @@
 
 #include "lib/outlet.h"
 #include "lib/printable.h"
-#include "lib/units.h"
 
 #define LOG_LINE_MAX 2048
 #define JSON_FRAME_MAX 100 /* length of a JSON line without its text */

@@ -2,7 +2,6 @@
 /* Adds up what containers have needed. */
 #include "lib/memory_needs.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "lib/json.h"

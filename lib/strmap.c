@@ -3,7 +3,6 @@
 #include "lib/strmap.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

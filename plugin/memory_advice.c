@@ -9,7 +9,6 @@
  */
 #include "plugin/memory_advice.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

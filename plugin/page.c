@@ -15,7 +15,6 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "plugin/failure_facts.h"
-#include "plugin/failure_items.h"
 #include "plugin/page_assets.h"
 
 #define LANE_HEIGHT 26

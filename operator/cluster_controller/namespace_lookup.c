@@ -3,7 +3,6 @@
 #include "operator/cluster_controller/namespace_lookup.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "lib/json.h"
 #include "lib/log.h"

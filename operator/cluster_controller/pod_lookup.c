@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/log.h"
 #include "lib/strbuf.h"

@@ -3,7 +3,6 @@
 #include "operator/failures/ended_by.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"

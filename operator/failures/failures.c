@@ -27,7 +27,6 @@
 #include "operator/failures/signature.h"
 #include "operator/failures/story.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"

@@ -14,7 +14,6 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 #include "operator/kube/event.h"
 #include "operator/kube/json_shape.h"

@@ -13,7 +13,6 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/failures.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 #include "operator/kube/object.h"
 

@@ -13,7 +13,6 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/injection/launch_command.h"
-#include "operator/injection/qos.h"
 #include "operator/injection/store_secrets.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"

@@ -3,7 +3,6 @@
 #include "operator/injection/qos.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <openssl/x509v3.h>
-#include <string.h>
 
 void certificate_decision_release(struct certificate_decision *decision)
 {

@@ -5,7 +5,6 @@
  * object is null if nothing is changed.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"

@@ -3,7 +3,6 @@
 #include "sidecar/launch/cores.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "sidecar/launch/disposition.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "sidecar/launch/watched.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
-#include "sidecar/ray/ray_lines.h"
 
 #define FILE_SHOWN_MAX 100 /* bytes of a file's name, which the container chooses */
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */

@@ -7,13 +7,11 @@
  * exit message, and a second or so (more on a busy machine) before raylet logs
  * that a worker died. So each core waits some seconds for these messages.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

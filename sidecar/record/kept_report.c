@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/macros.h"

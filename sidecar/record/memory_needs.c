@@ -3,7 +3,6 @@
 #include "sidecar/record/memory_needs.h"
 
 #include "lib/json.h"
-#include "lib/units.h"
 #include "sidecar/report/report_json.h"
 
 static cJSON *json_of_task(const struct task_need *need, bool named)

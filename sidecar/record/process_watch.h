@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "lib/strbuf.h"
-#include "sidecar/launch/protocol.h"
 #include "sidecar/ray/ray_process.h"
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/processes.h"

@@ -12,7 +12,6 @@
 #include "lib/loop/errand.h"
 #include "lib/memory_needs.h"
 #include "lib/outlet.h"
-#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
 #include "sidecar/crash/core_stream.h"

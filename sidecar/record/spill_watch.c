@@ -3,9 +3,7 @@
 #include "sidecar/record/spill_watch.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/file_time.h"
 #include "lib/strbuf.h"

@@ -22,7 +22,6 @@
 #include "sidecar/launch/dump.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/gate.h"
-#include "sidecar/socket/discard.h"
 #include "sidecar/socket/listener.h"
 
 #define DUMP_WITHIN_S 3 /* for the launcher's answer */

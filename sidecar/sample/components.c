@@ -2,7 +2,6 @@
 /* Sums up memory by the kind of process. */
 #include "sidecar/sample/components.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "sidecar/sample/isolation.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "lib/macros.h"
 

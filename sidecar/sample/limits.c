@@ -9,7 +9,6 @@
 #include <sys/vfs.h>
 
 #include "lib/fileio.h"
-#include "lib/strbuf.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/mountinfo.h"
 #include "sidecar/sample/rootfd.h"

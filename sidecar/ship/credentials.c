@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/fileio.h"

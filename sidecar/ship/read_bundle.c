@@ -3,7 +3,6 @@
 #include "sidecar/ship/read_bundle.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "lib/fileio.h"

@@ -3,7 +3,6 @@
 #include "sidecar/ship/sts.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "sidecar/ship/store_url.h"
 

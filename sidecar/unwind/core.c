@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sidecar/unwind/core_machine.h"
 #include "sidecar/unwind/core_internal.h"
 
 /* --- Reading --- */

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "sidecar/unwind/core_machine.h"
 
 /* --- Callbacks for files --- */
 

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/units.h"
 #include "sidecar/verdict/at_limit.h"
