@@ -6,14 +6,24 @@
 
 int store_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
-	static int (*const opens[])(const struct store_context *, struct store **, struct fault *) = {
-		[STORE_DIRECTORY] = store_directory_open,
-		[STORE_S3] = store_s3_open,
-		[STORE_AZURE] = store_azure_open,
-		[STORE_WEBHDFS] = store_webhdfs_open,
+	static const struct store_ops *const kinds[] = {
+		[STORE_DIRECTORY] = &store_directory_ops,
+		[STORE_S3] = &store_s3_ops,
+		[STORE_AZURE] = &store_azure_ops,
+		[STORE_WEBHDFS] = &store_webhdfs_ops,
 	};
+	const struct store_ops *ops = kinds[context->options->store.kind];
+	struct store *s = calloc(1, ops->size);
 
-	return opens[context->options->store.kind](context, ret_store, fault);
+	if (!s)
+		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
+	*s = (struct store){ .ops = ops, .context = context };
+	if (ops->open(s, fault) < 0) {
+		ops->free(s);
+		return -1;
+	}
+	*ret_store = s;
+	return 0;
 }
 
 int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http, struct fault *fault)

@@ -42,6 +42,9 @@ struct store_context {
 struct store;
 
 struct store_ops {
+	size_t size; /* of the struct of this kind */
+	/* s has only its first member. If it fails, free is called. */
+	int (*open)(struct store *s, struct fault *fault);
 	int (*look)(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault);
 	/* Writes the file. It appears in the store as a whole under its name, never in part. */
 	int (*put)(struct store *s, const struct item *item, struct fault *fault);
@@ -78,7 +81,4 @@ int store_open(const struct store_context *context, struct store **ret_store, st
 struct http;
 int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http, struct fault *fault);
 
-int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
-int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
-int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
-int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
+extern const struct store_ops store_directory_ops, store_s3_ops, store_azure_ops, store_webhdfs_ops;

@@ -199,14 +199,6 @@ static void azure_free(struct store *s)
 	free(azure);
 }
 
-/*
- * An unfinished upload needs no cleaning up: Azure removes blocks that are in no list after a week,
- * or when a blob of that name is written.
- */
-static const struct store_ops azure_ops = {
-	.look = azure_look, .put = azure_put, .get = azure_get, .free = azure_free, .put_blindly_max = OBJECT_BLIND_MAX,
-};
-
 /* --- Opening -------------------------------------------------------------------------------------------- */
 
 static void store_azure_set_place(struct azure *azure)
@@ -223,25 +215,21 @@ static void store_azure_set_place(struct azure *azure)
 	azure->place = (struct azure_place){ .container = o->store.container, .endpoint = azure->endpoint };
 }
 
-static int open_azure(struct azure *azure, struct fault *fault)
+static int azure_open(struct store *s, struct fault *fault)
 {
-	if (azure_identity_open(&azure->identity, azure->store.context->options, fault) < 0)
+	struct azure *azure = (struct azure *)s;
+
+	if (azure_identity_open(&azure->identity, s->context->options, fault) < 0)
 		return -1;
 	store_azure_set_place(azure);
-	return store_http_new(azure->store.context, azure->identity.credentials.ca, &azure->http, fault);
+	return store_http_new(s->context, azure->identity.credentials.ca, &azure->http, fault);
 }
 
-int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
-{
-	struct azure *azure = calloc(1, sizeof(*azure));
-
-	if (!azure)
-		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
-	azure->store = (struct store){ .ops = &azure_ops, .context = context };
-	if (open_azure(azure, fault) < 0) {
-		azure_free(&azure->store);
-		return -1;
-	}
-	*ret_store = &azure->store;
-	return 0;
-}
+/*
+ * An unfinished upload needs no cleaning up: Azure removes blocks that are in no list after a week,
+ * or when a blob of that name is written.
+ */
+const struct store_ops store_azure_ops = {
+	.size = sizeof(struct azure), .open = azure_open,
+	.look = azure_look, .put = azure_put, .get = azure_get, .free = azure_free, .put_blindly_max = OBJECT_BLIND_MAX,
+};

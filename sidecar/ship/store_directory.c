@@ -358,25 +358,18 @@ static void directory_free(struct store *s)
 	free(s);
 }
 
-static const struct store_ops directory_ops = {
+static int directory_open(struct store *s, struct fault *fault)
+{
+	_cleanup_close_ int fd = -1;
+
+	return open_root((struct directory *)s, &fd, fault);
+}
+
+const struct store_ops store_directory_ops = {
+	.size = sizeof(struct directory),
+	.open = directory_open,
 	.look = directory_look,
 	.put = directory_put,
 	.get = directory_get,
 	.free = directory_free,
 };
-
-int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
-{
-	struct directory *d = calloc(1, sizeof(*d));
-	_cleanup_close_ int fd = -1;
-
-	if (!d)
-		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
-	d->store = (struct store){ .ops = &directory_ops, .context = context };
-	if (open_root(d, &fd, fault) < 0) {
-		free(d);
-		return -1;
-	}
-	*ret_store = &d->store;
-	return 0;
-}

@@ -193,10 +193,6 @@ static void s3_free(struct store *s)
 	free(s3);
 }
 
-static const struct store_ops s3_ops = {
-	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = OBJECT_BLIND_MAX,
-};
-
 /* --- Opening --- */
 
 static void store_s3_set_place(struct s3 *s3)
@@ -217,25 +213,17 @@ static void store_s3_set_place(struct s3 *s3)
 	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);
 }
 
-static int open_s3(struct s3 *s3, struct fault *fault)
+static int s3_open(struct store *s, struct fault *fault)
 {
-	if (s3_identity_open(&s3->identity, s3->store.context->options, fault) < 0)
+	struct s3 *s3 = (struct s3 *)s;
+
+	if (s3_identity_open(&s3->identity, s->context->options, fault) < 0)
 		return -1;
 	store_s3_set_place(s3);
-	return store_http_new(s3->store.context, s3->identity.credentials.ca, &s3->http, fault);
+	return store_http_new(s->context, s3->identity.credentials.ca, &s3->http, fault);
 }
 
-int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
-{
-	struct s3 *s3 = calloc(1, sizeof(*s3));
-
-	if (!s3)
-		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
-	s3->store = (struct store){ .ops = &s3_ops, .context = context };
-	if (open_s3(s3, fault) < 0) {
-		s3_free(&s3->store);
-		return -1;
-	}
-	*ret_store = &s3->store;
-	return 0;
-}
+const struct store_ops store_s3_ops = {
+	.size = sizeof(struct s3), .open = s3_open,
+	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = OBJECT_BLIND_MAX,
+};

@@ -340,22 +340,16 @@ static void webhdfs_free(struct store *s)
 	free(w);
 }
 
-static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhdfs_put, .get = webhdfs_get, .free = webhdfs_free };
-
-int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
+static int webhdfs_open(struct store *s, struct fault *fault)
 {
-	struct webhdfs *w = calloc(1, sizeof(*w));
+	struct webhdfs *w = (struct webhdfs *)s;
 
-	if (!w)
-		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
-	w->store = (struct store){ .ops = &webhdfs_ops, .context = context };
-	int r = webhdfs_identity_open(&w->identity, context->options, fault);
-	if (r == 0)
-		r = store_http_new(context, w->identity.credentials.ca, &w->http, fault);
-	if (r < 0) {
-		webhdfs_free(&w->store);
-		return r;
-	}
-	*ret_store = &w->store;
-	return 0;
+	if (webhdfs_identity_open(&w->identity, s->context->options, fault) < 0)
+		return -1;
+	return store_http_new(s->context, w->identity.credentials.ca, &w->http, fault);
 }
+
+const struct store_ops store_webhdfs_ops = {
+	.size = sizeof(struct webhdfs), .open = webhdfs_open,
+	.look = webhdfs_look, .put = webhdfs_put, .get = webhdfs_get, .free = webhdfs_free,
+};
