@@ -433,10 +433,9 @@ static void fill(const struct death *d, struct ray_failure *f)
 	set_name(d, f);
 	set_verdict(d, f);
 	ray_failure_take_memory(f, d->report);
-	if (death_is_reported(d)) {
+	if (death_is_reported(d))
 		ray_failure_take_first(f, d->report);
-		ray_failure_take_notes(f, d->report);
-	}
+	ray_failure_take_notes(f, d->report);
 	set_kubelet_evidence(d, f);
 	set_gaps(d, f);
 	set_advice(d, f);

@@ -467,6 +467,21 @@ static void a_snapshot_is_called_one(void **state)
 	assert_null(json_get(spec, "bundle"));
 }
 
+static void an_eviction_keeps_what_a_snapshot_says_of_the_disk(void **state)
+{
+	_cleanup_json_ cJSON *pod = pod_with(
+		"", "  reason: Evicted\n",
+		"exitCode: 137, message: " REPORT(
+			Q "evidence" Q ":[{" Q "source" Q ":" Q "Ray" Q "," Q "text" Q ":" Q
+			  "Ray's logs take up 250.0 MiB" Q "}]," Q "final" Q ":false"));
+	_cleanup_json_ cJSON *array = failures_of(pod);
+	const cJSON *spec = json_get(array->child, "spec");
+
+	(void)state;
+	assert_string_equal(json_str(spec, "class"), "Evicted");
+	assert_true(any_has(json_get(spec, "evidence"), "text", "Ray's logs take up 250.0 MiB"));
+}
+
 static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 {
 	static const char *const bundles[] = {
@@ -994,6 +1009,7 @@ int main(void)
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),
+		cmocka_unit_test(an_eviction_keeps_what_a_snapshot_says_of_the_disk),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_sidecars),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),

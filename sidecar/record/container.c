@@ -76,11 +76,6 @@ const struct observer *container_observer(const struct container *c)
 	return c->hello.started_ns ? &c->observer : NULL;
 }
 
-void container_pod_terminating(struct container *c)
-{
-	c->pod_terminating = true;
-}
-
 void container_say(struct container *c, const char *text)
 {
 	/* Sends as many whole lines as one message holds. */

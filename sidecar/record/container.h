@@ -128,5 +128,8 @@ void container_say(struct container *c, const char *text);
 /* Orders a dump of a process from its launcher (launch/tracer.h) into a file; dumped() follows, if the launcher knows how. */
 int container_dump(const struct container *c, int id, pid_t pid, int dump_fd);
 
-/* The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. */
+/*
+ * The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. What
+ * fills the disk goes into the termination message at once.
+ */
 void container_pod_terminating(struct container *c);

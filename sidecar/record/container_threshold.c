@@ -92,6 +92,7 @@ static int threshold_step(double first, double fraction)
 static void describe_snapshot(const struct container *c, struct report *r)
 {
 	const struct snapshot *s = &c->observer.last;
+	char spilled[EVIDENCE_TEXT_MAX];
 	int64_t now = now_boottime_ns();
 
 	*r = (struct report){
@@ -108,6 +109,8 @@ static void describe_snapshot(const struct container *c, struct report *r)
 	verdict_say(&r->verdict, "%s%s uses %s of its memory limit of %s (%.0f %%).", c->options->own_launcher ? "" : "Container ",
 		    c->hello.name, SIZE_TEXT(s->memory.usage), SIZE_TEXT(s->memory.limit),
 		    100.0 * (double)s->memory.usage / (double)s->memory.limit);
+	if (spill_watch_evidence(&c->spill, spilled, sizeof(spilled)))
+		verdict_add_evidence(&r->verdict, "Ray", "%s", spilled);
 }
 
 static void say_snapshot(struct container *c, const struct report *r)
@@ -136,6 +139,24 @@ void container_check_request(struct container *c, int64_t now_ns)
 		    stop_request_describe(&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked, sizeof(asked)));
 	report_use_command_words(&r);
 	say_snapshot(c, &r);
+}
+
+/*
+ * The kubelet gives the containers of a pod that it evicts for its disk two seconds, and kills all
+ * of them at the same moment, so no report may follow.
+ */
+void container_pod_terminating(struct container *c)
+{
+	struct report r;
+
+	c->pod_terminating = true;
+	if (c->state != CONTAINER_RUNNING)
+		return;
+	describe_snapshot(c, &r);
+	verdict_say(&r.verdict, "Afterglow was asked to stop while container %s ran.",
+		    c->hello.name);
+	if (r.verdict.n_evidence)
+		container_write_termination_log(c, &r, false);
 }
 
 /* --- Spilled objects --- */
@@ -188,13 +209,6 @@ void container_check_growth(struct container *c, int64_t now_ns)
 	container_say(c, line);
 }
 
-/* Under the limit of the command the kernel may take us as well, while the command still gives its memory back: this is all that we can say. */
-static void say_risk(const struct container *c, int step, struct report *r)
-{
-	if (c->options->own_launcher && c->observer.cgroup_shared && step >= 3)
-		verdict_continue(&r->verdict, ". If the OOM killer takes Afterglow as well, no report follows.");
-}
-
 void container_check_threshold(struct container *c, int64_t now_ns)
 {
 	const struct memory *m = &c->observer.last.memory;
@@ -218,7 +232,10 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 	if (c->logged_ns && now_ns - c->logged_ns < SAY_SPACING_NS && step < 3)
 		return;
 	c->logged_ns = now_ns;
-	say_risk(c, step, &r);
+	/* Under the command's limit the kernel may take us as well, while it still frees memory. */
+	if (c->options->own_launcher && c->observer.cgroup_shared && step >= 3)
+		verdict_continue(&r.verdict,
+				 ". If the OOM killer takes Afterglow as well, no report follows.");
 	say_snapshot(c, &r);
 	container_emit(c, "threshold", report_json_of_snapshot(&r));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the termination message: what the container wrote stays, and one message of ours follows it. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -72,11 +73,39 @@ static void the_message_fits_whatever_the_container_wrote(void **state)
 		}
 }
 
+/* The kubelet may kill the sidecar before the container ends; then this is all that is left. */
+static void a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end(void **state)
+{
+	static const struct record_options options = { .warn_at = 0.8 };
+	struct container c = {
+		.options = &options,
+		.state = CONTAINER_RUNNING,
+		.hello.name = "ray",
+		.termination_fd = memfd_create("log", MFD_CLOEXEC),
+		.observer.history = history_new(),
+		.spill = { .forecast.left_ns = -1, .disk.limit = 300 << 20, .where = "/tmp/ray" },
+	};
+	char text[TERMINATION_MESSAGE_MAX + 1] = "";
+	(void)state;
+
+	container_pod_terminating(&c);
+	assert_int_equal(lseek(c.termination_fd, 0, SEEK_END), 0);
+	c.spill.disk.logs = 200 << 20;
+	container_pod_terminating(&c);
+	assert_return_code(pread(c.termination_fd, text, sizeof(text) - 1, 0), errno);
+	assert_non_null(strstr(
+		text, "Ray's logs take up 200.0 MiB, ephemeral-storage limit 300.0 MiB"));
+	assert_non_null(strstr(text, "\"final\":false"));
+	history_free(c.observer.history);
+	close(c.termination_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_sidecar_replaces_the_message_of_the_last_one),
 		cmocka_unit_test(the_message_fits_whatever_the_container_wrote),
+		cmocka_unit_test(a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,13 +123,6 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
-static const char *describe_spill(const struct observer *o, char *text, size_t size)
-{
-	const struct spill_watch *w = o->spill;
-
-	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
-}
-
 /* Returns RAY_PROCESS_NONE if it was not one of Ray's own processes. */
 static enum ray_process_kind kind_of_first(const struct verdict *v)
 {
@@ -320,7 +313,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
 		.process_oom_reported = e->process_oom_reported,
-		.spilled = describe_spill(o, spilled, sizeof(spilled)),
+		.spilled = o->spill ? spill_watch_evidence(o->spill, spilled, sizeof(spilled)) :
+				      NULL,
 		.has_raylet = o->node.raylet > 0,
 		.gpu_error = &gpu,
 		.launcher_pid = o->launcher,
@@ -583,11 +577,6 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	return rc;
 }
 
-static bool is_full(int rc)
-{
-	return rc == -ENOSPC || rc == -EDQUOT;
-}
-
 int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
 		    const char *directory, struct spool *spool, struct err *err)
 {
@@ -610,7 +599,7 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 		 * Something else has filled the disk meanwhile, or the disk fails. The report alone
 		 * takes a few pages.
 		 */
-		if (is_full(rc))
+		if (rc == -ENOSPC || rc == -EDQUOT)
 			spool_make_room(spool, LIGHT_ROOM);
 		log_warning("%s: only the report is kept: %s", report->id.container, err_text(err));
 		verdict_add_missing(&report->verdict, "all but this report", "room on the disk that bundles are written to, and a sound one");

@@ -110,13 +110,14 @@ bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const
 	return looked.warns;
 }
 
-bool spill_watch_is_evidence(const struct spill_watch *w)
+const char *spill_watch_evidence(const struct spill_watch *w, char *text, size_t size)
 {
 	const struct spill_forecast *f = &w->forecast;
-
 	int64_t rays = MAX(f->bytes, (int64_t)0) + w->disk.logs;
 
-	return MAX(f->bytes, w->disk.logs) >= EVIDENCE_BYTES ||
-	       (w->disk.limit > 0 && rays >= w->disk.limit / 2) ||
-	       (f->left_ns >= 0 && f->left_ns <= 2 * SPILL_WARN_NS);
+	if (MAX(f->bytes, w->disk.logs) < EVIDENCE_BYTES &&
+	    (w->disk.limit <= 0 || rays < w->disk.limit / 2) &&
+	    (f->left_ns < 0 || f->left_ns > 2 * SPILL_WARN_NS))
+		return NULL;
+	return spill_describe(f, &w->disk, w->where, text, size);
 }

@@ -43,7 +43,7 @@ struct spill_place {
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 
 /*
- * Whether objects and logs are so much, or half of the ephemeral-storage limit, or will be soon, that
- * they may cause a full disk or an eviction.
+ * Describes objects and logs in text if they are so much, or half of the ephemeral-storage limit, or
+ * will be soon, that they may cause a full disk or an eviction; returns NULL if they are not.
  */
-bool spill_watch_is_evidence(const struct spill_watch *w);
+const char *spill_watch_evidence(const struct spill_watch *w, char *text, size_t size);

@@ -95,6 +95,13 @@ static bool says(int64_t mib)
 	return poll_at(now_s);
 }
 
+static bool is_evidence(void)
+{
+	char text[300];
+
+	return spill_watch_evidence(&w, text, sizeof(text));
+}
+
 static void growth_towards_the_limit_is_warned_of(void **state)
 {
 	int warnings = 0;
@@ -107,7 +114,7 @@ static void growth_towards_the_limit_is_warned_of(void **state)
 	assert_int_equal(w.forecast.bytes, 2424 * MIB);
 	assert_string_equal(w.where, "/spill");
 	assert_true(w.disk.total > 0);
-	assert_true(spill_watch_is_evidence(&w));
+	assert_true(is_evidence());
 }
 
 static void little_that_does_not_grow_is_no_evidence(void **state)
@@ -116,7 +123,7 @@ static void little_that_does_not_grow_is_no_evidence(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_false(says(100));
 	assert_int_equal(w.forecast.bytes, 100 * MIB);
-	assert_false(spill_watch_is_evidence(&w));
+	assert_false(is_evidence());
 }
 
 static void a_network_filesystem_is_never_asked(void **state)
@@ -140,7 +147,7 @@ static void without_a_directory_or_raylet_nothing_is_watched(void **state)
 	assert_false(says(1024));
 	place.logs_fd = -1;
 	assert_false(poll_at(now_s));
-	assert_false(spill_watch_is_evidence(&w));
+	assert_false(is_evidence());
 }
 
 static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
@@ -159,11 +166,11 @@ static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
 	assert_in_range(w.disk.logs, (int64_t)st.st_blocks * 512, (int64_t)st.st_blocks * 512 + 64 * 1024);
 	assert_non_null(strstr(spill_describe(&w.forecast, &w.disk, w.where, text, sizeof(text)), "Ray's logs take up 100."));
 	/* They are the half of a small limit, and were filled too fast for a forecast. */
-	assert_false(spill_watch_is_evidence(&w));
+	assert_false(is_evidence());
 	place.limit = 180 * MIB;
 	says(0);
 	assert_int_equal(w.forecast.left_ns, -1);
-	assert_true(spill_watch_is_evidence(&w));
+	assert_true(is_evidence());
 	place.limit = 8192 * MIB;
 	/* Another disk. */
 	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /proc rw - nfs4 server:/x rw\n");
