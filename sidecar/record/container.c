@@ -236,14 +236,6 @@ static void on_turn(evutil_socket_t, short, void *arg)
 		container_leave(c);
 }
 
-static void conclude(struct container *c)
-{
-	if (keeper_is_keeping(c->keeper))
-		container_conclude_later(c);
-	else
-		container_conclude(c);
-}
-
 void container_event(struct container *c, enum container_event event)
 {
 	const struct container_step step = container_step(c->state, event);
@@ -259,8 +251,10 @@ void container_event(struct container *c, enum container_event event)
 		end(c);
 	if (step.actions & CONTAINER_REPORT)
 		container_report(c);
-	if (step.actions & CONTAINER_CONCLUDE)
-		conclude(c);
+	if (step.actions & CONTAINER_CONCLUDE && keeper_is_keeping(c->keeper))
+		container_conclude_later(c);
+	else if (step.actions & CONTAINER_CONCLUDE)
+		container_conclude(c);
 	if (step.actions & CONTAINER_DISMISS)
 		launch_send(c->fd, "done", NULL, NULL);
 	if (step.actions & CONTAINER_LEAVE)
