@@ -171,7 +171,10 @@ static struct ending how_it_ended(struct container *c)
 	struct ending e = { 0 };
 
 	if (!m || m->verb != LAUNCH_EXIT)
-		return (struct ending){ .ended_ns = c->eof_ns, .after = c->at_eof, .after_known = c->at_eof_known };
+		return (struct ending){ .ended_ns = c->eof_ns,
+					.after = c->at_eof,
+					.after_known = c->at_eof_known,
+					.limits = c->ending.limits };
 	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns,
 			     .after = c->at_eof, .after_known = c->at_eof_known };
 	if (c->unstarted.error)

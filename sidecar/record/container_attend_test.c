@@ -271,6 +271,11 @@ static bool has_ended(void)
 	return container_is_over(container);
 }
 
+static bool is_asked(void)
+{
+	return container->asked.signal == SIGTERM;
+}
+
 static bool is_reported(void)
 {
 	return n_reports > 0;
@@ -348,6 +353,34 @@ static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_th
 	assert_int_equal(n_reports, 1);
 }
 
+/* The cgroup of a container that is killed is gone before anybody could look at it. */
+static void a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence(
+	void **state)
+{
+	const struct verdict *v = &container->report->verdict;
+	char text[64];
+	(void)state;
+
+	other_is_kept = false;
+	container->observer.root_fd = open(root.path, O_PATH | O_CLOEXEC);
+	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
+	fake_root_put(&root, "proc/1/mountinfo",
+		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 1000\nnr_throttled 900\n");
+	snprintf(text, sizeof(text), "15 0 %lld", (long long)now_boottime_ns());
+	assert_int_equal(launch_send(launcher, "asked", text, NULL), 0);
+	run_until(is_asked);
+	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "");
+	closep(&launcher);
+	launcher = -1;
+	run_until(is_reported);
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		if (strcmp(v->evidence[i].source, "cpu.stat") == 0 &&
+		    strstr(v->evidence[i].text, "in 90 % of the periods"))
+			return;
+	fail_msg("%s", v->sentence);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -360,6 +393,7 @@ int main(void)
 		TEST(the_last_logs_are_taken_while_the_bundle_of_another_is_written),
 		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
 		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
+		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

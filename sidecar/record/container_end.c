@@ -371,6 +371,9 @@ void container_asked(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
 
+	/* If it is killed in the end, its cgroup is gone at once. */
+	if (now - c->asked.at_ns >= NS_PER_SEC)
+		observer_read_limits(&c->observer, c->hello.launcher, &c->ending.limits);
 	c->asked = m->asked;
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)

@@ -77,7 +77,8 @@ struct container {
 	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
-	struct ending ending; /* from CONTAINER_ENDED on */
+	/* From CONTAINER_ENDED on. Before that: the limits when it was last asked to stop. */
+	struct ending ending;
 	struct event *wait; /* in CONTAINER_ENDED: what its report waits for; NULL: nothing */
 	int64_t wait_until_ns; /* with wait */
 	struct node_core node_cores[NODE_CORES_MAX];
