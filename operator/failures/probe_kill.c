@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/failure_class.h"
 #include "lib/json.h"
@@ -66,26 +67,58 @@ static bool is_of_its_life(const cJSON *event, const struct ray_failure *f, bool
 	return is_within(event, "firstTimestamp", from, to) || is_within(event, "lastTimestamp", from, to);
 }
 
+/* Returns what the Event says if it has that reason and is about the container; NULL if not. */
+static const char *event_message(const cJSON *event, const struct ray_failure *f,
+				 const char *reason)
+{
+	const char *path = json_str(event, "involvedObject.fieldPath");
+	const char *container = ray_failure_text(f->container);
+	char wanted[128];
+
+	if (!path || !container || !json_is(event, "reason", reason) ||
+	    !json_is(event, "involvedObject.uid", ray_failure_text(f->pod_uid)))
+		return NULL;
+	snprintf(wanted, sizeof(wanted), "{%s}", container);
+	return strstr(path, wanted) ? json_str(event, "message") : NULL;
+}
+
 /*
  * Returns what failed, as the end of "its ... failed", from "Container ray-worker failed liveness
  * probe, will be restarted".
  */
 static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 {
-	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
-	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
-	const char *container = ray_failure_text(f->container), *ours = ray_failure_text(f->pod_uid);
-	char wanted[128];
+	const char *message = event_message(event, f, "Killing");
+	const char *what = !message					? NULL :
+			   strstr(message, "failed liveness probe")	? "liveness probe" :
+			   strstr(message, "failed startup probe")	? "startup probe" :
+			   strcmp(message, "FailedPostStartHook") == 0	? POST_START :
+									  NULL;
 
-	if (!message || !path || !uid || !reason || !container || !ours || strcmp(reason, "Killing") != 0 ||
-	    strcmp(uid, ours) != 0)
-		return NULL;
-	snprintf(wanted, sizeof(wanted), "{%s}", container);
-	const char *what = strstr(message, "failed liveness probe")    ? "liveness probe" :
-			   strstr(message, "failed startup probe")     ? "startup probe" :
-			   strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
-									 NULL;
-	return what && strstr(path, wanted) && is_of_its_life(event, f, strcmp(what, POST_START) == 0) ? what : NULL;
+	return what && is_of_its_life(event, f, strcmp(what, POST_START) == 0) ? what : NULL;
+}
+
+static void add_event(struct ray_failure *f, const char *reason, const char *message)
+{
+	char text[512], tame[300];
+
+	text_tame(message, tame, sizeof(tame));
+	snprintf(text, sizeof(text), "%s: %s", reason, tame);
+	ray_failure_add_evidence(f, "pod event", text);
+}
+
+/* The kubelet writes how the probe failed, such as its timeout, into an Event of its own. */
+static void add_probes_words(struct ray_failure *f, const char *what, const cJSON *events)
+{
+	json_each(event, json_get(events, "items")) {
+		const char *message = event_message(event, f, "Unhealthy");
+
+		if (message && strncasecmp(message, what, strlen(what)) == 0 &&
+		    is_of_its_life(event, f, false)) {
+			add_event(f, "Unhealthy", message);
+			return;
+		}
+	}
 }
 
 static void set_sender(struct ray_failure *f, const char *what, const cJSON *event)
@@ -115,11 +148,9 @@ static bool was_slowed_down(const struct ray_failure *f)
 static void become(struct ray_failure *f, const char *what, const cJSON *event)
 {
 	const char *pod = ray_failure_text(f->pod);
-	char text[512], tame[300];
+	char text[512];
 
-	text_tame(json_str(event, "message"), tame, sizeof(tame));
-	snprintf(text, sizeof(text), "Killing: %s", tame);
-	ray_failure_add_evidence(f, "pod event", text);
+	add_event(f, "Killing", json_str(event, "message"));
 	snprintf(
 		text, sizeof(text),
 		"Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed%s",
@@ -142,6 +173,7 @@ bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)
 
 		if (what) {
 			become(failure, what, event);
+			add_probes_words(failure, what, events);
 			return true;
 		}
 	}

@@ -120,6 +120,42 @@ static void what_memory_high_slowed_down_is_why_the_probe_failed(void **state)
 	}
 }
 
+static void the_probes_own_words_are_evidence(void **state)
+{
+	static const struct {
+		const char *event, *words;
+	} cases[] = {
+		{ EVENT("Unhealthy", "u1", "ray-worker", "01:03:00", "01:04:30",
+			"Liveness probe failed: command timed out after 2s"),
+		  "Unhealthy: Liveness probe failed: command timed out after 2s" },
+		{ EVENT("Unhealthy", "u1", "ray-worker", "01:03:00", "01:04:30",
+			"Readiness probe failed: no"),
+		  NULL },
+		{ EVENT("Unhealthy", "u1", "ray-worker", "00:03:00", "00:04:30",
+			"Liveness probe failed: of the instance before"),
+		  NULL },
+		{ EVENT("Unhealthy", "u1", "worker", "01:03:00", "01:04:30",
+			"Liveness probe failed: of another container"),
+		  NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
+		_cleanup_json_ cJSON *events = json_of(
+			EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+		_cleanup_json_ cJSON *other = json_of(cases[i].event);
+
+		cJSON_AddItemToArray(json_get(events, "items"),
+				     cJSON_DetachItemFromArray(json_get(other, "items"), 0));
+		assert_true(probe_kill_refine(failure, events));
+		assert_int_equal(failure->evidence.n, cases[i].words ? 2 : 1);
+		if (cases[i].words)
+			assert_string_equal(failure->evidence.list[1].text, cases[i].words);
+		ray_failure_free(failure);
+	}
+}
+
 /* The list comes from the pod, where anybody can write anything. */
 static void gaps_without_a_name_are_left_alone(void **state)
 {
@@ -161,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_decide),
 		cmocka_unit_test(what_memory_high_slowed_down_is_why_the_probe_failed),
+		cmocka_unit_test(the_probes_own_words_are_evidence),
 		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
 	};
