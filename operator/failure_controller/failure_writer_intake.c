@@ -212,12 +212,6 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 	return false;
 }
 
-/* Returns whether the rest of what the node agent kept may be on its way, and make the end certain. */
-static bool may_become_certain(const struct ray_failure *failure, bool settled)
-{
-	return !settled && failure->from_node && failure->confidence != CONFIDENCE_CERTAIN;
-}
-
 /* Takes over failure, which was made from the pod and what its sidecar says. */
 static void failure_writer_intake_hear(struct failure_writer *writer, const cJSON *pod,
 				       struct ray_failure *failure, bool settled)
@@ -225,7 +219,9 @@ static void failure_writer_intake_hear(struct failure_writer *writer, const cJSO
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
 
-	if (!p || !awaits_sidecar(p) || may_become_certain(failure, settled)) {
+	/* The rest of what the node agent kept may be on its way, and make the end certain. */
+	if (!p || !awaits_sidecar(p) ||
+	    (!settled && failure->from_node && failure->confidence != CONFIDENCE_CERTAIN)) {
 		ray_failure_free(failure);
 		return;
 	}

@@ -104,9 +104,10 @@ static bool names_group(const char *message, const char *group)
 
 static bool row_fits(const struct event_row *row, const cJSON *event, const struct claim_pod *pod)
 {
-	const char *reason = json_str(event, "reason"), *message = json_str(event, "message");
+	const char *message = json_str(event, "message");
 
-	return message && strstr(message, row->part) && (!row->reason || (reason && strcmp(reason, row->reason) == 0)) &&
+	return message && strstr(message, row->part) &&
+	       (!row->reason || json_is(event, "reason", row->reason)) &&
 	       (!row->names_pod || names(message, pod->namespace, pod->name)) &&
 	       (!row->names_group || names_group(message, pod->group));
 }
@@ -126,19 +127,13 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 }
 
 /*
- * Returns whether a disruption budget forbade the eviction. The descheduler's message begins like
- * that of an eviction, but continues.
+ * A disruption budget may forbid the eviction: the descheduler's message begins like that of an
+ * eviction, but continues.
  */
-static bool is_refused(const cJSON *event)
-{
-	return json_is(event, "reason", "EvictionFailed");
-}
-
 static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
 {
-	const char *uid = json_str(event, "involvedObject.uid");
-
-	return uid && pod->uid && strcmp(uid, pod->uid) == 0 && !is_refused(event);
+	return json_is(event, "involvedObject.uid", pod->uid) &&
+	       !json_is(event, "reason", "EvictionFailed");
 }
 
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim)
@@ -180,11 +175,6 @@ static const char *words_after_group(const char *message)
 	return words ? words + 2 : NULL;
 }
 
-static bool is_ours(const cJSON *event)
-{
-	return json_is(event, "reportingComponent", "afterglow.dev/operator");
-}
-
 bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim)
 {
 	static const struct event_row rows[] = {
@@ -206,7 +196,8 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 	enum ended_by_kind kind = row ? row->kind : ENDED_BY_NOBODY;
 	const char *why = row ? row->why : NULL;
 
-	if (!row || (kind == ENDED_BY_AFTERGLOW && !is_ours(event)))
+	if (!row || (kind == ENDED_BY_AFTERGLOW &&
+		     !json_is(event, "reportingComponent", "afterglow.dev/operator")))
 		return false;
 	if (kind == ENDED_BY_RAY_AUTOSCALER && !autoscaled) {
 		kind = ENDED_BY_KUBERAY;

@@ -177,12 +177,10 @@ static bool is_crash_of_process(const cJSON *report)
 	return signal && *signal && !TEXT_IS_ONE_OF(signal, "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP");
 }
 
-/*
- * Returns whether the kubelet says OOMKilled while the sidecar does not know who sent the SIGKILL.
- */
-static bool contradicts_oom(const struct death *d, int class)
+/* Returns whether the kubelet reports an OOM kill that the sidecar did not see. */
+static bool witnesses_disagree(const struct death *d, int class)
 {
-	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED && !is_sure(d->report);
+	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED;
 }
 
 /*
@@ -209,7 +207,10 @@ static bool view_outranks(const struct death *d)
 	if (is_rays_own(class))
 		return !(is_sure(d->report) && is_crash_of_process(d->report)) && d->view.from_outside &&
 		       d->view.class != FAILURE_UNKNOWN;
-	return is_open_question(class) && ((d->view.from_outside && d->view.class != FAILURE_UNKNOWN) || contradicts_oom(d, class));
+	/* It may not know who sent the SIGKILL. */
+	if (witnesses_disagree(d, class) && !is_sure(d->report))
+		return true;
+	return is_open_question(class) && d->view.from_outside && d->view.class != FAILURE_UNKNOWN;
 }
 
 /* --- The RayFailure -------------------------------------------------------------------------------------- */
@@ -272,12 +273,6 @@ static void set_kubelet_evidence(const struct death *d, struct ray_failure *f)
 		ray_failure_add_evidence(f, "pod status", d->view.evidence);
 }
 
-/* Returns whether the kubelet reports an OOM kill that the sidecar did not see. */
-static bool witnesses_disagree(const struct death *d, enum failure_class class)
-{
-	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED;
-}
-
 /* Takes class and sentence from the pod's status. */
 static void set_views_verdict(const struct death *d, struct ray_failure *f)
 {
@@ -306,7 +301,7 @@ static void set_verdict(const struct death *d, struct ray_failure *f)
 		set_views_verdict(d, f);
 	else
 		set_reports_verdict(d, f);
-	if (witnesses_disagree(d, f->class))
+	if (witnesses_disagree(d, (int)f->class))
 		f->confidence = CONFIDENCE_LIKELY;
 	if (!signal && d->view.signal)
 		signal = signal_name(d->view.signal);
@@ -347,7 +342,7 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 	if (!death_is_reported(d) && d->view.oom_open)
 		ray_failure_add_missing(f, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
 					"the sidecar's report, or the node's kernel log");
-	if (witnesses_disagree(d, f->class))
+	if (witnesses_disagree(d, (int)f->class))
 		ray_failure_add_missing(f, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
 					"the node's kernel log");
 	if (!death_is_reported(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))

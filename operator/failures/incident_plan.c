@@ -66,11 +66,6 @@ void incident_cluster_release(struct incident_cluster *cluster)
 	strmap_release(&cluster->members, member_free);
 }
 
-static int64_t number_of(const char *text)
-{
-	return (int64_t)strtoull(text, NULL, 10);
-}
-
 static struct incident_member *member_new(const cJSON *failure, struct story *story)
 {
 	struct incident_member *m = calloc(1, sizeof(*m));
@@ -86,7 +81,8 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 		return NULL;
 	}
 	m->story = story;
-	m->marked = number_of(object_annotation(failure, CONSEQUENCES_ANNOTATION) ?: "");
+	m->marked = (int64_t)strtoull(object_annotation(failure, CONSEQUENCES_ANNOTATION) ?: "",
+				      NULL, 10);
 	json_time(failure, "metadata.creationTimestamp", &m->created_ns);
 	return m;
 }

@@ -117,13 +117,6 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 
 /* --- Whether to wait for it ------------------------------------------------------------------- */
 
-static bool starts_again(const cJSON *pod)
-{
-	const char *policy = json_str(pod, "spec.restartPolicy");
-
-	return !policy || strcmp(policy, "Always") == 0;
-}
-
 static bool is_over(const cJSON *pod)
 {
 	return json_str(pod, "metadata.deletionTimestamp") || json_is(pod, "status.phase", "Failed") ||
@@ -139,7 +132,7 @@ bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)
 	    !end_time_parse(json_str(terminated, "finishedAt"), &ended_ns))
 		return false;
 	if (json_get(status, "state.terminated"))
-		return starts_again(pod);
+		return strcmp(json_str_or(pod, "spec.restartPolicy", "Always"), "Always") == 0;
 	if (!json_get(status, "state.running"))
 		return !podview_cannot_start(json_str(status, "state.waiting.reason"));
 	return end_time_parse(json_str(status, "state.running.startedAt"), &started_ns) &&

@@ -258,9 +258,8 @@ static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON 
 /* Returns whether the options of autoscaler version 2 are allowed, whether it is on or not. */
 static bool names_autoscaler_v2(const cJSON *cluster, const cJSON *head_ray)
 {
-	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
-
-	return (version && strcmp(version, "v2") == 0) || env_is_true(head_ray, "RAY_enable_autoscaler_v2");
+	return json_is(cluster, "spec.autoscalerOptions.version", "v2") ||
+	       env_is_true(head_ray, "RAY_enable_autoscaler_v2");
 }
 
 static void check_idle_timeouts(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)

@@ -134,12 +134,6 @@ static void on_launcher_gone(evutil_socket_t, short, void *arg)
 	container_event(arg, CONTAINER_LAUNCHER_GONE);
 }
 
-static void stop_reading(struct container *c)
-{
-	event_del(c->readable);
-	hooks_abandon(c->hooks);
-}
-
 /*
  * Reads the counters now: end of file comes about a millisecond after the launcher's death, and the
  * cgroup is gone some milliseconds later. The pidfd shows whether the launcher is dead; if it only
@@ -244,8 +238,10 @@ void container_event(struct container *c, enum container_event event)
 	const struct container_step step = container_step(c->state, event);
 
 	c->state = step.next;
-	if (step.actions & CONTAINER_STOP_READING)
-		stop_reading(c);
+	if (step.actions & CONTAINER_STOP_READING) {
+		event_del(c->readable);
+		hooks_abandon(c->hooks);
+	}
 	if (step.actions & CONTAINER_ATTACH)
 		attach(c);
 	if (step.actions & CONTAINER_AWAIT_LAUNCHER)

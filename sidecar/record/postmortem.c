@@ -123,12 +123,6 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
-/* Returns RAY_PROCESS_NONE if it was not one of Ray's own processes. */
-static enum ray_process_kind kind_of_first(const struct verdict *v)
-{
-	return ray_process_of_type(v->process.name, strlen(v->process.name));
-}
-
 /*
  * Reads the kernel log. The kernel first sends the SIGKILL and then writes "Killed process" to its
  * log. So on a busy machine a process may be dead and reported before the line is there. Where the
@@ -208,9 +202,10 @@ static void read_words(struct observer *o, errand_fill_fn fn, const struct words
 static void add_last_lines(struct observer *o, const struct ending *e, struct report *r,
 			   struct observation *seen)
 {
+	const char *first = r->verdict.process.name;
 	struct words_of of = { ray_watch_logs_dir(o->ray),
 			       0,
-			       { .kind = kind_of_first(&r->verdict) } };
+			       { .kind = ray_process_of_type(first, strlen(first)) } };
 	struct last_lines lines = { 0 };
 
 	if (of.life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
