@@ -23,13 +23,11 @@ static bool may_be_written_to(int fd, const struct stat *st, enum core_found fou
 {
 	struct timespec now;
 
-	if (found == CORE_CLOSED)
-		return false;
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		return false;
 	}
-	if (errno == EAGAIN || found == CORE_FOUND_AT_END)
+	if (errno == EAGAIN || found != CORE_FOUND)
 		return errno == EAGAIN;
 	clock_gettime(CLOCK_REALTIME, &now);
 	return file_time_ns(now) - file_time_ns(st->st_mtim) < QUIET_NS;
