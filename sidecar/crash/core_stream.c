@@ -69,18 +69,11 @@ static int64_t left_out(const struct child_result *r)
 
 static void core_stream_on_received(const struct child_result *r, void *arg)
 {
-	struct core_stream *s = arg;
-	int file = TAKE_FD(s->file);
-	core_stream_done_fn done = s->done;
-	void *done_arg = s->arg;
+	const struct core_stream s = *(struct core_stream *)arg;
 
-	free(s);
-	if (r->exited_well) {
-		done(file, left_out(r), NULL, done_arg);
-		return;
-	}
-	closep(&file);
-	done(-1, 0, r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", done_arg);
+	free(arg);
+	s.done(s.file, left_out(r),
+	       r->exited_well ? NULL : r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", s.arg);
 }
 
 int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd, core_stream_done_fn done, void *arg,
@@ -98,20 +91,19 @@ int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe
 		*s = (struct core_stream){ .file = file, .done = done, .arg = arg };
 		rc = child_start(base, &work, core_stream_on_received, s, &s->child, err);
 	}
-	if (rc < 0) {
-		close(file);
+	if (rc >= 0)
+		*ret_stream = s;
+	else
 		free(s);
-		return rc;
-	}
-	*ret_stream = s;
-	return 0;
+	return rc;
 }
 
-void core_stream_cancel(struct core_stream *s)
+int core_stream_cancel(struct core_stream *s)
 {
-	if (!s)
-		return;
-	child_cancel(s->child);
-	closep(&s->file);
+	int file = s ? s->file : -1;
+
+	if (s)
+		child_cancel(s->child);
 	free(s);
+	return file;
 }

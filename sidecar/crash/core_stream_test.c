@@ -22,16 +22,17 @@
 #include "lib/units.h"
 
 /* One process, as afterglow-pack is: a child of its own would read on when it is killed. */
-static const char script[] = "#!/bin/sh\nread -r core <&3\nprintf %s \"$core\" >&4\nprintf '{\"leftOut\":4096}'\n";
+static const char script[] = "#!/bin/sh\nread -r core <&3\n[ \"$core\" = bad ] && exit 1\nprintf %s \"$core\" >&4\nprintf '{\"leftOut\":4096}'\n";
 static char program[PATH_MAX];
 static struct event_base *base;
 static int received = -1;
+static bool useless;
 static int64_t received_left_out;
 
 static void on_done(int file, int64_t left_out, const char *why, void *arg)
 {
-	(void)why;
 	(void)arg;
+	useless = why;
 	received = file;
 	received_left_out = left_out;
 	event_base_loopbreak(base);
@@ -70,6 +71,23 @@ static void what_comes_is_in_the_file(void **state)
 	closep(&received);
 }
 
+/* Its disk may be dead by now, so the event loop must not be the one that closes it. */
+static void a_file_that_is_of_no_use_is_closed_by_the_caller(void **state)
+{
+	struct core_stream *s;
+	int writes;
+	(void)state;
+
+	received = -1;
+	assert_int_equal(start(&s, &writes), 0);
+	assert_int_equal(write(writes, "bad", 3), 3);
+	close(writes);
+	event_base_dispatch(base);
+	assert_true(useless);
+	assert_true(received >= 0);
+	closep(&received);
+}
+
 static void a_directory_that_is_not_there_is_named(void **state)
 {
 	struct err err = { 0 };
@@ -87,7 +105,9 @@ static void a_stream_that_is_cancelled_ends_the_dump(void **state)
 	(void)state;
 
 	assert_int_equal(start(&s, &writes), 0);
-	core_stream_cancel(s);
+	received = core_stream_cancel(s);
+	assert_true(received >= 0);
+	closep(&received);
 	for (int i = 0; i < 6000 && write(writes, "core", 4) == 4; i++)
 		usleep(10000);
 	assert_int_equal(write(writes, "core", 4), -1);
@@ -121,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_comes_is_in_the_file),
+		cmocka_unit_test(a_file_that_is_of_no_use_is_closed_by_the_caller),
 		cmocka_unit_test(a_directory_that_is_not_there_is_named),
 		cmocka_unit_test(a_stream_that_is_cancelled_ends_the_dump),
 	};

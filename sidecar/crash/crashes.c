@@ -110,7 +110,7 @@ static void crash_free(struct crash *crash)
 		event_free(crash->without_unwinder);
 	addition_abort(crash->core);
 	addition_abort(crash->late);
-	closep(&crash->core_fd);
+	crash->owner->callbacks.discard(&crash->core_fd, 1);
 	strbuf_release(&crash->backtrace);
 	free(crash->bundle);
 	free(crash->note);
@@ -316,7 +316,7 @@ static bool crashes_is_within(int64_t *until_ns, int64_t burst, int64_t spacing_
  */
 static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
 {
-	close(core_fd);
+	c->callbacks.discard(&core_fd, 1);
 	c->stats->dropped[why]++;
 	if (why != CORE_DROP_BUSY || !crashes_is_within(&c->left_until_ns, BURST, SPACING_NS))
 		c->callbacks.over(key, false, c->callbacks.arg);
@@ -329,7 +329,7 @@ static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct 
 	struct crash *crash = calloc(1, sizeof(*crash));
 
 	if (!crash) {
-		close(core_fd);
+		c->callbacks.discard(&core_fd, 1);
 		err_set(err, ENOMEM, "crash");
 		return NULL;
 	}
@@ -349,12 +349,12 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 	if (before && before->done)
 		c->callbacks.over(&look->key, false, c->callbacks.arg);
 	if ((before && before->done) || is_under_way(c, &look->key)) {
-		close(core->fd);
+		c->callbacks.discard(&core->fd, 1);
 		return NULL;
 	}
 	if (look->err.code) {
 		/* It has cost a look and nothing more. It may be the user's own file, so it is left where it is. */
-		close(core->fd);
+		c->callbacks.discard(&core->fd, 1);
 		c->stats->dropped[CORE_DROP_NO_CORE]++;
 		*err = look->err;
 		return NULL;

@@ -40,7 +40,7 @@ struct crashes_callbacks {
 	 * another report; crash is NULL then, too.
 	 */
 	void (*looked)(struct crash *crash, const struct err *err, void *arg);
-	/* Closes descriptors of files that do not answer, without waiting. */
+	/* Closes descriptors of cores without waiting: the last close of a file that was removed frees its blocks. */
 	void (*discard)(const int *fds, size_t n);
 	void (*unwound)(struct crash *crash, void *arg);
 	/* A core, or a late backtrace, was added to its bundle, or could not be. */

@@ -382,6 +382,27 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 	assert_false(extend_pending(fd));
 }
 
+/* The container removes a core while we have it open: the last close frees its blocks, which takes a second for each 10 GiB of memory. */
+static void no_core_is_closed_on_the_event_loop(void **state)
+{
+	struct crash *crash = take(1);
+	(void)state;
+
+	assert_non_null(crash);
+	crash_drop(crash, CORE_DROP_NO_FAILURE);
+	assert_int_equal(looked.discarded, 1);
+	assert_null(take_again(1)); /* dealt with already */
+	assert_int_equal(looked.discarded, 2);
+	assert_null(take_changed(2, SEED_SIGNAL_AT, 0)); /* no core */
+	assert_int_equal(looked.discarded, 3);
+	for (int i = 3; i < 3 + CRASHES_MAX; i++)
+		assert_non_null(take(i));
+	assert_null(take(3 + CRASHES_MAX)); /* too many */
+	assert_int_equal(looked.discarded, 4);
+	start_anew();
+	assert_int_equal(looked.discarded, 4 + CRASHES_MAX);
+}
+
 /* The core is on a filesystem that does not answer: a process that reads it hangs. */
 static bool core_hangs;
 static bool core_times_out; /* as on a soft NFS mount */
@@ -463,7 +484,6 @@ static void a_core_that_could_not_be_read_is_no_core(void **state)
 	core_times_out = false;
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
-	assert_int_equal(looked.discarded, 0);
 }
 
 /* Another report is being written, so the loop does not turn. */
@@ -497,6 +517,7 @@ int main(void)
 		TEST(after_the_containers_end_a_core_that_does_not_answer_and_those_behind_it_are_given_up),
 		TEST(a_look_whose_process_is_killed_is_begun_again),
 		TEST(a_core_that_could_not_be_read_is_no_core),
+		TEST(no_core_is_closed_on_the_event_loop),
 		TEST(a_caller_that_keeps_the_loop_from_turning_gets_its_core),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ bool container_awaits_node_core(const struct container *c)
 void container_cancel_node_cores(struct container *c)
 {
 	for (size_t i = 0; i < NODE_CORES_MAX; i++)
-		core_stream_cancel(TAKE_PTR(c->node_cores[i].stream));
+		discard(&(int){ core_stream_cancel(TAKE_PTR(c->node_cores[i].stream)) }, 1);
 }
 
 /* The report of the container's end may have been waiting for a core. */
@@ -102,9 +102,9 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 
 	n->stream = NULL;
 	log_left_out(c, left_out);
-	if (file < 0)
+	if (why)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
-	else if (!crashes_take(c->crashes, file, &hint))
+	if (why || !crashes_take(c->crashes, file, &hint))
 		discard(&file, 1);
 	container_core_came(c);
 }
@@ -114,16 +114,17 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 	struct node_core *n = free_place(c);
 	struct err err = { 0 };
 
-	if (!n || container_is_over(c)) {
-		discard(&file, 1);
+	if (!n || container_is_over(c))
 		err_set(&err, EBUSY, "it came too late");
-	} else {
+	else {
 		n->container = c;
 		n->offer = *offer;
 		core_stream_start(c->base, file, room, fd, on_received, n, &n->stream, &err);
 	}
-	if (err.code)
-		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));
+	if (!err.code)
+		return;
+	log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));
+	discard(&file, 1);
 }
 
 /*
