@@ -12,6 +12,7 @@
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/sender.h"
 
 /*
  * Ray's monitor kills at 95 % by default. If the memory was far emptier, our samples contradict
@@ -178,7 +179,7 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	 * Anybody in the container can write the log, so our own figures and processes have to
 	 * agree with it.
 	 */
-	v->confidence = full && !taken && named_died ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = full && !taken && named_died && !sender_is_another(o, e->pid, "raylet") ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
@@ -326,8 +327,11 @@ static void crash(const struct observation *o, struct verdict *v)
 
 void ray_verdict(const struct observation *o, struct verdict *v)
 {
+	int signal = knows_status(o) ? status_signal(o) : SIGKILL;
+
 	*v = (struct verdict){ .exit_code = -1 };
-	if (o->ray->event.kind == RAY_MEMORY_KILL)
+	/* Ray's monitor kills by SIGKILL, or asks by SIGTERM; a wait status that says otherwise proves its log wrong. */
+	if (o->ray->event.kind == RAY_MEMORY_KILL && (signal == SIGKILL || signal == SIGTERM))
 		memory_kill(o, v);
 	else
 		crash(o, v);

@@ -124,6 +124,13 @@ static const struct node_signal *origin(const struct observation *o, const struc
 	return s->signal == o->asked.signal ? NULL : s;
 }
 
+bool sender_is_another(const struct observation *o, pid_t target, const char *comm)
+{
+	const struct node_signal *s = find(o, target, SIGKILL, o->ended_ns);
+
+	return s && (s->place != NODE_SIGNAL_SAME || strcmp(s->comm, comm) != 0);
+}
+
 unsigned int sender_oom_others(const struct observation *o)
 {
 	unsigned int n = 0;
