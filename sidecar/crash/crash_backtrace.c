@@ -10,6 +10,9 @@
 #include "sidecar/crash/crashes_internal.h"
 
 #define UNWIND_NS (30 * NS_PER_SEC)
+#define TURN_US 20000 /* between two looks whether another one may begin */
+
+static unsigned int n_unwinding; /* of all containers */
 
 static void end_late(struct crash *crash, const struct err *err)
 {
@@ -75,6 +78,7 @@ static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 	struct crash *crash = arg;
 	struct err err = { 0 };
 
+	n_unwinding -= crash->unwinder != NULL;
 	crash->unwinder = NULL;
 	crash->unwound = true;
 	if (r->output_len)
@@ -94,14 +98,6 @@ static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 	}
 	crash_end_late_backtrace(crash);
 	crash_free_if_over(crash);
-}
-
-/* Reports from the event loop that there is no backtrace, because a crash is handed over before anything else is said of it. */
-static void without_backtrace(evutil_socket_t, short, void *arg)
-{
-	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
-
-	crash_backtrace_on_unwound(&none, arg);
 }
 
 /* The opener ends when the unwinder has ended, so its own end carries no news. */
@@ -142,18 +138,7 @@ static int start_opener(struct crash *crash, struct err *err)
 	return ends[0];
 }
 
-/* Returns a descriptor by which the unwinder gets files; -1: it has to do without. */
-static int files_for_unwinder(struct crash *crash)
-{
-	struct err err = { 0 };
-	int fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
-
-	if (fd < 0 && err.code)
-		log_warning_limited("backtrace: cannot open programs and libraries: %s", err_text(&err));
-	return fd < 0 ? -1 : fd;
-}
-
-void crash_start_unwinder(struct crash *crash)
+static void unwinder_start(struct crash *crash)
 {
 	static const char *const alone[] = { "afterglow-unwind", "--core-fd", "3", "--summary-fd", "4", "--no-root", NULL };
 	static const char *const with_files[] = { "afterglow-unwind", "--core-fd", "3", "--files-fd", "4", "--summary-fd", "5", NULL };
@@ -165,20 +150,45 @@ void crash_start_unwinder(struct crash *crash)
 		.extra_max = 16 * 1024,
 		.within_ns = UNWIND_NS,
 	};
-	_cleanup_close_ int files_fd = files_for_unwinder(crash);
-	const struct timeval now = { 0 };
+	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
 	struct err err = { 0 };
+	_cleanup_close_ int files_fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
 
 	if (files_fd >= 0) {
 		work.argv = with_files;
 		work.fds[work.n_fds++] = files_fd;
-	}
-	if (crash_start_child(crash, &work, crash_backtrace_on_unwound, &crash->unwinder, &err) >= 0)
+	} else if (err.code)
+		log_warning_limited("backtrace: cannot open programs and libraries: %s", err_text(&err));
+	if (crash_start_child(crash, &work, crash_backtrace_on_unwound, &crash->unwinder, &err) >= 0) {
+		n_unwinding++;
 		return;
+	}
 	log_warning_limited("a backtrace cannot be made: %s", err_text(&err));
-	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);
-	if (crash->without_unwinder)
-		event_add(crash->without_unwinder, &now);
+	crash_backtrace_on_unwound(&none, crash);
+}
+
+static void unwinder_on_turn(evutil_socket_t, short, void *arg)
+{
+	struct crash *crash = arg;
+
+	if (n_unwinding < UNWINDERS_MAX)
+		unwinder_start(crash);
+	else
+		event_add(crash->turn, &(struct timeval){ .tv_usec = TURN_US });
+}
+
+/* From the event loop, because a crash is handed over before anything else is said of it. */
+void crash_start_unwinder(struct crash *crash)
+{
+	crash->turn = evtimer_new(crash->owner->base, unwinder_on_turn, crash);
+	if (crash->turn)
+		event_active(crash->turn, EV_TIMEOUT, 0);
 	else
 		crash->unwound = true;
+}
+
+void crash_cancel_unwinder(struct crash *crash)
+{
+	n_unwinding -= crash->unwinder != NULL;
+	child_cancel(TAKE_PTR(crash->unwinder));
 }

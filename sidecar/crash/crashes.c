@@ -35,6 +35,8 @@
 	(900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
 #define LOOK_GIVE_UP_NS (60 * NS_PER_SEC)
 
+static unsigned int n_crashes; /* of all containers */
+
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {
 	static const char *const names[] = { "off", "summary", "full" };
@@ -103,11 +105,12 @@ struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct cr
 
 static void crash_free(struct crash *crash)
 {
-	child_cancel(crash->unwinder);
+	n_crashes--;
+	crash_cancel_unwinder(crash);
 	child_cancel(crash->opener);
 	child_cancel(crash->packer);
-	if (crash->without_unwinder)
-		event_free(crash->without_unwinder);
+	if (crash->turn)
+		event_free(crash->turn);
 	addition_abort(crash->core);
 	addition_abort(crash->late);
 	crash->owner->callbacks.discard(&crash->core_fd, 1);
@@ -174,7 +177,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
 	crash->owner->stats->dropped[why]++;
 	crash->settled = true;
 	crash->users_own |= why == CORE_DROP_NO_CORE;
-	child_cancel(TAKE_PTR(crash->unwinder));
+	crash_cancel_unwinder(crash);
 	crash_free_if_over(crash);
 }
 
@@ -276,15 +279,7 @@ static void crashes_append(struct crashes *c, struct crash *crash)
 	while (*at)
 		at = &(*at)->next;
 	*at = crash;
-}
-
-static size_t crashes_count(const struct crashes *c)
-{
-	size_t n = 0;
-
-	for (const struct crash *crash = c->list; crash; crash = crash->next)
-		n++;
-	return n;
+	n_crashes++;
 }
 
 static bool is_under_way(const struct crashes *c, const struct core_key *key)
@@ -359,7 +354,7 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 		*err = look->err;
 		return NULL;
 	}
-	if (crashes_count(c) >= CRASHES_MAX) {
+	if (n_crashes >= CRASHES_MAX) {
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_BUSY);
 	}

@@ -20,7 +20,12 @@
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/crash/taken.h"
 
-#define CRASHES_MAX 8 /* processed at a time; further cores are dropped and counted */
+#define CRASHES_MAX 8 /* of all containers, processed at a time; further cores are dropped and counted */
+/*
+ * Backtraces of all containers that are made at a time; the others wait. Each may take 48 MiB (CONFINE_MEMORY) of the 256 MiB that a
+ * sidecar has, and beyond that Kubernetes ends all of its processes (memory.oom.group), again and again, as launchers send cores anew.
+ */
+#define UNWINDERS_MAX 2
 #define UNREAD_CORES_MAX 8 /* files that wait to be looked at */
 #define CORE_LOOK_NS ((int64_t)1500 * 1000 * 1000) /* for a disk that answers; the launcher waits for 2 s after the end of its command */
 #define BACKTRACE_MAX (512 * 1024)

@@ -28,7 +28,7 @@ struct crash {
 	struct crash_info info;
 	struct strbuf backtrace;
 	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
-	struct event *without_unwinder; /* set if the unwinder could not be started; else NULL */
+	struct event *turn; /* when the unwinder may begin */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
 	bool announced; /* a previous sidecar has announced its bundle, and has asked for room */
@@ -90,10 +90,11 @@ void crash_free_if_over(struct crash *crash);
 int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err);
 
 /*
- * Starts to make the backtrace (crash_backtrace.c). When it is made, calls unwound() or completes the late backtrace; never from
- * within this call.
+ * Starts to make the backtrace (crash_backtrace.c), when fewer than UNWINDERS_MAX are being made. When it is made, calls unwound() or
+ * completes the late backtrace; never from within this call.
  */
 void crash_start_unwinder(struct crash *crash);
+void crash_cancel_unwinder(struct crash *crash);
 /* Begin and end the addition of a late backtrace. It begins before there is a backtrace, so that the bundle stays in the spool. */
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of which cores of a storm are accepted. No child can be started here, which makes no
+ * Tests of which cores of a storm are accepted. In most of them no child can be started, which makes no
  * difference to that; e2e/kernel/cores_test.sh has children.
  */
 #include "sidecar/crash/crashes.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 #include "lib/fileio.h"
+#include "lib/loop/child.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "sidecar/core/elf_core.h"
@@ -41,10 +43,13 @@ static struct taken *taken;
 static struct event_base *base;
 static struct crashes *crashes;
 
+static unsigned int n_unwound;
+
 static void on_unwound(struct crash *crash, void *arg)
 {
 	(void)crash;
 	(void)arg;
+	n_unwound++;
 }
 
 static void on_added(void *arg)
@@ -403,6 +408,45 @@ static void no_core_is_closed_on_the_event_loop(void **state)
 	assert_int_equal(looked.discarded, 4 + CRASHES_MAX);
 }
 
+/* Of two containers whose processes all crash at the same time. A script takes the place of afterglow-unwind. */
+static void two_backtraces_are_made_at_a_time_and_the_others_wait(void **state)
+{
+	char program[PATH_MAX], begin[96], go[96];
+	_cleanup_strbuf_ struct strbuf script = STRBUF_INIT(1024);
+	struct crashes *first = crashes;
+	unsigned int begun = 0;
+	char byte;
+	(void)state;
+
+	assert_int_equal(child_beside("afterglow-unwind", program, NULL), 0);
+	snprintf(begin, sizeof(begin), "%s/begin", directory);
+	snprintf(go, sizeof(go), "%s/go", directory);
+	assert_int_equal(mkfifo(begin, 0600) | mkfifo(go, 0600), 0);
+	_cleanup_close_ int begin_fd = open(begin, O_RDWR | O_NONBLOCK | O_CLOEXEC), go_fd = open(go, O_RDWR | O_CLOEXEC);
+	strbuf_addf(&script, "#!/bin/sh\nprintf b > %s\nread -r x < %s\n", begin, go);
+	assert_int_equal(file_put(AT_FDCWD, program, strbuf_str(&script), script.len, 0700, NULL), 0);
+	n_unwound = 0;
+	for (int i = 0; i < CRASHES_MAX / 2; i++)
+		assert_non_null(take(i));
+	assert_true(start_crashes());
+	for (int i = CRASHES_MAX / 2; i < CRASHES_MAX; i++)
+		assert_non_null(take(i));
+	assert_null(take(CRASHES_MAX)); /* this bound, too, is of both */
+	for (unsigned int released = 0; released < CRASHES_MAX; released++) {
+		while (begun < MIN(released + UNWINDERS_MAX, (unsigned int)CRASHES_MAX)) {
+			event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+			begun += read(begin_fd, &byte, 1) == 1;
+		}
+		assert_int_equal(n_unwound, released);
+		assert_int_equal(read(begin_fd, &byte, 1), -1);
+		assert_int_equal(write(go_fd, "\n", 1), 1);
+		while (n_unwound == released)
+			event_base_loop(base, EVLOOP_ONCE);
+	}
+	crashes_free(first);
+	unlink(program);
+}
+
 /* The core is on a filesystem that does not answer: a process that reads it hangs. */
 static bool core_hangs;
 static bool core_times_out; /* as on a soft NFS mount */
@@ -518,6 +562,7 @@ int main(void)
 		TEST(a_look_whose_process_is_killed_is_begun_again),
 		TEST(a_core_that_could_not_be_read_is_no_core),
 		TEST(no_core_is_closed_on_the_event_loop),
+		TEST(two_backtraces_are_made_at_a_time_and_the_others_wait),
 		TEST(a_caller_that_keeps_the_loop_from_turning_gets_its_core),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,11 +196,6 @@ void container_keep_core(struct crash *crash, const struct report *r)
 		crash_drop(crash, CORE_DROP_REPORT_ONLY);
 }
 
-static bool crash_is_any(const struct crash *, const void *)
-{
-	return true;
-}
-
 /* Returns whether nothing more has to be waited for. */
 static bool is_due(const struct crash *crash, const void *arg)
 {
@@ -457,7 +452,7 @@ void container_report_other_crashes(struct container *c)
 	/* Where the container failed, its report has these ends as evidence. */
 	if (c->succeeded)
 		container_children_due(c, INT64_MAX);
-	while ((crash = crashes_find(c->crashes, c->death_crash ? is_other : crash_is_any, c->death_crash)))
+	while ((crash = crashes_find(c->crashes, is_other, c->death_crash)))
 		settle(c, crash);
 }
 

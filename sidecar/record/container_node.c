@@ -85,15 +85,6 @@ void container_core_came(struct container *c)
 		container_find_death_crash(c);
 }
 
-static void log_left_out(const struct container *c, int64_t bytes)
-{
-	char size[SIZE_TEXT_MAX];
-
-	if (bytes > 0)
-		log_warning_limited("%s: a core from the node agent lacks %s of memory, because there was no room for it", c->hello.name,
-				    size_format((uint64_t)bytes, size));
-}
-
 static void on_received(int file, int64_t left_out, const char *why, void *arg)
 {
 	struct node_core *n = arg;
@@ -101,7 +92,8 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm, .left_out = left_out, .by_node = true };
 
 	n->stream = NULL;
-	log_left_out(c, left_out);
+	if (left_out > 0)
+		log_warning_limited("%s: a core from the node agent lacks %s of memory, because there was no room for it", c->hello.name, SIZE_TEXT(left_out));
 	if (why)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
 	if (why || !crashes_take(c->crashes, file, &hint))
