@@ -7,7 +7,9 @@
 
 #include "lib/units.h"
 #include "operator/failure_controller/failure_writer_internal.h"
-#include "operator/manager/testing.h"
+#include "operator/manager/testing.h" /* cmocka, before the next */
+
+#include "operator/failures/testing.h"
 
 #define FAILURE(id, class)                                                                                               \
 	"{\"id\":\"" id "\",\"container\":\"ray-worker\",\"containerLives\":true,\"summary\":{\"class\":\"" class "\",\"confidence\":"   \
@@ -30,12 +32,15 @@ static void on_question(struct evhttp_request *request, void *arg)
 	struct fixture *f = arg;
 	const char *tag = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
 	bool same = tag && strcmp(tag, "\"1-1\"") == 0 && f->answer && strstr(f->answer, "\"1-1\"");
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 16);
 
 	assert_string_equal(evhttp_request_get_uri(request), "/failures");
 	snprintf(f->tag, sizeof(f->tag), "%s", tag ? tag : "");
 	f->asked++;
 	f->unchanged += same;
-	fake_api_send(request, same ? 304 : f->answer ? 200 : 500, same ? "" : f->answer ? f->answer : "");
+	if (f->answer && !same)
+		report_mac_append(TESTING_KEY, REPORT_MAC_FAILURES, f->answer, &answer);
+	fake_api_send(request, same ? 304 : f->answer ? 200 : 500, strbuf_str(&answer));
 }
 
 /* Returns the port that this server listens on. */
@@ -94,6 +99,7 @@ static cJSON *pod_of(const struct fixture *f, int restarts)
 		 50 + restarts, f->port, restarts);
 	pod = cJSON_Parse(text);
 	assert_non_null(pod);
+	sign_pod(pod);
 	return pod;
 }
 

@@ -25,13 +25,10 @@ bool death_is_reported(const struct death *d)
 
 void death_doubt_unsigned(struct death *d)
 {
-	int class = failure_class_from_name(json_str(d->report, "class"));
-
-	if (d->is_signed || !json_is(d->report, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
+	if (d->is_signed || !death_is_reported(d) || !json_is(d->report, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
 		return;
-	d->doubted = d->doubted || class == FAILURE_KILLED || failure_class_is_oom(class);
-	if (d->doubted)
-		json_set_str(d->report, "confidence", confidence_name(CONFIDENCE_LIKELY));
+	d->doubted = true;
+	json_set_str(d->report, "confidence", confidence_name(CONFIDENCE_LIKELY));
 }
 
 void death_set_doubt(const struct death *d, struct ray_failure *f)

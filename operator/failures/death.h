@@ -38,8 +38,8 @@ struct death {
 bool death_is_reported(const struct death *d);
 
 /*
- * Makes a report without a signature likely at most, if it is about what only the kernel, the node
- * or another pod could know: anything in the pod may have written it.
+ * Makes a report without a signature likely at most: anything in the pod may have written it, and its
+ * sentence may be about the kernel, the node or another pod, whatever its class is.
  */
 void death_doubt_unsigned(struct death *d);
 /* Says so, if that happened. */

@@ -22,7 +22,8 @@ static cJSON *pod_with(const char *ray_status)
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
 	strbuf_addf(&sb,
-		    "metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g}}\n"
+		    "metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g}, "
+		    "annotations: {afterglow.dev/report-key: k}}\n"
 		    "status:\n  containerStatuses:\n  - {name: ray-worker, %s}\n"
 		    "  - {name: afterglow, restartCount: 9, state: {running: {startedAt: " AT("59:00") "}}}\n",
 		    ray_status);

@@ -92,7 +92,8 @@ static void check_writer(struct death *d, const char *message)
 
 static void read_report(struct death *d)
 {
-	const char *message = json_str(d->terminated, "message");
+	bool has = has_sidecar(d->pod), watched = has && is_ray_container(d);
+	const char *message = watched ? json_str(d->terminated, "message") : NULL;
 	struct err err = { 0 };
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
 
@@ -100,13 +101,10 @@ static void read_report(struct death *d)
 		check_writer(d, message);
 	if (d->distrust)
 		return;
-
-	if (r == -ENOENT && has_sidecar(d->pod) && !is_ray_container(d))
-		d->distrust = "the sidecar's report: the sidecar watches Ray's container, and this is another container";
-	else if (r == -ENOENT)
-		d->distrust = has_sidecar(d->pod)
-				      ? "the sidecar's report: it did not reach the termination message"
-				      : "the sidecar's report: the pod has no sidecar";
+	if (r == -ENOENT)
+		d->distrust = watched ? "the sidecar's report: it did not reach the termination message" :
+			      has     ? "the sidecar's report: the sidecar watches Ray's container, and this is another container" :
+					"the sidecar's report: the pod has no sidecar";
 	else if (r < 0)
 		d->distrust = "the sidecar's report: its line in the termination message is damaged";
 	else if (!json_bool(d->report, "final", false))
@@ -350,17 +348,6 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 					"the pod's events (a failed probe?) and the node's kernel log");
 }
 
-/* An OOM kill of the container is not doubted if the kubelet says the same. */
-static void doubt_unsigned(struct death *d)
-{
-	const char *class = json_str(d->report, "class");
-
-	if (death_is_reported(d) &&
-	    !(class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER &&
-	      strcmp(class, failure_class_name(FAILURE_KERNEL_OOM_CONTAINER)) == 0))
-		death_doubt_unsigned(d);
-}
-
 /* Adds the sources that saw the end as evidence. */
 static void look(struct death *d)
 {
@@ -370,7 +357,7 @@ static void look(struct death *d)
 		read_report(d);
 		read_node(d);
 		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
-		doubt_unsigned(d);
+		death_doubt_unsigned(d);
 	}
 }
 

@@ -816,18 +816,45 @@ static void a_message_that_the_sidecar_did_not_sign_is_shown_as_forged_and_not_b
 	check_unbelieved(strbuf_str(&old), NULL, "is about an end before this container's start");
 }
 
+/*
+ * A line of the sidecar's in the message of another container, or of a pod without a sidecar, is a
+ * copy or made up. Only a person who may read the pod could sign it.
+ */
+static void a_line_where_no_sidecar_writes_is_not_believed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		_cleanup_json_ cJSON *pod = (i == 0 ? unsigned_pod : pod_with)("", "", "exitCode: 1, message: " FINAL("KernelOOMNode", "1"));
+		_cleanup_json_ cJSON *array = NULL;
+		cJSON *containers = json_get(pod, "spec.containers");
+
+		if (i == 2)
+			cJSON_DeleteItemFromArray(containers, 1);
+		else
+			json_set_str(containers->child, "name", "ray");
+		array = failures_of(pod);
+		if (!json_is(array->child, "spec.class", "ApplicationError") || strstr(json_str(array->child, "spec.verdict"), "Sentence"))
+			fail_msg("row %d: %s", i, cJSON_PrintUnformatted(array));
+	}
+}
+
 /* Pods that an older operator made have no key. */
-static void without_a_key_nothing_is_certain_that_only_the_kernel_or_the_node_could_know(void **state)
+static void of_what_is_not_signed_nothing_is_certain(void **state)
 {
 	static const struct {
 		const char *terminated, *class, *confidence;
 	} rows[] = {
+		{ "exitCode: 1, message: " FINAL("NodeLost", "1"), "NodeLost", "likely" },
 		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMNode", "137"), "KernelOOMNode", "likely" },
 		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMPod", "137"), "KernelOOMPod", "likely" },
 		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", "likely" },
-		{ "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", "certain" },
+		{ "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", "likely" },
 		{ "exitCode: 137, reason: Error, message: " FINAL("Killed", "137"), "Killed", "likely" },
-		{ "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", "certain" },
+		{ "exitCode: 1, message: " FINAL("Evicted", "1"), "Evicted", "likely" },
+		{ "exitCode: 1, message: " FINAL("GPUFailed", "1"), "GPUFailed", "likely" },
+		/* The kubelet shows the code, and the sentence may say anything of others. */
+		{ "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", "likely" },
+		{ "exitCode: 1", "ApplicationError", "certain" },
 	};
 
 	(void)state;
@@ -997,6 +1024,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pods_status_tells_what_it_can),
 		cmocka_unit_test(a_container_that_is_not_rays_is_named_so),
+		cmocka_unit_test(a_line_where_no_sidecar_writes_is_not_believed),
 		cmocka_unit_test(an_oom_kill_without_a_report_names_the_limit_and_who_sets_it),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
@@ -1005,7 +1033,7 @@ int main(void)
 		cmocka_unit_test(a_container_that_never_ran_has_no_end_when_its_pod_is_deleted),
 		cmocka_unit_test(what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted),
 		cmocka_unit_test(a_message_that_the_sidecar_did_not_sign_is_shown_as_forged_and_not_believed),
-		cmocka_unit_test(without_a_key_nothing_is_certain_that_only_the_kernel_or_the_node_could_know),
+		cmocka_unit_test(of_what_is_not_signed_nothing_is_certain),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),

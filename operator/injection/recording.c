@@ -116,8 +116,8 @@ static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct reco
 			r->group, store_secrets_reader(pod_spec, r->policy));
 	if (report_key_is_shared(pod_spec, ray))
 		notes_addf(notes, NOTE_RECORDING, "AnnotationsShared",
-			   "group %s: its Ray container gets the annotations of its pod (downward API), so reports are not signed, and no "
-			   "verdict is certain that only the kernel, the node or another pod could know",
+			   "group %s: its Ray container gets the annotations of its pod (downward API), so reports are not signed, and none "
+			   "is certain",
 			   r->group);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
