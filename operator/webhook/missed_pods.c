@@ -33,6 +33,7 @@ struct missed_pods {
 	struct strmap pods; /* "namespace/name" -> struct pod, only for pods without the sidecar */
 	struct event_filter emitted; /* keys are "namespace/cluster REASON" */
 	size_t n_unreported;
+	int64_t tell_at_ns; /* boottime: earlier, missed_pods_tell does nothing */
 };
 
 int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err)
@@ -186,8 +187,10 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 	const char *key;
 	void *value;
 
-	if (m->n_unreported == 0 || !m->o.may_tell(m->o.arg))
+	if (m->n_unreported == 0 || now_ns < m->tell_at_ns || !m->o.may_tell(m->o.arg))
 		return;
+	/* Pods of a cluster that does not exist stay unreported: they must not cost time with each change. */
+	m->tell_at_ns = now_ns + (int64_t)(m->pods.n / 8) * NS_PER_MS;
 	strmap_each(&m->pods, &key, &value) {
 		struct pod *pod = value;
 		const cJSON *cluster = NULL;

@@ -56,6 +56,7 @@ static int setup(void **state)
 
 	(void)state;
 	cluster = json_of("metadata: {name: demo, namespace: ml, uid: u-1}");
+	n_asked = 0;
 	events = cJSON_CreateArray();
 	leads = true;
 	return missed_pods_new(&options, &missed, NULL);
@@ -227,6 +228,25 @@ static void a_cluster_is_asked_for_once_and_none_where_there_is_none(void **stat
 	assert_int_equal(n_asked, 1);
 }
 
+/* A tenant labels pods of a cluster that does not exist. Each change of any pod may report them. */
+static void pods_whose_cluster_is_unknown_are_not_all_looked_at_with_each_change(void **state)
+{
+	int64_t now_ns = 1;
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "pod-%d", i);
+		see_in("other", name, "", false);
+		missed_pods_tell(missed, now_ns += NS_PER_MS / 10);
+	}
+	assert_in_range(n_asked, 1000, 20000);
+	/* The others are told of soon. */
+	see("a");
+	missed_pods_tell(missed, now_ns + NS_PER_SEC / 4);
+	assert_int_equal(cJSON_GetArraySize(events), 1);
+}
+
 static void only_the_webhook_can_miss_a_pod(void **state)
 {
 	(void)state;
@@ -257,6 +277,7 @@ int main(void)
 		TEST(a_cluster_hears_of_its_missed_pods_once_an_hour),
 		TEST(an_event_that_cannot_be_emitted_yet_is_emitted_later),
 		TEST(a_cluster_is_asked_for_once_and_none_where_there_is_none),
+		TEST(pods_whose_cluster_is_unknown_are_not_all_looked_at_with_each_change),
 		TEST(only_the_webhook_can_miss_a_pod),
 	};
 
