@@ -87,13 +87,15 @@ static struct strmap *due_of(struct submitter_pods *pods, const char *namespace)
 	return jobs;
 }
 
-static void due_add(struct submitter_pods *pods, const cJSON *job)
+/* key: "namespace/name" of a Job */
+static void due_add(struct submitter_pods *pods, const char *key)
 {
-	const char *namespace = json_str_or(job, "metadata.namespace", "");
-	struct strmap *jobs = due_of(pods, namespace);
+	char namespace[NAME_MAX_LEN + 1];
+	struct strmap *jobs;
 
-	if (!jobs || strmap_put(jobs, json_str_or(job, "metadata.name", ""), pods, NULL) < 0 ||
-	    workqueue_add(&pods->turns, namespace) < 0)
+	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
+	jobs = due_of(pods, namespace);
+	if (!jobs || strmap_put(jobs, key, pods, NULL) < 0 || workqueue_add(&pods->turns, namespace) < 0)
 		pods->behind = true;
 	event_active(pods->wake, 0, 0);
 }
@@ -104,14 +106,12 @@ static const cJSON *due_take(struct submitter_pods *pods, const char *namespace)
 	struct strmap *jobs = strmap_get(&pods->due, namespace);
 	struct strmap_pos pos = { 0 };
 	const cJSON *job = NULL;
-	const char *name;
+	const char *key;
 	void *value;
-	char key[2 * NAME_MAX_LEN + 2];
 
-	while (!job && jobs && strmap_next(jobs, &pos, &name, &value)) {
-		snprintf(key, sizeof(key), "%s/%s", namespace, name);
-		strmap_remove(jobs, name);
+	while (!job && jobs && strmap_next(jobs, &pos, &key, &value)) {
 		job = store_peek(watches_store(pods->watches, WATCH_JOBS), key);
+		strmap_remove(jobs, key);
 	}
 	return job;
 }
@@ -222,22 +222,34 @@ static void submitter_pods_on_tick(evutil_socket_t, short, void *arg)
 	struct submitter_pods *pods = arg;
 	const struct store *jobs = watches_store(pods->watches, WATCH_JOBS);
 	bool looks = submitter_pods_may_look(pods), behind = pods->behind;
+	const char *key;
 	void *entry;
 
 	pods->behind = !looks;
-	strmap_each(&jobs->entries, NULL, &entry) {
-		const cJSON *job = looks ? store_entry_peek(jobs, entry) : NULL;
-
-		if (submitter_waits(job) || (behind && submitter_failed(job)))
-			due_add(pods, job);
-	}
+	if (looks)
+		strmap_each(&pods->waits, &key, &entry) {
+			if (store_has(jobs, key))
+				due_add(pods, key);
+			else
+				strmap_remove(&pods->waits, key);
+		}
+	if (looks && behind)
+		strmap_each(&jobs->entries, &key, &entry)
+			if (submitter_failed(store_entry_peek(jobs, entry)))
+				due_add(pods, key);
 	event_active(pods->wake, 0, 0);
 }
 
 void submitter_pods_see(struct submitter_pods *pods, const cJSON *job)
 {
-	if (submitter_failed(job) && submitter_pods_may_look(pods))
-		due_add(pods, job);
+	_cleanup_free_ char *key = object_key(job);
+
+	if (key && submitter_waits(job))
+		strmap_put(&pods->waits, key, pods, NULL);
+	else if (key)
+		strmap_remove(&pods->waits, key);
+	if (key && submitter_failed(job) && submitter_pods_may_look(pods))
+		due_add(pods, key);
 	else if (submitter_failed(job))
 		pods->behind = true;
 }
@@ -262,5 +274,6 @@ void submitter_pods_stop(struct submitter_pods *pods)
 	if (pods->wake)
 		event_free(TAKE_PTR(pods->wake));
 	strmap_release(&pods->due, due_free);
+	strmap_release(&pods->waits, NULL);
 	workqueue_release(&pods->turns);
 }

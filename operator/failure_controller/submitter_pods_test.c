@@ -215,6 +215,30 @@ static void an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_ch
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"class\":\"StartFailure\""));
 }
 
+/* The others are not even read: a tenant may have thousands. */
+static void only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_time(void **state)
+{
+	static const struct {
+		const char *job;
+		size_t n;
+	} rows[] = { { JOB("\"active\":1"), 1 }, { JOB("\"active\":1,\"ready\":1"), 0 }, { JOB("\"active\":1"), 1 }, { JOB(""), 0 }, { JOB("\"active\":1"), 1 } };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *job = cJSON_Parse(rows[i].job);
+
+		submitter_pods_see(&f->pods, job);
+		assert_int_equal(f->pods.waits.n, rows[i].n);
+	}
+	/* It is gone. */
+	watches_start(f->watches);
+	fake_api_idle(&f->api);
+	event_active(f->pods.tick, 0, 0);
+	fake_api_idle(&f->api);
+	assert_int_equal(f->pods.waits.n, 0);
+	assert_false(has_listed(f));
+}
+
 static void a_job_that_no_rayjob_made_has_no_submitter(void **state)
 {
 	struct fixture *f = *state;
@@ -381,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_end_has_the_kubelets_words_the_limit_and_who_sets_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_no_rayjob_made_has_no_submitter, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_that_fails_is_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_that_nobody_can_read_is_not_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_replica_asks_when_it_may_write, setup, teardown),
