@@ -2,7 +2,6 @@
 /* Writes the sidecar's own log: one JSON line per event. */
 #include "sidecar/record/events.h"
 
-
 #include "lib/json.h"
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
