@@ -45,6 +45,26 @@ int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
 	return r;
 }
 
+ssize_t fd_read_whole(int fd, void *data, size_t len, off_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		char *at = (char *)data + done;
+		ssize_t n = offset < 0 ? read(fd, at, len - done) :
+					 pread(fd, at, len - done, offset + (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 {
 	const char *p = data;

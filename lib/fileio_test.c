@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading and writing files. Linked with --wrap=read,--wrap=write,--wrap=fsync. */
+/* Tests of reading and writing files. Linked with --wrap=read,--wrap=pread,--wrap=write,--wrap=fsync. */
 #include "lib/fileio.h"
 
 #include <setjmp.h>
@@ -20,9 +20,11 @@ static struct {
 } fault;
 
 ssize_t __real_read(int fd, void *data, size_t len);
+ssize_t __real_pread(int fd, void *data, size_t len, off_t offset);
 ssize_t __real_write(int fd, const void *data, size_t len);
 int __real_fsync(int fd);
 ssize_t __wrap_read(int fd, void *data, size_t len);
+ssize_t __wrap_pread(int fd, void *data, size_t len, off_t offset);
 ssize_t __wrap_write(int fd, const void *data, size_t len);
 int __wrap_fsync(int fd);
 
@@ -49,6 +51,11 @@ static size_t cut(size_t len)
 ssize_t __wrap_read(int fd, void *data, size_t len)
 {
 	return faulty() ? -1 : __real_read(fd, data, cut(len));
+}
+
+ssize_t __wrap_pread(int fd, void *data, size_t len, off_t offset)
+{
+	return faulty() ? -1 : __real_pread(fd, data, cut(len), offset);
 }
 
 ssize_t __wrap_write(int fd, const void *data, size_t len)
@@ -117,6 +124,30 @@ static void reading_appends_to_what_is_there(void **state)
 	strbuf_adds(&out, "head ");
 	assert_int_equal(file_read(dirfd_, "f", &out, NULL), 0);
 	assert_string_equal(strbuf_str(&out), "head tail");
+}
+
+static void a_part_is_read_whole_unless_the_file_ends_before(void **state)
+{
+	char data[10] = "";
+	int fd;
+
+	(void)state;
+	file_write(dirfd_, "f", "0123456789", 10, 0600, NULL);
+	fd = openat(dirfd_, "f", O_RDONLY | O_CLOEXEC);
+	fault.most = 2;
+	fault.interrupts = 2;
+	assert_int_equal(fd_read_whole(fd, data, 7, -1), 7);
+	assert_memory_equal(data, "0123456", 7);
+	assert_int_equal(fd_read_whole(fd, data, 7, -1), 3);
+	assert_memory_equal(data, "789", 3);
+	assert_int_equal(fd_read_whole(fd, data, 4, 2), 4);
+	assert_memory_equal(data, "2345", 4);
+	assert_int_equal(fd_read_whole(fd, data, 4, 8), 2);
+	lseek(fd, 0, SEEK_SET);
+	fault.fail_after = 1;
+	fault.fail_with = EIO;
+	assert_int_equal(fd_read_whole(fd, data, 4, -1), -EIO);
+	close(fd);
 }
 
 static void short_and_interrupted_calls_are_continued(void **state)
@@ -246,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_is_read_back),
 		cmocka_unit_test(reading_appends_to_what_is_there),
+		with_faults(a_part_is_read_whole_unless_the_file_ends_before),
 		with_faults(short_and_interrupted_calls_are_continued),
 		cmocka_unit_test(a_file_as_large_as_the_ceiling_fits_and_one_byte_more_does_not),
 		cmocka_unit_test(an_endless_file_stops_at_the_ceiling),

@@ -114,25 +114,6 @@ static int core_file_check_file(int fd, struct err *err)
 	return 0;
 }
 
-/* Reads the next BLOCK bytes of the stream, fewer only at its end. Returns 0 at the end. */
-static ssize_t core_file_read_block(int stream, char block[static BLOCK])
-{
-	size_t len = 0;
-
-	while (len < BLOCK) {
-		ssize_t n = read(stream, block + len, BLOCK - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	return (ssize_t)len;
-}
-
 struct copy {
 	int file;
 	size_t page; /* bytes; arm64 has pages of 4, 16 or 64 KiB */
@@ -196,7 +177,7 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 
 	/* By default a pipe has room for one block only, and the kernel would wait for us after each block. */
 	fcntl(stream, F_SETPIPE_SZ, PIPE_SIZE);
-	while (rc == 0 && (len = core_file_read_block(stream, block)) > 0) {
+	while (rc == 0 && (len = fd_read_whole(stream, block, BLOCK, -1)) > 0) {
 		rc = copy_block(&c, block, (size_t)len, err);
 		if (++n % (PROGRESS / BLOCK) == 0)
 			alarm(CORE_STALL_S);
@@ -204,7 +185,7 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (len < 0)
-		return err_set(err, errno, "read the core");
+		return err_set(err, (int)-len, "read the core");
 	return ftruncate(file, c.size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 

@@ -13,6 +13,8 @@
 #include <openssl/sha.h>
 #endif
 
+#include "lib/fileio.h"
+
 #define CHUNK ((size_t)64 << 10)
 
 static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH,
@@ -70,12 +72,10 @@ int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), v
 		return err_set(err, ENOMEM, "digest");
 	sha256_begin(&s);
 	while (done < len) {
-		ssize_t n = pread(fd, chunk, (size_t)MIN((int64_t)CHUNK, len - done), offset + done);
+		ssize_t n = fd_read_whole(fd, chunk, (size_t)MIN((int64_t)CHUNK, len - done), offset + done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return err_set(err, errno, "read");
+			return err_set(err, (int)-n, "read");
 		if (n == 0)
 			break;
 		sha256_add(&s, chunk, (size_t)n);

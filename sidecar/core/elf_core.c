@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "lib/fileio.h"
 
 /*
  * Offsets in the structures elf_prstatus and elf_prpsinfo of a 64-bit kernel. Up to the registers
@@ -30,21 +31,9 @@
 
 int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_t len)
 {
-	size_t done = 0;
+	ssize_t n = offset > INT64_MAX - len ? 0 : fd_read_whole(core->fd, buf, len, (off_t)offset);
 
-	while (done < len) {
-		if (offset > INT64_MAX - len)
-			return -ENODATA;
-		ssize_t n = pread(core->fd, (char *)buf + done, len - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -ENODATA;
-		done += (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : (size_t)n < len ? -ENODATA : 0;
 }
 
 static int elf_core_check_header(const Elf64_Ehdr *h, struct err *err)

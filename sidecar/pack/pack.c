@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "lib/fileio.h"
 #include "sidecar/pack/summary.h"
 
 #define CHUNK (512 * 1024)
@@ -25,12 +25,10 @@ struct packing {
 static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
 {
 	while (size > 0) {
-		ssize_t n = pread(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
+		ssize_t n = fd_read_whole(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return err_set(err, errno, "read");
+			return err_set(err, (int)-n, "read");
 		if (n == 0)
 			return err_set(err, ENODATA, "it became shorter");
 		int rc = zstream_add(p->out, p->chunk, (size_t)n, err);

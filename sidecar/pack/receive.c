@@ -34,25 +34,6 @@ struct receiver {
 	struct received result;
 };
 
-/* Reads len bytes, fewer only at the end of the stream. */
-static ssize_t read_whole(int fd, char *to, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, to + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 static int receive_write_at(struct receiver *r, uint64_t pos, const char *data, size_t len,
 			    struct err *err)
 {
@@ -72,7 +53,7 @@ static int copy_to(struct receiver *r, uint64_t to, struct err *err)
 
 	while (r->pos < to) {
 		size_t want = (size_t)MIN(to - r->pos, (uint64_t)sizeof(chunk));
-		ssize_t n = read_whole(r->in, chunk, want);
+		ssize_t n = fd_read_whole(r->in, chunk, want, -1);
 
 		if (n < 0)
 			return err_set(err, (int)-n, "read the core");
@@ -236,7 +217,7 @@ static int receive_read_memory(struct receiver *r, struct err *err)
 	char chunk[CHUNK];
 	ssize_t n;
 
-	while ((n = read_whole(r->in, chunk, sizeof(chunk) - r->pos % PAGE)) > 0)
+	while ((n = fd_read_whole(r->in, chunk, sizeof(chunk) - r->pos % PAGE, -1)) > 0)
 		if (take_pages(r, chunk, (size_t)n, err) < 0)
 			return -err->code;
 	return n < 0 ? err_set(err, (int)-n, "read the core") : 0;

@@ -2,12 +2,12 @@
 /* Names objects of S3 and of Azure, and reads what the service answers about them. */
 #include "sidecar/ship/object.h"
 
-#include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base64.h"
+#include "lib/fileio.h"
 #include "lib/units.h"
 
 _Static_assert(MD5_TEXT_MAX == BASE64_MAX(16), "an MD5 in base64 fits");
@@ -101,13 +101,11 @@ static int read_piece(struct piece *p, struct fault *fault)
 	if (!chunk)
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", p->item->name);
 	for (int64_t at = 0; at < p->len;) {
-		ssize_t n = pread(p->item->fd, chunk, (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
+		ssize_t n = fd_read_whole(p->item->fd, chunk, (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading %s: %s", p->item->name,
-					 n < 0 ? strerror(errno) : "it became shorter");
+					 n < 0 ? strerror((int)-n) : "it became shorter");
 		object_add(p, chunk, (size_t)n);
 		at += n;
 		if (at - served < TURN_BYTES)

@@ -219,21 +219,6 @@ static int check_space(const struct directory *d, int dir_fd, const struct item 
 			 SIZE_TEXT(free_bytes));
 }
 
-static int store_directory_write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Copies the file and compares it with the manifest, because files in the spool may be damaged. */
 static int store_directory_copy(const struct directory *d, const struct item *item, int fd,
 				struct fault *fault)
@@ -248,15 +233,13 @@ static int store_directory_copy(const struct directory *d, const struct item *it
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
 	sha256_begin(&digest);
 	while (r == 0 && at < item->size) {
-		ssize_t n = pread(item->fd, chunk, (size_t)MIN((int64_t)CHUNK, item->size - at), at);
+		ssize_t n = fd_read_whole(item->fd, chunk, (size_t)MIN((int64_t)CHUNK, item->size - at), at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name, strerror(errno));
+			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name, strerror((int)-n));
 		else if (n == 0)
 			r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s became shorter", item->name);
-		else if ((r = store_directory_write_all(fd, chunk, (size_t)n)) < 0)
+		else if ((r = fd_write_all(fd, chunk, (size_t)n, NULL)) < 0)
 			r = store_directory_fail(fault, -r, d, "write", item->name);
 		else {
 			sha256_add(&digest, chunk, (size_t)n);

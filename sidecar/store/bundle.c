@@ -236,11 +236,9 @@ static int bundle_pump(int fd, size_t max, int out, struct sha256 *digest, size_
 	size_t len = 0;
 	ssize_t n;
 
-	while (len < max && (n = read(fd, buf, MIN(sizeof(buf), max - len))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while (len < max && (n = fd_read_whole(fd, buf, MIN(sizeof(buf), max - len), -1)) != 0) {
 		if (n < 0)
-			return err_set(err, errno, "read");
+			return err_set(err, (int)-n, "read");
 		if (fd_write_all(out, buf, (size_t)n, err) < 0)
 			return -err->code;
 		sha256_add(digest, buf, (size_t)n);
