@@ -19,8 +19,8 @@ int fd_read_all(int fd, struct strbuf *out, struct err *err);
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err);
 
 /*
- * Reads len bytes, fewer only at the end, also after short reads and EINTR. Returns their number, or
- * -errno. offset: the place in the file; -1: its current position, as in a pipe.
+ * Reads len bytes, fewer only at the end, also after short reads and EINTR. Returns their number,
+ * or -errno. offset: the place in the file; -1: its current position, as in a pipe.
  */
 ssize_t fd_read_whole(int fd, void *data, size_t len, off_t offset);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading and writing files. Linked with --wrap=read,--wrap=pread,--wrap=write,--wrap=fsync. */
+/* Tests of reading and writing files. Linked with --wrap for read, pread, write and fsync. */
 #include "lib/fileio.h"
 
 #include <setjmp.h>

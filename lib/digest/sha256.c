@@ -72,7 +72,8 @@ int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), v
 		return err_set(err, ENOMEM, "digest");
 	sha256_begin(&s);
 	while (done < len) {
-		ssize_t n = fd_read_whole(fd, chunk, (size_t)MIN((int64_t)CHUNK, len - done), offset + done);
+		size_t part = (size_t)MIN((int64_t)CHUNK, len - done);
+		ssize_t n = fd_read_whole(fd, chunk, part, offset + done);
 
 		if (n < 0)
 			return err_set(err, (int)-n, "read");

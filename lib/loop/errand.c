@@ -314,8 +314,8 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 	return ERRAND_LATE;
 }
 
-enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
-					   void *arg)
+enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
+					   errand_message_fn on_message, void *arg)
 {
 	assert(!pump);
 	return errand_wait(e, within_ns, on_message, arg);

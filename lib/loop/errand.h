@@ -64,9 +64,11 @@ enum errand_state {
  * already.
  */
 enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg);
-/* The same before the event loop begins or after it has ended: while no pump is set, which it asserts. */
-enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
-					   void *arg);
+/*
+ * The same before the event loop begins or after it has ended: it asserts that no pump is set.
+ */
+enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
+					   errand_message_fn on_message, void *arg);
 
 /*
  * Call this in the child, before a step that may hang by itself. Makes a fork, in which it

@@ -25,7 +25,8 @@ struct packing {
 static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
 {
 	while (size > 0) {
-		ssize_t n = fd_read_whole(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
+		ssize_t n = fd_read_whole(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK),
+					  (off_t)offset);
 
 		if (n < 0)
 			return err_set(err, (int)-n, "read");

@@ -286,10 +286,11 @@ void keeper_free(struct keeper *k)
 	if (!k)
 		return;
 	for (struct lane *l = k->lanes; l < k->lanes + LANES; l++) {
+		int64_t within_ns = is_at(l, l->finishing) ? FINISH_WITHIN_NS : SETTLE_SOON_NS;
+		struct settling s = { .k = k, .lane = l };
+
 		if (is_at(l, l->finishing) || is_at(l, l->settling))
-			errand_wait_outside_loop(&l->errand,
-						 is_at(l, l->finishing) ? FINISH_WITHIN_NS : SETTLE_SOON_NS,
-						 on_dropped_message, &(struct settling){ .k = k, .lane = l });
+			errand_wait_outside_loop(&l->errand, within_ns, on_dropped_message, &s);
 		errand_cancel(&l->errand);
 		shipper_free(l->shipper);
 		spool_free(l->spool);

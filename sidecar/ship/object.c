@@ -101,7 +101,8 @@ static int read_piece(struct piece *p, struct fault *fault)
 	if (!chunk)
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", p->item->name);
 	for (int64_t at = 0; at < p->len;) {
-		ssize_t n = fd_read_whole(p->item->fd, chunk, (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
+		ssize_t n = fd_read_whole(p->item->fd, chunk,
+					  (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
 
 		if (n <= 0)
 			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading %s: %s", p->item->name,

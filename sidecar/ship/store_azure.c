@@ -230,6 +230,7 @@ static int azure_open(struct store *s, struct fault *fault)
  * or when a blob of that name is written.
  */
 const struct store_ops store_azure_ops = {
-	.size = sizeof(struct azure), .open = azure_open,
-	.look = azure_look, .put = azure_put, .get = azure_get, .free = azure_free, .put_blindly_max = OBJECT_BLIND_MAX,
+	.size = sizeof(struct azure), .open = azure_open, .free = azure_free,
+	.look = azure_look, .put = azure_put, .get = azure_get,
+	.put_blindly_max = OBJECT_BLIND_MAX,
 };

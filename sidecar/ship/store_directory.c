@@ -233,10 +233,12 @@ static int store_directory_copy(const struct directory *d, const struct item *it
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
 	sha256_begin(&digest);
 	while (r == 0 && at < item->size) {
-		ssize_t n = fd_read_whole(item->fd, chunk, (size_t)MIN((int64_t)CHUNK, item->size - at), at);
+		size_t part = (size_t)MIN((int64_t)CHUNK, item->size - at);
+		ssize_t n = fd_read_whole(item->fd, chunk, part, at);
 
 		if (n < 0)
-			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name, strerror((int)-n));
+			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name,
+				      strerror((int)-n));
 		else if (n == 0)
 			r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s became shorter", item->name);
 		else if ((r = fd_write_all(fd, chunk, (size_t)n, NULL)) < 0)

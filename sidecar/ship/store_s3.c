@@ -224,6 +224,7 @@ static int s3_open(struct store *s, struct fault *fault)
 }
 
 const struct store_ops store_s3_ops = {
-	.size = sizeof(struct s3), .open = s3_open,
-	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = OBJECT_BLIND_MAX,
+	.size = sizeof(struct s3), .open = s3_open, .free = s3_free,
+	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy,
+	.put_blindly_max = OBJECT_BLIND_MAX,
 };
