@@ -152,7 +152,7 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 	size_t n = concerned(o, r, finding, pids);
 
 	if (l.dir_fd < 0) {
-		if (r->id.pod)
+		if (r->id.pod || o->processes.n > 0 || o->processes.n_ends > 0)
 			verdict_add_missing(&r->verdict, "Ray's logs", "a Ray session below /tmp/ray");
 		return;
 	}

@@ -200,6 +200,20 @@ static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **sta
 	ray_watch_free(o.ray);
 }
 
+/* Somebody may have removed the session's directory, and Ray ends without it. */
+static void a_command_that_ran_ray_lacks_its_logs_and_another_one_does_not(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < 2; n++) {
+		struct observer o = { .root_fd = root_fd, .processes.n_ends = n };
+		struct report r = { .n_top = 0 };
+
+		gather_ray_logs(bundle, &o, &r);
+		assert_int_equal(r.verdict.n_missing, n);
+	}
+	bundle_is("");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -211,6 +225,7 @@ int main(void)
 		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
 		TEST(other_jobs_and_other_users_files_are_left_alone),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
+		TEST(a_command_that_ran_ray_lacks_its_logs_and_another_one_does_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
