@@ -29,7 +29,7 @@
 
 bool container_is_silent(const struct container *c)
 {
-	return c->state == CONTAINER_CONNECTED || c->state == CONTAINER_DISCONNECTED;
+	return c->state == CONTAINER_CONNECTED || c->state == CONTAINER_DISCONNECTED || c->state == CONTAINER_LOST;
 }
 
 static bool is_readable(int fd)

@@ -181,6 +181,20 @@ static void what_ray_logs_is_taken_before_the_next_sample(void **state)
 	close(launcher);
 }
 
+/* It goes by its pidfd alone, so a process could have eight of them, with cores that take half an hour to pack, and nobody else be watched. */
+static void a_launcher_that_left_and_lives_makes_room_for_others(void **state)
+{
+	static const enum container_event events[] = { CONTAINER_HELLO, CONTAINER_HANGUP, CONTAINER_TIMEOUT };
+	struct container c = { .state = CONTAINER_CONNECTED };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		c.state = container_step(c.state, events[i]).next;
+	assert_int_equal(c.state, CONTAINER_LOST);
+	assert_true(container_is_silent(&c));
+	assert_false(container_is_over(&c)); /* its history waits for it */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +202,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_memory_event_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_ray_logs_is_taken_before_the_next_sample, setup,
 						teardown),
+		cmocka_unit_test(a_launcher_that_left_and_lives_makes_room_for_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
