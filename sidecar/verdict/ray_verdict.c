@@ -287,6 +287,8 @@ static void crash(const struct observation *o, struct verdict *v)
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
 	char worker[160], who[240], in[400], how[STATUS_TEXT_MAX] = " died unexpectedly";
 	int code;
+	/* One with another signal than the wait status was copied. */
+	bool fits = !o->crash || !knows_status(o) || status_signal(o) == o->crash->signal;
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
@@ -308,7 +310,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	if (fds && !e->pid)
 		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
-		verdict_say(v, "%s%s%s%s.", who, how, crash_in(o, in, sizeof(in)), lives_on(o));
+		verdict_say(v, "%s%s%s%s.", who, how, fits ? crash_in(o, in, sizeof(in)) : "", lives_on(o));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
