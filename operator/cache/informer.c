@@ -186,6 +186,8 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 	if (event->type == WATCH_DELETED) {
 		_cleanup_free_ char *key = object_key(event->object);
 		intake_prepare(&informer->intake, event->object);
+		if (store->shorten)
+			store->shorten(event->object, false);
 		recent_ends_add(&informer->ends, json_str(event->object, "metadata.uid"),
 				json_str(event->object, "metadata.resourceVersion"));
 		if (key)

@@ -19,7 +19,7 @@ struct informer_options {
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
 	const char *const *fields; /* the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer */
 	size_t bytes_max, bytes_free; /* the bound of the store (store.h); 0: there is none */
-	void (*shorten)(cJSON *object); /* as in the store */
+	bool (*shorten)(cJSON *object, bool always); /* as in the store */
 	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*

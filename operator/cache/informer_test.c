@@ -33,8 +33,8 @@ static void tell(void *arg, enum store_change change, const cJSON *before, const
 
 	assert_string_equal(json_str(o, "kind"), "Pod");
 	assert_null(json_get(o, "metadata.managedFields"));
-	strbuf_addf(&seen->text, "%c%s %s;", signs[change], json_str(o, "metadata.name"),
-		    json_str(o, "metadata.resourceVersion"));
+	strbuf_addf(&seen->text, "%c%s %s%s;", signs[change], json_str(o, "metadata.name"),
+		    json_str(o, "metadata.resourceVersion"), json_is(o, "spec", "short") ? " short" : "");
 	seen->done = ++seen->n >= seen->wanted;
 }
 
@@ -46,6 +46,7 @@ struct bed {
 	const char *const *fields;
 	bool keep_remnants;
 	bool prefers_pages;
+	bool (*shorten)(cJSON *object, bool always);
 	struct strbuf unreadable; /* "ns/name;" for each */
 };
 
@@ -55,7 +56,7 @@ static void note_unreadable(void *arg, struct informer *informer, const char *ke
 	struct bed *bed = (struct bed *)((char *)seen - offsetof(struct bed, seen));
 
 	(void)informer;
-	assert_non_null(strstr(reason, "nested more than 1000 levels deep"));
+	assert_non_null(strstr(reason, bed->shorten ? STORE_NO_ROOM : "nested more than 1000 levels deep"));
 	strbuf_addf(&bed->unreadable, "%s;", key);
 }
 
@@ -70,6 +71,7 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 		.fields = bed->fields,
 		.keep_remnants = bed->keep_remnants,
 		.prefers_pages = bed->prefers_pages,
+		.shorten = bed->shorten,
 		.on_unreadable = note_unreadable,
 		.on_change = tell,
 		.arg = &bed->seen,
@@ -116,7 +118,7 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 		  NULL, NULL, true },
 		{ "GET", "watch=1 resourceVersion=20", 200, EVENT("ADDED", META("c", "u3", "21")), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
@@ -126,6 +128,29 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 	assert_non_null(strstr(strbuf_str(&bed.seen.text), "+b 7;"));
 	assert_non_null(strstr(strbuf_str(&bed.seen.text), "~a 11;-b 12;+c 21;"));
 	assert_int_equal(json_int(store_get(informer_store(bed.informer), "ns/a"), "spec.x", 0), 1);
+	bed_stop(&bed);
+}
+
+static bool shorten_all(cJSON *object, bool)
+{
+	json_set_str(object, "spec", "short");
+	return true;
+}
+
+/* Its end would cost what its changes may not. */
+static void of_an_object_that_is_too_wide_the_end_is_shortened_too(void **state)
+{
+	static const struct exchange script[] = {
+		NO_STREAMS,
+		{ "GET", "pods? limit=500", 200, LIST("10", "", "[" META("a", "u1", "5") "]") },
+		{ "GET", "watch=1 resourceVersion=10", 200,
+		  EVENT("MODIFIED", META("a", "u1", "11")) EVENT("DELETED", META("a", "u1", "12")), NULL, NULL, true },
+	};
+	struct bed bed = { .shorten = shorten_all };
+	(void)state;
+
+	bed_start_with_fields(&bed, script, ARRAY_SIZE(script), 3, false);
+	assert_string_equal(strbuf_str(&bed.seen.text), "+a 5 short;~a 11 short;-a 12 short;");
 	bed_stop(&bed);
 }
 
@@ -157,7 +182,7 @@ static void a_410_in_the_stream_lists_again_and_tells_what_was_missed(void **sta
 		{ "GET", "limit=500", 200, LIST("30", "", "[" META("b", "u2", "25") "]") },
 		{ "GET", "watch=1 resourceVersion=30", 200, EVENT("ADDED", META("c", "u3", "31")), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
@@ -173,7 +198,7 @@ static void metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_lis
 		{ "GET", "limit=500", 200, LIST("10", "", "null") },
 		{ "GET", "watch=1", 200, EVENT("ADDED", META("a", "u1", "11")), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, true);
@@ -221,7 +246,7 @@ static void serve_deep_objects(bool keep_remnants, size_t wanted, struct bed *be
 
 static void what_cannot_be_read_is_left_out_and_the_kind_goes_on(void **state)
 {
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	serve_deep_objects(false, 3, &bed);
@@ -232,7 +257,7 @@ static void what_cannot_be_read_is_left_out_and_the_kind_goes_on(void **state)
 
 static void of_what_cannot_be_read_a_remnant_is_kept_where_it_is_wanted(void **state)
 {
-	struct bed bed;
+	struct bed bed = { 0 };
 	const struct store *store;
 	(void)state;
 
@@ -262,7 +287,7 @@ static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **
 		{ "GET", "limit=500", 200, LIST("10", "", "[]") },
 		{ "GET", "watch=1", 200, EVENT("ADDED", META("a", "u1", "11")), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
@@ -291,7 +316,7 @@ static void an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_
 		  EVENT("ADDED", META("a", "u1", "11")) EVENT("ADDED", META("b", "u2", "14")) EVENT("DELETED", META("b", "u2", "15")),
 		  NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
@@ -314,7 +339,7 @@ static void a_stream_fills_the_copy_and_goes_on_as_its_watch(void **state)
 		  NULL, NULL, true },
 		{ "GET", "watch=1 resourceVersion=12", 200, EVENT("ADDED", META("c", "u3", "13")), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
@@ -337,7 +362,7 @@ static void a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves(void **s
 		{ "GET", "sendInitialEvents=true", 200,
 		  EVENT("ADDED", META("a", "u1", "9")) EVENT("ADDED", META("c", "u3", "29")) INITIAL_END("30"), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 2, false);
@@ -357,7 +382,7 @@ static void a_version_that_is_too_new_for_the_server_is_given_up(void **state)
 		  "\"retryAfterSeconds\":1}}" },
 		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("b", "u2", "8")) INITIAL_END("10"), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
@@ -373,7 +398,7 @@ static void an_answer_that_is_not_a_list_is_reported_and_asked_for_again(void **
 		{ "GET", "limit=500", 200, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" META("a", "u1", "5") },
 		{ "GET", "limit=500", 200, LIST("10", "", "[" META("b", "u2", "6") "]") },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
@@ -387,7 +412,7 @@ static void only_the_fields_that_are_asked_for_are_kept(void **state)
 	static const struct exchange script[] = {
 		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("a", "u1", "9")) INITIAL_END("10"), NULL, NULL, true },
 	};
-	struct bed bed;
+	struct bed bed = { 0 };
 	(void)state;
 
 	bed.fields = fields;
@@ -402,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_then_events_then_a_watch_from_the_last_version),
+		cmocka_unit_test(of_an_object_that_is_too_wide_the_end_is_shortened_too),
 		cmocka_unit_test(of_a_kind_with_many_objects_pages_are_asked_for_first),
 		cmocka_unit_test(a_410_in_the_stream_lists_again_and_tells_what_was_missed),
 		cmocka_unit_test(metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),

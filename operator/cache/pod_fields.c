@@ -2,10 +2,11 @@
 /* The fields of a pod that the operator keeps. */
 #include "operator/cache/pod_fields.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/json.h"
+#include "lib/sidecar_names.h"
 #include "operator/kube/projection.h"
 
 const char *const pod_fields[] = {
@@ -111,7 +112,8 @@ static void shorten_below(cJSON *value, size_t text_max)
 
 	for (cJSON *child = value->child; child; child = next) {
 		next = child->next;
-		if ((cJSON_IsArray(value) && (is_empty_object(child) || n++ >= POD_SHORT_ITEMS_MAX)) ||
+		if ((cJSON_IsArray(value) && (is_empty_object(child) || n++ >= POD_SHORT_ITEMS_MAX) &&
+		     !json_is(child, "name", SIDECAR_CONTAINER)) ||
 		    (cJSON_IsString(child) && strlen(child->valuestring) > text_max))
 			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
 		else
@@ -119,14 +121,19 @@ static void shorten_below(cJSON *value, size_t text_max)
 	}
 }
 
-void pod_shorten(cJSON *pod)
+bool pod_shorten(cJSON *pod, bool always)
 {
-	cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(pod, "status");
+	cJSON *status;
 
+	if (!always && cJSON_GetArraySize(json_get(pod, "spec.containers")) +
+			       cJSON_GetArraySize(json_get(pod, "spec.initContainers")) <= POD_CONTAINERS_MAX)
+		return false;
+	status = cJSON_DetachItemFromObjectCaseSensitive(pod, "status");
 	project(pod, short_fields);
 	shorten_below(pod, POD_SHORT_TEXT_MAX);
 	if (!status)
-		return;
+		return true;
 	shorten_below(status, POD_SHORT_STATUS_MAX);
 	cJSON_AddItemToObject(pod, "status", status);
+	return true;
 }

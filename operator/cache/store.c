@@ -309,10 +309,11 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 			entry->own = false; /* the watch has shown our write */
 		return 0;
 	}
-	int whole = entry_put(s, key, object, own, false, entry), r = whole;
+	bool wide = s->shorten && s->shorten(object, false);
+	int whole = wide ? -E2BIG : entry_put(s, key, object, own, false, entry), r = whole;
 	if (whole == -E2BIG && (s->shorten || s->keeps_remnants)) {
 		if (s->shorten)
-			s->shorten(object);
+			s->shorten(object, true);
 		else
 			salvage_reduce(object, STORE_NO_ROOM);
 		r = entry_put(s, key, object, own, s->shorten, entry);

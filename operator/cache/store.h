@@ -47,7 +47,11 @@ struct store {
 	store_index_fn index_fn; /* NULL: no index */
 	size_t bytes_max; /* of all entries, and twice what one namespace may have; 0: there is no bound */
 	size_t bytes_free; /* of each entry, which do not count */
-	void (*shorten)(cJSON *object); /* where there is no room for an object, what this leaves of it is kept and does not count; may be NULL */
+	/*
+	 * Where there is no room for an object (always), or it says that it is too wide (by returning true), what this leaves of
+	 * it is kept and does not count; may be NULL.
+	 */
+	bool (*shorten)(cJSON *object, bool always);
 	bool keeps_remnants; /* where there is no room for an object, its remnant (salvage.h) may still fit */
 	struct namespace_share bytes; /* what the entries take, if there is a bound */
 	struct store_entry *views; /* the entries that have one */

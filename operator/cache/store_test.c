@@ -429,12 +429,36 @@ static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
 		snprintf(label, sizeof(label), "ray.io/x%d", i);
 		json_set_str(json_get(pod, "metadata.labels"), label, "x");
 	}
-	pod_shorten(pod);
+	pod_shorten(pod, true);
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.labels")), 1);
 	assert_int_equal(cJSON_GetArraySize(owners), POD_SHORT_ITEMS_MAX);
 	assert_null(json_get(json_get(pod, "status.containerStatuses")->child, "lastState.terminated.message"));
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "spec.volumes")), 1); /* the launcher's, which is the last one */
 	cJSON_Delete(pod);
+}
+
+/* Each change of it would cost the square of their number. */
+static void a_pod_with_very_many_containers_is_shortened_and_keeps_its_sidecar(void **state)
+{
+	struct store s;
+	(void)state;
+
+	store_init(&s, NULL);
+	s.shorten = pod_shorten;
+	for (int n = POD_CONTAINERS_MAX; n <= POD_CONTAINERS_MAX + 1; n++) {
+		cJSON *pod = fat_pod("ns", n, 10, 0), *containers = json_array_at(json_object_at(pod, "spec"), "containers");
+		const cJSON *kept;
+		char key[32];
+
+		for (int i = 1; i <= n; i++)
+			json_append(containers, json_named_new(i < n ? "c" : "afterglow"));
+		snprintf(key, sizeof(key), "ns/w%d", n);
+		assert_int_equal(store_put(&s, pod, false, NULL, NULL), n > POD_CONTAINERS_MAX ? -E2BIG : 0);
+		kept = json_get(store_get(&s, key), "spec.containers");
+		assert_int_equal(cJSON_GetArraySize(kept), n > POD_CONTAINERS_MAX ? POD_SHORT_ITEMS_MAX + 1 : n);
+		assert_non_null(json_find(kept, "name", "afterglow"));
+	}
+	store_release(&s);
 }
 
 /* Or else its head's service lost it, or a Warning said that the webhook missed it. */
@@ -450,7 +474,7 @@ static void a_shortened_pod_is_judged_as_the_whole_one(void **state)
 	(void)state;
 
 	assert_false(pod_is_ready(pod));
-	pod_shorten(pod);
+	pod_shorten(pod, true);
 	assert_int_equal(missing_sidecar_of(pod, NULL, false, 1), MISSING_NO_SHELL);
 	assert_false(pod_is_ready(pod));
 	assert_int_equal(cJSON_GetArraySize(labels), 4);
@@ -458,7 +482,7 @@ static void a_shortened_pod_is_judged_as_the_whole_one(void **state)
 	assert_string_equal(json_str(json_get(pod, "spec.initContainers")->child, "resources.limits.memory"), "256Mi");
 	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/inject", "false");
 	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/sidecar", "added");
-	pod_shorten(pod);
+	pod_shorten(pod, true);
 	assert_int_equal(missing_sidecar_of(pod, NULL, false, 1), MISSING_OPTED_OUT);
 	cJSON_Delete(pod);
 }
@@ -500,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_tenants_fat_pods_take_their_share_and_none_is_left_out),
 		cmocka_unit_test(of_a_shortened_pod_lists_and_texts_are_bounded),
 		cmocka_unit_test(a_shortened_pod_is_judged_as_the_whole_one),
+		cmocka_unit_test(a_pod_with_very_many_containers_is_shortened_and_keeps_its_sidecar),
 		cmocka_unit_test(a_list_that_takes_the_place_of_another_has_the_same_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

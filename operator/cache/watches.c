@@ -141,8 +141,9 @@ static void watches_on_unreadable(void *, struct informer *informer, const char 
 {
 	bool shortened = informer_store(informer)->shorten;
 
-	log_warning_limited("%s %s is %s, the others are served: %s", informer_resource(informer)->kind, key,
-			    shortened ? "kept without its details" : "left out", reason);
+	log_warning_limited("%s %s is %s%s", informer_resource(informer)->kind, key,
+			    shortened ? "kept without its details: it has very many containers, or " :
+					"left out, the others are served: ", reason);
 }
 
 /* Of a namespace only its labels are read. */
