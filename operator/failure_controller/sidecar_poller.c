@@ -122,8 +122,6 @@ static void polled_free(void *value)
  */
 static void sidecar_poller_set_text(char **text, const char *value)
 {
-	if (value && *value && *text && strcmp(*text, value) == 0)
-		return;
 	free(*text);
 	*text = value && *value ? strdup(value) : NULL;
 }

@@ -58,9 +58,7 @@ void admission_free(struct admission *a)
 
 static const char *admission_label(const cJSON *object, const char *name)
 {
-	const char *text = object_label(object, name);
-
-	return text ? text : "";
+	return object_label(object, name) ?: "";
 }
 
 /* Writes the group by which pods are counted together. Returns false if the names do not fit. */
@@ -151,12 +149,7 @@ static void annotate_owner(cJSON *pod, const cJSON *cluster)
 /* Returns a label's value for a metric. Only kinds in the chart's rules have one. */
 static const char *admission_kind_of(const struct admission_request *request)
 {
-	static const char *const kinds[] = { "RayCluster", "RayJob", "RayService" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(request->kind, kinds[i]) == 0)
-			return kinds[i];
-	return "other";
+	return TEXT_IS_ONE_OF(request->kind, "RayCluster", "RayJob", "RayService") ? request->kind : "other";
 }
 
 static void admission_count(struct admission *a, const char *kind, const char *outcome)

@@ -10,14 +10,8 @@
 
 static bool waits_in_vain(const cJSON *status)
 {
-	static const char *const reasons[] = { "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
-					       "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed" };
-	const char *reason = json_str(status, "state.waiting.reason");
-
-	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
-		if (strcmp(reason, reasons[i]) == 0)
-			return true;
-	return false;
+	return TEXT_IS_ONE_OF(json_str(status, "state.waiting.reason"), "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
+			      "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed");
 }
 
 void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t now_ns)

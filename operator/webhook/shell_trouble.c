@@ -26,15 +26,10 @@ static bool image_key(const char *namespace, const cJSON *pod, char key[static K
 /* Only the container runtime gives these reasons; a termination message of the container itself has others. */
 static bool could_not_start(const cJSON *state)
 {
-	static const char *const reasons[] = { "StartError", "RunContainerError",
-					       "ContainerCannotRun" };
-	const char *reason = json_str(state, "reason"), *message = json_str(state, "message");
+	const char *message = json_str_or(state, "message", "");
 
-	for (size_t i = 0; reason && message && i < ARRAY_SIZE(reasons); i++)
-		if (strcmp(reason, reasons[i]) == 0)
-			return strstr(message, "exec: \"" SHELL "\"") &&
-			       strstr(message, "no such file");
-	return false;
+	return TEXT_IS_ONE_OF(json_str(state, "reason"), "StartError", "RunContainerError", "ContainerCannotRun") &&
+	       strstr(message, "exec: \"" SHELL "\"") && strstr(message, "no such file");
 }
 
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns)
