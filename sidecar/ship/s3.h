@@ -19,7 +19,6 @@ struct s3 {
 	char endpoint[600];
 	char scope[128]; /* for curl's signature: "aws:amz:REGION:s3" */
 	bool path_style;
-	int64_t clock_off_s; /* our clock minus the store's, once that has refused a request for its time; 0: sign with our time */
 	char encryption_header[64], kms_key_header[S3_KMS_KEY_ID_MAX + 64]; /* "": not sent */
 	struct s3_identity identity;
 };
@@ -41,10 +40,10 @@ struct s3_request {
 };
 
 /* A request that is under way, with everything it points to. The caller zeroes it, and releases it when the request is over. */
-#define S3_HEADERS_MAX 11
+#define S3_HEADERS_MAX 10
 struct s3_call {
 	struct strbuf url;
-	char date_header[40], sha256_header[100], md5_header[64], type_header[100], meta_header[S3_META_HEADER_MAX];
+	char sha256_header[100], md5_header[64], type_header[100], meta_header[S3_META_HEADER_MAX];
 	const char *headers[S3_HEADERS_MAX];
 	struct http_request request;
 };

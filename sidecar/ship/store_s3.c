@@ -13,6 +13,24 @@
 #include "lib/units.h"
 #include "sidecar/ship/s3.h"
 
+/* --- Time --- */
+
+/* Our clock minus the store's, once that has refused a request for its time; 0: sign with our time. */
+static int64_t store_s3_clock_off_s;
+
+/*
+ * Replaces the C library's function, because libcurl asks it for the time with which it signs. It would sign with an X-Amz-Date of
+ * ours, too, but 7.88 then sends that header twice: MinIO finds the signature wrong. Certificates are judged by the store's time as well.
+ */
+time_t time(time_t *ret_now)
+{
+	const time_t now = (time_t)(now_realtime_ns() / NS_PER_SEC - store_s3_clock_off_s);
+
+	if (ret_now)
+		*ret_now = now;
+	return now;
+}
+
 /* --- Requests --- */
 
 static void store_s3_add_header(struct s3_call *call, const char *header)
@@ -39,17 +57,6 @@ static void store_s3_add_object_headers(struct s3 *s3, const struct item *item, 
 		store_s3_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
 }
 
-/* libcurl signs with this time in place of ours. */
-static void store_s3_add_date(int64_t clock_off_s, struct s3_call *call)
-{
-	const time_t theirs = (time_t)(now_realtime_ns() / NS_PER_SEC - clock_off_s);
-	struct tm tm;
-
-	if (clock_off_s && gmtime_r(&theirs, &tm) &&
-	    strftime(call->date_header, sizeof(call->date_header), "X-Amz-Date: %Y%m%dT%H%M%SZ", &tm))
-		store_s3_add_header(call, call->date_header);
-}
-
 int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
 {
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
@@ -60,10 +67,8 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
 	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
 		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
-	if (is_signed) {
+	if (is_signed)
 		store_s3_add_header(call, call->sha256_header);
-		store_s3_add_date(s3->clock_off_s, call);
-	}
 	snprintf(call->md5_header, sizeof(call->md5_header), "Content-MD5: %s", r->md5 ? r->md5 : "");
 	if (r->md5)
 		store_s3_add_header(call, call->md5_header);
@@ -92,11 +97,11 @@ void s3_call_release(struct s3_call *call)
 int s3_refused(struct s3 *s3, struct http_answer *answer, struct fault *fault)
 {
 	/* Our clock is not to blame for a request that had the store's time. */
-	answer->clock_off_s -= s3->clock_off_s;
+	answer->clock_off_s -= store_s3_clock_off_s;
 	s3_fault(answer, &s3->place, fault);
-	if (fault->kind != FAULT_CLOCK || s3->clock_off_s || !answer->clock_off_s)
+	if (fault->kind != FAULT_CLOCK || store_s3_clock_off_s || !answer->clock_off_s)
 		return -1;
-	s3->clock_off_s = answer->clock_off_s;
+	store_s3_clock_off_s = answer->clock_off_s;
 	log_warning("%s; until then requests have the store's time", fault->text);
 	fault->kind = FAULT_SERVER;
 	fault->retry_after_s = 0;

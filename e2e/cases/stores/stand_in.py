@@ -41,6 +41,11 @@ class StandIn:
 
             protocol_version = "HTTP/1.1"
 
+            def twice(self):
+                """Refuses a header that comes twice, as servers do which sign both values."""
+                names = [name.lower() for name in self.headers]
+                return (403, {}, s3_error("SignatureDoesNotMatch")) if len(names) != len(set(names)) else None
+
             def handle_any(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 outer.seen(self.command)
@@ -48,7 +53,7 @@ class StandIn:
                     request = Request(self.command, self.path, dict(self.headers), body, time.monotonic())
                     outer.requests[self.command].append(request)
                     answers = outer.answers.get(self.command, [(405, {}, "")])
-                    answer = outer.judge(request) or (answers.pop(0) if len(answers) > 1 else answers[0])
+                    answer = self.twice() or outer.judge(request) or (answers.pop(0) if len(answers) > 1 else answers[0])
                 status, headers, text = answer
                 data = text.encode()
                 self.send_response(status)
