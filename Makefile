@@ -367,6 +367,7 @@ test: test-programs
 	+@exec tools/side_by_side.py "$$TEST_SUITES"
 
 e2e: deps
+	@tools/apt-install.sh python3
 	+@$(COMPILE) all
 	+@exec tools/side_by_side.py "$$CLUSTER_SUITES" "$$STORE_SUITES"
 
@@ -430,9 +431,10 @@ images: deps $(filter arm64,$(MAKECMDGOALS))
 WHEEL_PROGRAMS := $(addprefix $(BUILD)/,afterglow-launch afterglow-sidecar afterglow-unwind afterglow-pack afterglow-ship kubectl-afterglow)
 .PHONY: wheel
 wheel: deps
+	@tools/apt-install.sh python3
 	+@$(COMPILE) $(WHEEL_PROGRAMS)
 	@rm -rf $(BUILD)/wheel
-	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
 		wheel/build.py $(BUILD) $(or $(ARCH),$(shell dpkg --print-architecture)) $(VERSION) $(BUILD)/wheel
 
 # Installs it as an ordinary user of this machine, and lets things die.
@@ -469,7 +471,7 @@ arm64-unit 1 - $(SUITE) ARCH=arm64 -j2 unit-tests
 endef
 export ARM64_SUITES
 test-arm64: deps
-	@tools/apt-install.sh busybox-static cpio qemu-system-arm qemu-user-static
+	@tools/apt-install.sh busybox-static cpio python3 qemu-system-arm qemu-user-static
 	+@$(COMPILE) ARCH=arm64 all unit-test-programs kernel-programs build/arm64/machine build/arm64/machine-16k
 	+@exec tools/side_by_side.py "$$ARM64_SUITES"
 
@@ -486,7 +488,7 @@ release: deps
 
 # That images/push.sh brings its images to a registry and signs them there.
 test-push:
-	@tools/apt-install.sh skopeo
+	@tools/apt-install.sh python3 skopeo
 	@tools/push_test.py
 
 # README's first screen, from the release in build/release: registry and package index on loopback, KubeRay and real Ray.
