@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|gitops|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|gitops|stores|s3-servers|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   gitops    the libraries of Argo CD and Flux look for drift in what the chart installs; five minutes to build them
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
+#   s3-servers  of stores, cases of S3 against MinIO; five minutes of processor time to build it
 #   browser   report.html and the page of all failures in headless Chromium, at three widths, with axe-core; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
@@ -52,10 +53,13 @@ if [ "${#builds[@]}" != 0 ]; then
 		# shellcheck disable=SC2086 # a command and its argument
 		e2e/$build || e2e/$build
 	done
-elif [ "$suite" = stores ]; then
+elif [[ $suite = stores || $suite = s3-servers ]]; then
 	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
 	make --no-print-directory deps build/afterglow-ship build/shared/afterglow-ship
-	build_stores s3 hdfs azure kdc
+	case $suite in
+	stores) build_stores s3 hdfs azure kdc ;;
+	*) S3_SERVER=minio build_stores s3 ;;
+	esac
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
 	e2e/axe/build.sh
@@ -103,6 +107,7 @@ RAY_IMAGE=${RAY_IMAGE:-$(images/ray/name.sh)}
 # -rfEs: a test that is skipped says why, and the names of those that failed are for tools/second_try.py.
 case $suite in
 soak | gitops) paths=("e2e/cases/apiserver/$suite.py") ;;
+s3-servers) paths=(e2e/cases/stores/s3_servers.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
 cluster-v2-same) paths=(e2e/cases/node_v2/test_same.py) ;;
 cluster-v2-part)

@@ -226,6 +226,10 @@ class S3Store(Store):
         hidden = self.data / ".sgwtmp" / "multipart" / digest(key.encode())
         return [path for path in hidden.iterdir() if path.is_dir()] if hidden.exists() else []
 
+    def parts(self):
+        """Returns the parts of at least 5 MiB that the server has, without those that it is writing."""
+        return [part for upload in self.uploads() for part in upload.iterdir() if part.name.isdigit() and part.stat().st_size]
+
 
 class HdfsStore(Store):
     """A directory of HDFS."""

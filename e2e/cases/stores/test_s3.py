@@ -50,11 +50,11 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_store, large):
     """The run is killed when three parts are there, and the next one sends the rest and not those."""
     proxy = Proxy(s3_store.target)
     s3_store.through(proxy)
-    kill_when(s3_store, large, "8Mi", "three parts", lambda: len(parts(s3_store)) >= 3)
+    kill_when(s3_store, large, "8Mi", "three parts", lambda: len(s3_store.parts()) >= 3)
     # What it had sent before it died still runs through.
     wait_for("the dead to be heard out", lambda: proxy.open == 0, interval=0.005)
     s3_store.wait_answered()
-    there = len(parts(s3_store))
+    there = len(s3_store.parts())
     assert there >= 3
     before = proxy.sent
     shipped(s3_store, large)
@@ -62,11 +62,6 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_store, large):
     assert proxy.sent - before < 48 * MIB - there * 5 * MIB + MIB
     assert not s3_store.uploads()
     proxy.close()
-
-
-def parts(store):
-    """Returns the files of parts of at least 5 MiB that the server has, without those that it is writing."""
-    return [part for upload in store.uploads() for part in upload.iterdir() if part.name.isdigit() and part.stat().st_size]
 
 
 def rotten(bundle, at):
@@ -96,7 +91,7 @@ def test_a_core_that_rots_while_it_is_sent_is_never_put_together(s3_store, large
 
 def test_parts_that_an_earlier_run_read_wrong_are_sent_again(s3_store, large):
     rotten(large, MIB)
-    kill_when(s3_store, large, "8Mi", "all parts that are sent together", lambda: len(parts(s3_store)) >= 4)
+    kill_when(s3_store, large, "8Mi", "all parts that are sent together", lambda: len(s3_store.parts()) >= 4)
     s3_store.wait_answered()
     (large.path / CORE).write_bytes(large.files[CORE])
     shipped(s3_store, large)
@@ -113,7 +108,7 @@ def test_an_upload_that_nobody_remembers_is_aborted(s3_store, large):
 
 
 def test_an_upload_that_the_server_forgot_begins_again(s3_store, large):
-    kill_when(s3_store, large, "8Mi", "a part", lambda: parts(s3_store))
+    kill_when(s3_store, large, "8Mi", "a part", s3_store.parts)
     s3_store.wait_answered()
     for upload in s3_store.uploads():
         subprocess.run(["rm", "-r", upload], check=True)
