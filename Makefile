@@ -115,7 +115,7 @@ $(BUILD)/obj/%.o: %.c | $(SYSROOT)
 
 # The launcher runs inside any image: static, libc only, and small enough for a ConfigMap.
 LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch)
-$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile | $(SYSROOT)
+$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/leave_session.h lib/oom_score.h Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \

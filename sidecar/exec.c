@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Implements `afterglow-sidecar exec`: launcher and sidecar around one command. */
+/*
+ * Implements `afterglow-sidecar exec`: launcher and sidecar around one command.
+ *
+ * If the command ends and leaves Ray behind, as `ray start` does, its exit code must reach the shell at once. The launcher has Ray's processes
+ * as its children by then, so it stays, and goes over to the sidecar of a fork of ours. Both leave the session and all descriptors that
+ * they were started with, and end when Ray does.
+ */
 #include "sidecar/exec.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +25,7 @@
 #include "lib/exit_code.h"
 #include "lib/failure_class.h"
 #include "lib/fileio.h"
+#include "lib/leave_session.h"
 #include "lib/loop/child.h"
 #include "lib/oom_score.h"
 #include "lib/units.h"
@@ -26,6 +34,7 @@
 
 #define LAUNCHER "afterglow-launch"
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
+#define FOLLOW_WITHIN_MS 1500 /* the launcher waits two seconds for its orders after the command's end */
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
 
 struct run {
@@ -98,6 +107,9 @@ static void on_deadline(evutil_socket_t, short, void *arg)
 	struct run *r = arg;
 	const struct timeval again = { .tv_sec = 1 };
 
+	/* It is there to see that a launcher has come to the process that stays. */
+	if (r->record_options.left_behind && sidecar_active(r->sidecar) > 0)
+		return;
 	if (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0)
 		event_base_loopbreak(r->base);
 }
@@ -107,7 +119,7 @@ static void on_child(struct run *r)
 	bool ships = record_options_ships(&r->record_options);
 	const struct timeval within = { .tv_sec = ships ? SHIP_WITHIN_S : REPORT_WITHIN_S };
 
-	if (waitpid(r->child, &r->status, WNOHANG) != r->child)
+	if (r->ended || waitpid(r->child, &r->status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
 	sidecar_ship_until(r->sidecar, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
@@ -269,6 +281,42 @@ static void leave_the_choice_of_the_oom_killer(struct run *r)
 		r->oom_score[0] = '\0';
 }
 
+/* Runs in a child, which forgets the loop of its parent. */
+_Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
+{
+	struct run r = { .options = parent->options, .record_options = parent->record_options, .ended = true };
+	const struct timeval within = { .tv_sec = REPORT_WITHIN_S };
+	char order[sizeof(r.socket_path) + 8];
+	struct err err;
+
+	leave_session(launcher_fd);
+	r.record_options.left_behind = true;
+	if (make_directory(&r, &err) < 0 || start_loop(&r, &err) < 0 || event_add(r.deadline, &within) < 0)
+		_exit(1);
+	sidecar_on_idle(r.sidecar, stop_when_over, &r);
+	snprintf(order, sizeof(order), "stay %s", r.socket_path);
+	send(launcher_fd, order, strlen(order), MSG_NOSIGNAL);
+	close(launcher_fd);
+	event_base_dispatch(r.base);
+	sidecar_free(r.sidecar);
+	rmdir(r.directory);
+	_exit(0);
+}
+
+/* The launcher hangs up here when it has greeted the process that stays. One that is late ends with that process. */
+static bool survivors_hand_over(int launcher_fd, void *arg)
+{
+	struct run *r = arg;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		survivors_watch(r, launcher_fd);
+	r->ended = pid > 0 && poll(&(struct pollfd){ .fd = launcher_fd }, 1, FOLLOW_WITHIN_MS) > 0;
+	if (pid > 0 && !r->ended)
+		kill(pid, SIGKILL);
+	return r->ended;
+}
+
 static int run(struct run *r, struct err *err)
 {
 	check_store(r);
@@ -276,6 +324,8 @@ static int run(struct run *r, struct err *err)
 	leave_the_choice_of_the_oom_killer(r);
 	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
 		return -err->code;
+	r->record_options.hand_over = survivors_hand_over;
+	r->record_options.hand_over_arg = r;
 	sidecar_on_idle(r->sidecar, stop_when_over, r);
 	r->child = fork();
 	if (r->child == 0) {

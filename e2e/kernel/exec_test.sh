@@ -426,7 +426,8 @@ fake_ray() {
 	cat >"$work/ray/bin/ray" <<-'CODE'
 		import os, signal, subprocess, sys, time
 		start, raylet, what = sys.argv[1:]
-		child = subprocess.Popen([raylet, "sleep", "300000"])
+		nothing = subprocess.DEVNULL
+		child = subprocess.Popen([raylet, "sleep", "300000"], stdin=nothing, stdout=nothing, stderr=nothing)
 		def watched():
 		    there = f"/proc/{os.getppid()}/fdinfo/"
 		    for name in os.listdir(there):
@@ -461,9 +462,35 @@ if command -v python3 >/dev/null; then
 	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'
 	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave
 	check "ray start that leaves Ray behind ends as it would" gives 0
-	check "that nobody watches Ray any more is said, with its processes" says 'nobody watches it any more: raylet (PID [0-9]*)\. .ray start --block'
-	survivor=$(sed -n 's/.*any more: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
-	check "the Ray that was left behind goes on" kill -9 "${survivor:-none}"
+	# What stays has no descriptor of the shell's: this pipe is read to its end, and that lock is free.
+	leave_ray() {
+		mkdir -p "$work/left"
+		"$sidecar" exec --store "$work/left" --name left -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave \
+			9>"$work/lock" 2>&1 | cat >"$work/err"
+		survivor=$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
+		launcher=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$survivor/stat")
+		follower=$(grep -lz "^$work/left$" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | grep -vx "$launcher" | head -n 1)
+	}
+	nobody_stays() { [ -z "$(grep -lz "^$work/left$\|^left$" /proc/[0-9]*/cmdline 2>/dev/null)" ]; }
+	n_left() { set -- "$work"/left/local/left/*; [ -e "$1" ] && echo $# || echo 0; }
+	leave_ray
+	check "the Ray that was left behind is watched, which is said with its processes" says 'is watched until it ends: raylet (PID [0-9]*)\. .afterglow list'
+	check "nothing that stays is in the session of the shell" test "$(cut -d' ' -f6 "/proc/$launcher/stat") $(cut -d' ' -f6 "/proc/$follower/stat")" = "$launcher $follower"
+	check "nothing that stays holds a descriptor of the shell's" test -z "$(find "/proc/$launcher/fd" "/proc/$follower/fd" -lname "$work/*")"
+	kill -9 "$survivor"
+	check "its death ends what stays" wait_until nobody_stays
+	check "its death is reported" grep -q 'raylet (PID [0-9]*) was killed with SIGKILL under left; the command had ended before\.' "$work"/left/local/left/*/report.txt
+	leave_ray
+	kill "$survivor"
+	check "the end of a Ray that was asked to stop ends what stays" wait_until nobody_stays
+	check "a Ray that was asked to stop is no failure" test "$(n_left)" = 1
+	for end in launcher follower; do
+		leave_ray
+		eval "kill -9 \$$end"
+		check "nothing stays without the $end" wait_until nobody_stays
+		check "Ray goes on without the $end" kill -9 "$survivor"
+		check "the end of the $end is no failure of Ray" test "$(n_left)" = 1
+	done
 fi
 
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/leave_session.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/core_dirs.h"
@@ -297,6 +298,7 @@ int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *
 		close(ends[0]);
 		if (unwanted_fd >= 0)
 			close(unwanted_fd);
+		leave_session(KEEP_OWN);
 		run(core_limit, ends[1], launcher);
 	}
 	close(ends[1]);

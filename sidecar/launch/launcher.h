@@ -52,6 +52,9 @@ struct launcher {
 	bool released; /* the sidecar ordered "done", or there is no sidecar to wait for */
 };
 
+/* Says hello on a new connection to a sidecar, which is dropped if that fails, and all that a new sidecar has to know. */
+void launcher_greet(struct launcher *l);
+
 /* The sidecar's orders (orders.c) */
 
 /*

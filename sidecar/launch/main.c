@@ -71,7 +71,7 @@ static void drop_connection(struct launcher *l)
 	l->socket_fd = -1;
 }
 
-static void greet(struct launcher *l)
+void launcher_greet(struct launcher *l)
 {
 	if (l->socket_fd >= 0)
 		send_cgroup(l);
@@ -96,7 +96,7 @@ static void try_connect(struct launcher *l)
 		refuse_stranger(l);
 	if (l->socket_fd < 0)
 		l->socket_fd = -1;
-	greet(l);
+	launcher_greet(l);
 }
 
 /*
@@ -107,7 +107,7 @@ static void try_connect(struct launcher *l)
 static void connect_first(struct launcher *l)
 {
 	if (l->options->socket_fd)
-		greet(l);
+		launcher_greet(l);
 	else
 		try_connect(l);
 }

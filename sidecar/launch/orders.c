@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/leave_session.h"
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/launcher.h"
 #include "sidecar/launch/tracer.h"
@@ -103,6 +104,27 @@ static void dump_process(struct launcher *l, const char *order, int dump_fd)
 		close(fds[i]);
 }
 
+/* Goes over to another sidecar, which tells us when to end. From now on only the processes that the command left behind are ours. */
+static void stay(struct launcher *l, const char *socket_path)
+{
+	char directory[64];
+	int fd = l->ended ? connection_open(socket_path) : -1, before = l->socket_fd;
+
+	if (fd < 0)
+		return;
+	unlink(socket_path);
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
+	rmdir(directory);
+	speaker_finish(&l->speaker);
+	leave_session(KEEP_OWN);
+	l->socket_fd = fd;
+	l->command = getpid();
+	l->linger_until_ns = INT64_MAX;
+	launcher_greet(l);
+	l->released = l->socket_fd < 0;
+	close(before);
+}
+
 static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 {
 	if (len > 4 && memcmp(text, "say ", 4) == 0)
@@ -124,7 +146,9 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 			l->linger_until_ns = now_ns() + seconds * NS_PER_SEC;
 			l->held = true;
 		}
-	} else if (strcmp(text, "done") == 0 && l->ended)
+	} else if (strncmp(text, "stay /", 6) == 0)
+		stay(l, text + 5);
+	else if (strcmp(text, "done") == 0 && l->ended)
 		l->released = true;
 }
 

@@ -72,6 +72,9 @@
  *	below the launcher, in the container's PID namespace.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the sidecar is gone, until SIGTERM or afterglow-launch --release
+ *   stay PATH
+ *	after the command ended: `afterglow-sidecar exec` ends, too, and another process of
+ *	it listens at PATH. The launcher stays for that one until it is told "done".
  *   done	the sidecar needs nothing more: exit
  */
 #pragma once

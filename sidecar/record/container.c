@@ -164,12 +164,17 @@ static struct ending how_it_ended(struct container *c)
 	const struct launch_message *m = c->received ? &c->received->message : NULL;
 	struct ending e = { 0 };
 
-	if (!m || m->verb != LAUNCH_EXIT)
+	bool exited = m && m->verb == LAUNCH_EXIT;
+
+	if (!exited && !c->options->left_behind)
 		return (struct ending){ .ended_ns = c->eof_ns,
 					.after = c->at_eof,
 					.after_known = c->at_eof_known,
 					.limits = c->ending.limits };
-	e = (struct ending){ .status_known = true, .wait_status = m->wait_status, .ended_ns = m->ended_ns,
+	/* What was left behind has no exit code, and its last process was reported if it failed. */
+	e = (struct ending){ .status_known = true,
+			     .wait_status = exited ? m->wait_status : 0,
+			     .ended_ns = exited ? m->ended_ns : INT64_MAX,
 			     .after = c->at_eof, .after_known = c->at_eof_known };
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;

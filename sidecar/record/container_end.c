@@ -138,32 +138,37 @@ static void pass_over_end(struct container *c)
 	container_report_other_crashes(c);
 }
 
-/* `afterglow run` ends with its command; what the command left of Ray behind goes on unseen. */
-static void tell_of_survivors(const struct container *c)
+/* `afterglow run` ends with its command. Returns whether what the command left of Ray behind is watched further. */
+static bool survivors_hand_over(const struct container *c)
 {
 	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT(512), text = STRBUF_INIT(1024);
+	bool is_watched;
 
 	process_watch_add_survivors(&c->observer.processes, c->observer.root_fd, &who);
 	if (!who.len)
-		return;
-	strbuf_addf(&text, "afterglow: the command has ended, but Ray goes on, and nobody watches it any more: %s. `ray start --block` stays "
-			   "until Ray ends, and is watched until then.\n",
-		    strbuf_str(&who));
+		return false;
+	is_watched = c->options->hand_over && c->options->hand_over(c->fd, c->options->hand_over_arg);
+	strbuf_addf(&text, "afterglow: the command has ended, but Ray goes on, and %s: %s. %s\n",
+		    is_watched ? "is watched until it ends" : "nobody watches it any more", strbuf_str(&who),
+		    is_watched ? "`afterglow list` lists its deaths." : "`ray start --block` stays until Ray ends, and is watched until then.");
 	outlet_write(c->options->report_fd, strbuf_str(&text), text.len);
+	return is_watched;
 }
 
 void container_conclude(struct container *c)
 {
 	/* A driver that was killed leaves its Ray behind for seconds only. */
-	if (c->options->own_launcher && c->ending.status_known && c->ending.wait_status == 0)
-		tell_of_survivors(c);
+	bool is_left = c->options->own_launcher && !c->options->left_behind && c->ending.status_known && c->ending.wait_status == 0 &&
+		       survivors_hand_over(c);
+
 	if (c->to_report)
 		publish_end(c);
 	else
 		pass_over_end(c);
 	if (!c->held_until_unix_ns) {
 		crashes_let_go(c->crashes);
-		launch_send(c->fd, "done", NULL, NULL);
+		if (!is_left)
+			launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
 	crashes_hurry(c->crashes);

@@ -109,7 +109,9 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 		return true;
 	if (w->vital_ns && end->ended_ns - w->vital_ns <= FOLLOWS_NS)
 		return false;
-	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
+	/* No command ends because of it where Ray was left behind. */
+	return is_vital(end) && !process_watch_lives(w, end->kind) &&
+	       (process_watch_any_lives(w) || (c->options->left_behind && end->status_known && !ray_process_ended_in_order(end->wait_status)));
 }
 
 /* Returns the core of the process, or that of the agent with which it ended. */
@@ -186,4 +188,7 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		if (missed)
 			report(c, end);
 	}
+	/* The launcher ends, and this container with it. */
+	if (c->options->left_behind && o->swept_ns && !process_watch_any_lives(&o->processes))
+		launch_send(c->fd, "done", NULL, NULL);
 }

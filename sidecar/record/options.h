@@ -45,6 +45,14 @@ struct record_options {
 	 * because it says nothing for a while.
 	 */
 	bool own_launcher;
+	/* The command had ended well before this sidecar began, and Ray, which it left behind, goes on. */
+	bool left_behind;
+	/*
+	 * Under exec, when the command has left Ray behind: returns whether another process watches it from now on. launcher_fd is the
+	 * connection to the launcher. NULL: nobody would.
+	 */
+	bool (*hand_over)(int launcher_fd, void *arg);
+	void *hand_over_arg;
 	bool slurm; /* under exec: in a job of Slurm */
 	pid_t stop_sender; /* under exec: who sent us the last signal that we passed on to the launcher; 0: not known */
 	/* The directory of the container's memory cgroup, if it was just made for the container; else NULL. */

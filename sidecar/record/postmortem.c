@@ -372,6 +372,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	if (r.n_top)
 		trend_of_process(o->history, r.top[0].pid, &r.trend);
 	r.of_command = options->own_launcher;
+	r.left_behind = options->left_behind;
 	r.of_slurm = r.of_command && options->slurm && !options->own_memcg;
 	r.memory_shared = r.of_command && o->cgroup_shared;
 	report_diagnose(&r);

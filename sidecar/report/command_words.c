@@ -33,6 +33,13 @@ static const struct phrase {
 	{ " in container ", " under " },
 };
 
+/* Before those, where the command has ended and Ray goes on. */
+static const struct phrase left_behind[] = {
+	{ "; the container lives on without it", "; the command had ended before" },
+	{ "; the container lives on without raylet", "; the command had ended before" },
+	{ "; the container lives on", "; the command had ended before" },
+};
+
 /* Replaces one phrase wherever it stands; what does not fit is cut. */
 static void phrase_replace(char *text, size_t size, const struct phrase *p)
 {
@@ -62,6 +69,8 @@ void report_use_command_words(struct report *r)
 {
 	struct verdict *v = &r->verdict;
 
+	for (size_t i = 0; r->left_behind && i < ARRAY_SIZE(left_behind); i++)
+		phrase_replace(v->sentence, sizeof(v->sentence), &left_behind[i]);
 	text_use_command_words(v->sentence, sizeof(v->sentence));
 	for (unsigned int i = 0; i < v->n_evidence; i++)
 		if (strcmp(v->evidence[i].source, "driver's log") != 0) /* a quotation of what the program wrote */

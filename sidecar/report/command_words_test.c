@@ -39,6 +39,20 @@ static void sentences_speak_of_the_command(void **state)
 	}
 }
 
+static void a_command_that_left_ray_behind_does_not_go_on(void **state)
+{
+	static const char *const lives[] = { "", " without it", " without raylet" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lives); i++) {
+		struct report r = { .left_behind = true };
+
+		snprintf(r.verdict.sentence, sizeof(r.verdict.sentence), "raylet ended in container b; the container lives on%s.", lives[i]);
+		report_use_command_words(&r);
+		assert_string_equal(r.verdict.sentence, "raylet ended under b; the command had ended before.");
+	}
+}
+
 static void lists_and_advice_do_so_too(void **state)
 {
 	struct report r = { 0 };
@@ -83,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sentences_speak_of_the_command),
+		cmocka_unit_test(a_command_that_left_ray_behind_does_not_go_on),
 		cmocka_unit_test(lists_and_advice_do_so_too),
 		cmocka_unit_test(what_the_program_wrote_is_quoted_as_it_is),
 		cmocka_unit_test(a_text_that_becomes_too_long_is_cut),

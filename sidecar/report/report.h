@@ -49,6 +49,7 @@ struct report {
 	struct verdict verdict;
 	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, for example for a snapshot */
 	bool of_command; /* of `afterglow run`: there is no container, no pod and no kubelet to speak of */
+	bool left_behind; /* the same, and the command had ended before */
 	bool of_slurm; /* the same in a job of Slurm, which sets the limit */
 	bool container_lives; /* only a process of it has ended, at ended_unix_ns */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
