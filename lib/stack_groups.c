@@ -12,7 +12,8 @@
 
 #define NAMED_MAX 8 /* threads that are named of each group */
 #define PYTHON_MARK "  Python"
-#define FRAME_INDENT 5 /* blanks */
+#define FRAME_BLANKS "     " /* before a frame */
+#define FRAME_INDENT (sizeof(FRAME_BLANKS) - 1)
 #define NOTE_MAX 2048
 
 struct stacked_thread {
@@ -234,6 +235,39 @@ static void group_threads(struct stack_groups *g)
 	g->n_groups = n;
 }
 
+static void add_main_thread(const struct stack_group *g, struct strbuf *out)
+{
+	const struct stacked_thread *t = g->first;
+	const char *frame = t->stack ? strstr(t->stack, "\n" FRAME_BLANKS) : NULL;
+	char place[121] = "a place that was not seen", process[41];
+
+	/* The file's name and the line are at the end. */
+	if (frame && (frame += 1 + FRAME_INDENT) < t->stack + t->len)
+		copy_ends(place, sizeof(place), frame, strcspn(frame, "\n"));
+	copy_printable(process, sizeof(process), t->process, strlen(t->process));
+	if (g->n > 1)
+		strbuf_addf(out, "%zu like ", g->n);
+	strbuf_addf(out, "%s (PID %d) at %s", process, t->pid, place);
+}
+
+size_t stack_groups_main(struct stack_groups *g, struct strbuf *out)
+{
+	size_t n = 0, begin = out->len, named = 0;
+
+	group_threads(g);
+	for (size_t i = 0; i < g->n_groups && is_main(g->groups[i].first); i++) {
+		n += g->groups[i].n;
+		if (named < i)
+			continue;
+		strbuf_adds(out, i ? "; " : "");
+		if (i == 3 || out->len - begin > STACK_MAIN_ENOUGH + 2)
+			strbuf_adds(out, "others");
+		else
+			add_main_thread(&g->groups[named++], out);
+	}
+	return n;
+}
+
 /* --- Writing --- */
 
 static const char *state_text(const struct stacked_thread *t)
@@ -298,7 +332,7 @@ static void json_add_stack(cJSON *json, const struct stacked_thread *t)
 	cJSON *frames = NULL;
 
 	for (const char *line = t->stack; line && line < t->stack + t->len; line = strchr(line, '\n') + 1) {
-		bool is_frame = strncmp(line, "     ", FRAME_INDENT) == 0;
+		bool is_frame = strncmp(line, FRAME_BLANKS, FRAME_INDENT) == 0;
 		const char *text = line + strspn(line, " ");
 		char copy[NOTE_MAX];
 

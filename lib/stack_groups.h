@@ -28,6 +28,16 @@ void stack_groups_add(struct stack_groups *g, const struct stack_place *place, c
 /* How many processes are in the answers. */
 size_t stack_groups_processes(const struct stack_groups *g);
 
+/*
+ * Appends to out where the main threads are: "train.py (PID 12) at train.py:88 in wait; 3 like
+ * raylet (PID 7) at epoll_wait (libc.so.6)". The innermost frame of Python is named, else of native
+ * code. After STACK_MAIN_ENOUGH bytes, or three places, follows "others". Returns how many main
+ * threads there are. Nothing can be added to g afterwards.
+ */
+#define STACK_MAIN_ENOUGH 60
+#define STACK_MAIN_MAX 280
+size_t stack_groups_main(struct stack_groups *g, struct strbuf *out);
+
 /* Write all that was taken, for people or as JSON (docs/hangs.md), which the caller owns. Nothing can be added afterwards. */
 void stack_groups_write(struct stack_groups *g, struct strbuf *out);
 cJSON *stack_groups_json(struct stack_groups *g);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,69 @@ static void names_drive_no_terminal(void **state)
 	assert_non_null(strstr(strbuf_str(&out), "     f?[8m (lib?.so)\n"));
 }
 
+static size_t main_threads(const char *answer, struct strbuf *out)
+{
+	_cleanup_free_ char *text = strdup(answer);
+	struct stack_groups *g = stack_groups_new();
+	size_t n;
+
+	*out = STRBUF_INIT(65536);
+	stack_groups_add(g, NULL, text);
+	n = stack_groups_main(g, out);
+	stack_groups_free(g);
+	return n;
+}
+
+static void main_threads_are_counted_with_where_they_are(void **state)
+{
+	static const struct {
+		const char *answer;
+		size_t n;
+		const char *text;
+	} rows[] = {
+		{ "end\n", 0, "" },
+		{ "target 9 gone\nfailed it has ended\nend\n", 0, "" },
+		{ "target 5 rank 0\nthread 5 S still python3\n" WAITS "  native, innermost first:\n     poll (libc.so.6)\n"
+		  "thread 6 S still grpc\n" LOADS,
+		  1, "rank 0 (PID 5) at train.py:88 in all_reduce" },
+		{ "target 7 raylet\nthread 7 S still raylet\n  native, innermost first:\n     epoll_wait (libc.so.6)\n", 1,
+		  "raylet (PID 7) at epoll_wait (libc.so.6)" },
+		/* The frame below is another thread's. */
+		{ "target 8 x\nthread 8 D moved x\n  native: not seen\nthread 9 S still x\n" LOADS, 1, "x (PID 8) at a place that was not seen" },
+		{ "target 8 x\nthread 8 D moved x\nthread 9 S still x\n" LOADS, 1, "x (PID 8) at a place that was not seen" },
+		{ "target 5 a\nthread 5 S still a\n" WAITS "target 6 b\nthread 6 S still b\n" LOADS "target 7 c\nthread 7 S still c\n" WAITS, 3,
+		  "b (PID 6) at data.py:40 in next; 2 like a (PID 5) at train.py:88 in all_reduce" },
+		{ "target 1 a\nthread 1 S still a\n  \n     A\ntarget 2 a\nthread 2 S still a\n  \n     B\ntarget 3 a\nthread 3 S still a\n  \n     C\n"
+		  "target 4 a\nthread 4 S still a\n  \n     D\ntarget 5 a\nthread 5 S still a\n  \n     E\n", 5,
+		  "a (PID 1) at A; a (PID 2) at B; a (PID 3) at C; others" },
+		{ "target 1 a\nthread 1 S still a\n  \n     A at a place with a name that is as long as many names are of C++\n"
+		  "target 2 a\nthread 2 S still a\n  \n     B\n", 2, "a (PID 1) at A at a place with a name that is as long as many names are of C++; others" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out;
+
+		assert_int_equal(main_threads(rows[i].answer, &out), rows[i].n);
+		assert_string_equal(strbuf_str(&out), rows[i].text);
+	}
+}
+
+static void where_main_threads_are_fits_whatever_the_names(void **state)
+{
+	char name[400], answer[4096];
+	_cleanup_strbuf_ struct strbuf out;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(answer, sizeof(answer), "target 4194301 %s\nthread 4194301 S still a\n  \n     %s/train.py:88 in wait\n"
+		 "target 4194302 %s\nthread 4194302 S still a\n  \n     %s/other.py:7 in wait\n", name, name, name, name);
+	assert_int_equal(main_threads(answer, &out), 2);
+	assert_in_range(out.len, 100, STACK_MAIN_MAX);
+	assert_non_null(strstr(strbuf_str(&out), "x/train.py:88 in wait; others"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +204,8 @@ int main(void)
 		cmocka_unit_test(stacks_of_several_pods_are_one_picture),
 		cmocka_unit_test(an_answer_that_is_cut_or_forged_harms_nobody),
 		cmocka_unit_test(names_drive_no_terminal),
+		cmocka_unit_test(main_threads_are_counted_with_where_they_are),
+		cmocka_unit_test(where_main_threads_are_fits_whatever_the_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
