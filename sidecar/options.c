@@ -211,6 +211,9 @@ static const struct option_row rows[] = {
 	  .help = "what a bundle keeps of a core besides the backtrace: summary (stacks and notes;\n"
 		  "a debugger can open it), full, or off (cores are ignored; default\n"
 		  "summary). exec: if given, also where cores go to a filesystem in memory" },
+	{ "--stacks-at-stop", "SECONDS", OPTION_INT, AT(stacks_at_stop_s), .max = 86400,
+	  .help = "this long after a request to stop, see where what still runs hangs, for the\n"
+		  "report; it stands still for some milliseconds (default 0: do not)" },
 	{ "--record-success", NULL, OPTION_FLAG, AT(record_success), .help = "write a report for exit code 0 as well" },
 	{ "--help", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, help) },
 	{ "--version", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, version), .help = "" },

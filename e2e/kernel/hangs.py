@@ -2,6 +2,7 @@
 """hangs.py NAME DIR: hangs in the way of that name, and writes its PID to the file DIR/NAME first."""
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -66,6 +67,12 @@ def waits_for_child():
     child = subprocess.Popen(["sleep", "1000"])
     yield
     child.wait()
+
+
+def ignores_the_request():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    yield
+    time.sleep(1000)
 
 
 def deep_threads():

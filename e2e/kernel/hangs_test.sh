@@ -69,6 +69,25 @@ check "a name that nobody has is said" grep -q 'no watched process' "$work/err"
 setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err"
 check "another user gets nothing" test ! -s "$work/out"
 
+# Who is asked to stop and goes on is looked at, and the report of its end says where it was.
+as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --name asked --stacks-at-stop 1 -- \
+	/usr/bin/python3 "$work/bin/hangs.py" ignores_the_request "$work" >"$work/err" 2>&1 &
+asked=$!
+launched="$launched $asked"
+wait_until hang ignores_the_request
+kill -TERM "$asked"
+says() { tr -s ' \n' ' ' <"$work/err" | grep -Eq "$1"; }
+check "what goes on after a request to stop is said while it runs" wait_until says 'after the request to stop, 1 process still ran'
+check "it is not traced afterwards" grep -q '^TracerPid:.0' "/proc/$(pid_of ignores_the_request)/status"
+check "it is not stopped afterwards" test "$(state_of ignores_the_request)" != T
+kill -9 "$(pid_of ignores_the_request)"
+wait "$asked"
+check "its exit code is that of the kill" test "$?" = 137
+bundle=$(sed -n 's/^afterglow: bundle //p' "$work/err")
+check "the diagnosis has its line" says 'diagnosis .* and [0-9.]+ m?s before the end, 1 process still ran; its main thread: .* at [^ ]*/hangs.py:[0-9]+ in ignores_the_request'
+check "its stacks are in the bundle" grep -q 'hangs.py:[0-9]* in ignores_the_request' "$bundle/stacks.txt"
+check "programs find its line in report.json" grep -q '"stillRunning":.*/hangs.py:[0-9]* in ignores_the_request' "$bundle/report.json"
+
 # Once its memory is full but for a little, what a look costs would be the end of it if it had to pay. Swap is no way out.
 fill() { # DIRECTORY ROOM
 	if [ "$version" = 1 ]; then echo 0 >"$1/memory.force_empty"; else echo 1G >"$1/memory.reclaim"; fi 2>/dev/null

@@ -163,7 +163,6 @@ static struct ending how_it_ended(struct container *c)
 {
 	const struct launch_message *m = c->received ? &c->received->message : NULL;
 	struct ending e = { 0 };
-
 	bool exited = m && m->verb == LAUNCH_EXIT;
 
 	if (!exited && !c->options->left_behind)
@@ -405,6 +404,7 @@ void container_free(struct container *c)
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	free(c->report);
+	strbuf_release(&c->stacks);
 	errand_cancel(&c->spilling);
 	observer_close(&c->observer);
 	discard_connection(c->fd);

@@ -41,6 +41,8 @@ struct container_callbacks {
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
 	/* Its launcher has answered container_dump. The descriptors stay the caller's. NULL: nobody asks. */
 	void (*dumped)(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg);
+	/* It was asked to stop and goes on: returns whether its stacks will come (stacks_take). */
+	bool (*hangs)(struct container *c, void *arg);
 	/*
 	 * The container is over: no report will follow. The callee frees c. Called from the event
 	 * loop only.
@@ -127,6 +129,12 @@ void container_say(struct container *c, const char *text);
 
 /* Orders a dump of a process from its launcher (launch/tracer.h) into a file; dumped() follows, if the launcher knows how. */
 int container_dump(const struct container *c, int id, pid_t pid, int dump_fd);
+
+/*
+ * Takes a part of what hangs() asked for (record/stacks.h), whole lines. NULL: nothing follows; all:
+ * no process was left out.
+ */
+void container_take_stacks(struct container *c, const char *text, size_t len, bool all);
 
 /*
  * The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. What

@@ -401,6 +401,7 @@ void container_end(struct container *c)
 	e->group_ended_by_us = c->group_ended_by_us;
 	e->pod_terminating = c->pod_terminating;
 	e->asked = c->asked;
+	container_add_stacks(c, e);
 	e->process_oom_ns = c->observer.process_oom_ns;
 	/* Each report covers the kills up to its own time. */
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;

@@ -26,6 +26,7 @@ struct received {
 
 #define NODE_CORES_MAX 4
 #define DEAD_WORKERS_MAX 4
+#define STILL_RUNNING_MAX 416
 
 /* A core of the container that the node agent sends. */
 struct node_core {
@@ -66,6 +67,13 @@ struct container {
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	bool pod_terminating;
+	int64_t terminating_ns; /* with pod_terminating: since when */
+	/* When the stacks of what still ran were taken, CLOCK_BOOTTIME; 0: not yet. */
+	int64_t stacks_at_ns, stacks_after_ns; /* the second one counts from the request */
+	bool stacks_digested;
+	struct strbuf stacks; /* the answer (record/stacks.h); once it is digested, stacks.txt */
+	/* The sentence for the report, and its second half; "": nothing was seen. */
+	char still_running[STILL_RUNNING_MAX], still_run[STILL_RUNNING_MAX];
 	struct stop_request asked; /* how it was asked to stop, according to its launcher; signal 0: it was not */
 	bool request_said; /* the command went on after it was asked to stop, and a line says so */
 	bool exit_reported; /* the launcher outlived the command */
@@ -129,6 +137,10 @@ void container_watch_memory_events(struct container *c);
 void container_check_threshold(struct container *c, int64_t now_ns);
 /* After each sample: says once that a command without a pod goes on, though it was asked to stop. */
 void container_check_request(struct container *c, int64_t now_ns);
+/* After each sample: once, takes the stacks of what still runs so long after a request to stop. */
+void container_check_stop(struct container *c, int64_t now_ns);
+/* At its end: adds to e what still ran. */
+void container_add_stacks(struct container *c, struct ending *e);
 /*
  * After each sample: reports memory that grows for hours towards its limit, and the end of such
  * growth.

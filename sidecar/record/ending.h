@@ -34,6 +34,8 @@ struct ending {
 	const struct gap *gap;
 	const struct crash_info *crash; /* from its core; NULL: there is none */
 	const struct strbuf *backtrace; /* with crash */
+	const char *still_running; /* as in the report */
+	const struct strbuf *stacks;
 	const char *core_needs; /* without crash: what a core would need; outlives the report */
 	bool container_over; /* with crash and container_lives: the container has ended since */
 	bool core_is_old; /* the core is from an earlier start of the container */

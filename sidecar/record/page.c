@@ -28,7 +28,7 @@ static bool is_text(const char *file)
 
 static bool is_backtrace(const char *file)
 {
-	return strcmp(file, "backtrace.txt") == 0;
+	return strcmp(file, "backtrace.txt") == 0 || strcmp(file, "stacks.txt") == 0;
 }
 
 /*

@@ -371,6 +371,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.shmem_at_start = o->shmem_at_start;
 	if (r.n_top)
 		trend_of_process(o->history, r.top[0].pid, &r.trend);
+	r.still_running = e->still_running;
+	r.stacks = e->stacks;
 	r.of_command = options->own_launcher;
 	r.left_behind = options->left_behind;
 	r.of_slurm = r.of_command && options->slurm && !options->own_memcg;

@@ -225,6 +225,13 @@ static void on_dumped(struct container *c, const struct launch_message *m, const
 	stacks_dumped(r->stacks, c, m, fds, n_fds);
 }
 
+static bool on_hangs(struct container *c, void *arg)
+{
+	struct sidecar *r = arg;
+
+	return stacks_take(r->stacks, c);
+}
+
 /*
  * Returns the place for a new connection. If all are taken, it is that of the oldest connection
  * without a hello, because a launcher sends hello at once. CONTAINERS_MAX: all have sent it.
@@ -259,6 +266,7 @@ static void on_connection(int connection, void *arg)
 		.attached = on_attached,
 		.reported = on_reported,
 		.dumped = on_dumped,
+		.hangs = on_hangs,
 		.done = on_done,
 		.arg = r,
 	};
@@ -392,8 +400,12 @@ static void each_process(void (*fn)(struct container *c, pid_t pid, const char *
 static void listen_for_questions(struct sidecar *r)
 {
 	struct err err = { 0 };
+	const struct stacks_callbacks callbacks = {
+		.each = each_process, .taken = container_take_stacks,
+		.shares_memory = r->options->own_launcher, .arg = r,
+	};
 
-	if (stacks_new(r->base, &(struct stacks_callbacks){ .each = each_process, .shares_memory = r->options->own_launcher, .arg = r }, &r->stacks, &err) < 0)
+	if (stacks_new(r->base, &callbacks, &r->stacks, &err) < 0)
 		log_warning("%s", err_text(&err));
 }
 

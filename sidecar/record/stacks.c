@@ -44,6 +44,8 @@ struct stacks {
 	struct listener *listener;
 	struct event *overdue;
 	struct bufferevent *client; /* NULL: nobody asks */
+	struct container *subject; /* of stacks_take; NULL: none */
+	int64_t until_ns; /* with subject */
 	char wanted[STACKS_ARGUMENT_MAX]; /* "": all */
 	struct target targets[STACKS_PROCESSES_MAX];
 	size_t n_targets, next, left_out; /* next: the number of targets that were begun */
@@ -63,6 +65,7 @@ static void client_close(struct stacks *s)
 	if (s->client)
 		bufferevent_free(s->client);
 	s->client = NULL;
+	s->subject = NULL;
 	s->ordered = false;
 	closep(&s->dump_fd);
 	s->n_targets = s->next = 0;
@@ -87,9 +90,13 @@ static void on_drained(struct bufferevent *client, void *arg)
 		client_close(s);
 }
 
-static void client_add(struct stacks *s, const char *text)
+/* What is of a subject goes to it at once: it may end at any moment. */
+static void answer_add(struct stacks *s, const char *text, size_t len)
 {
-	evbuffer_add(bufferevent_get_output(s->client), text, strlen(text));
+	if (s->subject)
+		s->callbacks.taken(s->subject, text, len, false);
+	else
+		evbuffer_add(bufferevent_get_output(s->client), text, len);
 }
 
 static void answer_end(struct stacks *s)
@@ -98,11 +105,15 @@ static void answer_end(struct stacks *s)
 
 	if (s->left_out) {
 		snprintf(text, sizeof(text), "note %zu more processes are not looked at\n", s->left_out);
-		client_add(s, text);
+		answer_add(s, text, strlen(text));
 	}
 	s->free_ns = now_boottime_ns() + STACKS_SPACING_NS;
 	s->next = s->n_targets + 1;
-	client_add(s, "end\n");
+	answer_add(s, "end\n", 4);
+	if (s->subject) {
+		s->callbacks.taken(s->subject, NULL, 0, !s->left_out);
+		client_close(s);
+	}
 }
 
 static void answer_failed(struct stacks *s, const char *why)
@@ -111,7 +122,7 @@ static void answer_failed(struct stacks *s, const char *why)
 
 	copy_printable(text, sizeof(text), why, strcspn(why, "\n"));
 	snprintf(line, sizeof(line), "failed %s\n", text);
-	client_add(s, line);
+	answer_add(s, line, strlen(line));
 	answer_next(s);
 }
 
@@ -123,7 +134,7 @@ static void stacks_on_unwound(const struct child_result *r, void *arg)
 
 	s->unwinder = NULL;
 	closep(&s->dump_fd);
-	evbuffer_add(bufferevent_get_output(s->client), r->output, r->output_len);
+	answer_add(s, r->output, r->output_len);
 	if (r->exited_well)
 		answer_next(s);
 	else
@@ -241,17 +252,18 @@ static void answer_next(struct stacks *s)
 	struct err err = { 0 };
 	const struct target *t;
 
-	if (s->next >= s->n_targets) {
+	if (s->next >= s->n_targets || (s->subject && now_boottime_ns() >= s->until_ns)) {
+		s->left_out += s->n_targets - s->next;
 		answer_end(s);
 		return;
 	}
-	if (evbuffer_get_length(bufferevent_get_output(s->client)) > STACKS_UNREAD_MAX) {
+	if (s->client && evbuffer_get_length(bufferevent_get_output(s->client)) > STACKS_UNREAD_MAX) {
 		client_close(s);
 		return;
 	}
 	t = &s->targets[s->next++];
 	snprintf(line, sizeof(line), "target %d %s\n", (int)t->pid, t->name);
-	client_add(s, line);
+	answer_add(s, line, strlen(line));
 	s->id = (s->id + 1) & INT_MAX;
 	if (!room_suffices(s, &err) || dump_make(s, &err) < 0) {
 		answer_failed(s, err_text(&err));
@@ -279,9 +291,9 @@ static void target_add(struct container *c, pid_t pid, const char *name, void *a
 	struct stacks *s = arg;
 	struct target *t = &s->targets[s->n_targets];
 
-	if (!target_is_wanted(s, pid, name))
+	if (s->subject ? c != s->subject : !target_is_wanted(s, pid, name))
 		return;
-	if (s->n_targets == STACKS_PROCESSES_MAX) {
+	if (s->n_targets == (s->subject ? STACKS_TAKEN_PROCESSES_MAX : STACKS_PROCESSES_MAX)) {
 		s->left_out++;
 		return;
 	}
@@ -300,6 +312,17 @@ static void answer_begin(struct stacks *s, const char *line)
 	s->n_targets = s->next = s->left_out = 0;
 	s->callbacks.each(target_add, s, s->callbacks.arg);
 	answer_next(s);
+}
+
+bool stacks_take(struct stacks *s, struct container *c)
+{
+	if (!s || s->client || s->subject)
+		return false;
+	listener_stop(s->listener);
+	s->subject = c;
+	s->until_ns = now_boottime_ns() + STACKS_TAKEN_WITHIN_NS;
+	answer_begin(s, "");
+	return true;
 }
 
 static void on_question(struct bufferevent *client, void *arg)
@@ -403,7 +426,7 @@ void stacks_free(struct stacks *s)
 {
 	if (!s)
 		return;
-	if (s->client)
+	if (s->client || s->subject)
 		client_close(s);
 	listener_free(s->listener);
 	if (s->overdue)
@@ -415,6 +438,10 @@ void stacks_forget(struct stacks *s, const struct container *c)
 {
 	bool answers = s && s->ordered && s->targets[s->next - 1].container == c;
 
+	if (s && s->subject == c) {
+		client_close(s);
+		return;
+	}
 	for (size_t i = 0; s && i < s->n_targets; i++)
 		if (s->targets[i].container == c)
 			s->targets[i].container = NULL;

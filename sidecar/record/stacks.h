@@ -27,6 +27,8 @@
 #define STACKS_PROCESSES_MAX 64 /* in one answer */
 #define STACKS_ARGUMENT_MAX 128 /* bytes */
 #define STACKS_TEXT_MAX (512 << 10) /* bytes, of a process */
+#define STACKS_TAKEN_PROCESSES_MAX 16 /* of one container, by stacks_take */
+#define STACKS_TAKEN_WITHIN_NS (5 * NS_PER_SEC) /* no process is stopped later */
 #define STACKS_UNREAD_MAX ((size_t)4 << 20) /* bytes; then whoever asked is let go */
 #define STACKS_ROOM_MIN ((int64_t)64 << 20) /* bytes: of the dump, of the child that reads it (48 MiB), and of the answer */
 
@@ -36,6 +38,11 @@ struct stacks;
 struct stacks_callbacks {
 	/* Calls fn for each process of each container whose launcher is connected. */
 	void (*each)(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg);
+	/*
+	 * Takes a part of what stacks_take was called for, whole lines. NULL: that was all; all: of
+	 * all of its processes.
+	 */
+	void (*taken)(struct container *c, const char *text, size_t len, bool all);
 	bool shares_memory; /* what is watched may be in our memory cgroup: nothing is read where little is left of it */
 	void *arg;
 };
@@ -43,6 +50,12 @@ struct stacks_callbacks {
 /* Listens. -EADDRINUSE: another process has taken the name. */
 int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks, struct stacks **ret_stacks, struct err *err);
 void stacks_free(struct stacks *s);
+
+/*
+ * Answers, by taken(), as if somebody had asked for the processes of c alone. Returns false if
+ * somebody is being answered, or s is NULL.
+ */
+bool stacks_take(struct stacks *s, struct container *c);
 
 /* Takes the answer of c's launcher to an order of ours; ignores others. The descriptors stay the caller's. s may be NULL. */
 void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m, const int *fds, size_t n_fds);

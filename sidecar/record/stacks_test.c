@@ -22,6 +22,7 @@
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "sidecar/record/container_internal.h"
 #include "sidecar/socket/listener.h"
 
 /* Without processes. */
@@ -178,11 +179,85 @@ static void a_process_outside_of_our_pid_namespace_is_refused(void **state)
 	assert_false(answered);
 }
 
+static struct container containers[2];
+
+/* With two processes of a container, and one of another. */
+static void each_of_two(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg)
+{
+	(void)arg;
+	fn(&containers[0], 5, "first", fn_arg);
+	fn(&containers[1], 6, "other", fn_arg);
+	fn(&containers[0], 7, "second", fn_arg);
+}
+
+static struct strbuf taken_text;
+static bool taken_all;
+
+static void on_taken(struct container *c, const char *text, size_t len, bool all)
+{
+	assert_ptr_equal(c, containers);
+	assert_false(taken_all);
+	if (text)
+		strbuf_add(&taken_text, text, len);
+	else
+		taken_all = all;
+}
+
+static void a_container_gets_the_stacks_of_its_own_processes(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct err err = { 0 };
+	(void)state;
+
+	strbuf_init(&taken_text, 4096);
+	taken_all = false;
+	containers[0].state = containers[1].state = CONTAINER_ENDED;
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	assert_true(stacks_take(stacks, containers));
+	assert_true(taken_all);
+	assert_string_equal(strbuf_str(&taken_text), "target 5 first\nfailed its launcher cannot be reached\n"
+						     "target 7 second\nfailed its launcher cannot be reached\nend\n");
+	stacks_free(stacks);
+	event_base_free(base);
+	strbuf_release(&taken_text);
+}
+
+static void others_wait_until_its_launcher_has_answered_or_it_has_gone(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct err err = { 0 };
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	containers[0] = containers[1] = (struct container){ .state = CONTAINER_RUNNING, .fd = ends[0] };
+	strbuf_init(&taken_text, 4096);
+	taken_all = false;
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	assert_true(stacks_take(stacks, containers));
+	assert_false(stacks_take(stacks, containers + 1));
+	assert_false(taken_all);
+	stacks_forget(stacks, containers);
+	assert_false(taken_all);
+	assert_true(stacks_take(stacks, containers));
+	stacks_free(stacks);
+	event_base_free(base);
+	strbuf_release(&taken_text);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
 		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
+		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes),
+		cmocka_unit_test(others_wait_until_its_launcher_has_answered_or_it_has_gone),
 		cmocka_unit_test(a_flood_of_connections_is_taken_slowly),
 	};
 

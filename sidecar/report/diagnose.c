@@ -858,6 +858,8 @@ void report_diagnose(struct report *r)
 		zombies_at_limit(r);
 		files_at_limit(r);
 		own_words(r);
+		if (r->still_running && !is_memory_death(r->verdict.class))
+			SAY(r, "%s%s.", r->diagnosis[0] ? " " : "", r->still_running);
 	}
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,

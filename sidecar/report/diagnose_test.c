@@ -666,6 +666,30 @@ static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 	}
 }
 
+static void what_still_ran_is_said_of_any_end_but_one_for_lack_of_memory(void **state)
+{
+	static const struct {
+		struct row row;
+		const char *still_running, *diagnosis;
+	} cases[] = {
+		{ { .class = FAILURE_KILLED }, "24.0 s after it", "24.0 s after it." },
+		{ { .class = FAILURE_POD_DELETED }, "24.0 s after it", "24.0 s after it." },
+		{ { .class = FAILURE_APPLICATION_ERROR, .pod = "p" }, "24.0 s after it",
+		  "An exit code is the command's own: what it wrote says why, if anything does. 24.0 s after it." },
+		{ { .class = FAILURE_KILLED }, NULL, "" },
+		{ { .class = OOM }, "24.0 s after it", "" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report r = report_of(&cases[i].row);
+
+		r.still_running = cases[i].still_running;
+		report_diagnose(&r);
+		assert_string_equal(r.diagnosis, cases[i].diagnosis);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -677,6 +701,7 @@ int main(void)
 		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
 		cmocka_unit_test(tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers),
 		cmocka_unit_test(in_a_job_of_slurm_a_limit_has_the_form_of_its_options),
+		cmocka_unit_test(what_still_ran_is_said_of_any_end_but_one_for_lack_of_memory),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,8 @@ struct report {
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	struct crash_info crash; /* what the core of this failure shows */
 	const struct strbuf *backtrace; /* the backtrace of that core; "" or NULL: there is none yet */
+	const char *still_running; /* what was asked to stop and went on; NULL: nothing is known */
+	const struct strbuf *stacks; /* with it: stacks.txt */
 	char last_lines
 		[4096]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	struct ray_error error; /* Ray's exception that ended a driver; its name is "" if there is none */

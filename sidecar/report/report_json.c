@@ -337,6 +337,8 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "components", report_json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
 	json_set(json, "crash", json_crash(r));
+	if (r->still_running)
+		json_set_str(json, "stillRunning", r->still_running);
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
 	json_set(json, "diagnosis", text_or_null(r->diagnosis));

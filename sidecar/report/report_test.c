@@ -453,6 +453,23 @@ static void every_report_is_what_the_schema_says(void **state)
 	}
 }
 
+static void what_still_ran_is_in_json_as_the_schema_says(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_JSON_MAX);
+	_cleanup_json_ cJSON *schema = read_schema(), *json = NULL;
+	struct report r = plain_report();
+	(void)state;
+
+	report_to_json(&r, &out);
+	assert_null(strstr(strbuf_str(&out), "stillRunning"));
+	r.still_running = "24.0 s after the request to stop";
+	check_report(schema, &r);
+	strbuf_reset(&out);
+	report_to_json(&r, &out);
+	assert_int_equal(json_parse(strbuf_str(&out), out.len, &json, NULL), 0);
+	assert_string_equal(json_str(json, "stillRunning"), r.still_running);
+}
+
 static void the_schema_knows_every_class_and_confidence(void **state)
 {
 	_cleanup_json_ cJSON *schema = read_schema();
@@ -719,6 +736,7 @@ int main(void)
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),
 		cmocka_unit_test(a_small_buffer_is_no_crash),
 		cmocka_unit_test(every_report_is_what_the_schema_says),
+		cmocka_unit_test(what_still_ran_is_in_json_as_the_schema_says),
 		cmocka_unit_test(the_schema_knows_every_class_and_confidence),
 		cmocka_unit_test(absent_facts_are_null_and_never_zero),
 		cmocka_unit_test(the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent),

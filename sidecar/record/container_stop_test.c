@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of when the stacks of a container that was asked to stop are taken, and of what the report of its end gets of them. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+
+#define AT(seconds) ((seconds) * NS_PER_SEC)
+#define ALL "all of its processes" /* at the end of an answer */
+#define SOME "some of its processes"
+#define ANSWER "target 12 train.py\nthread 12 S still python3\n  Python, innermost first:\n     train.py:88 in wait\n"
+
+static unsigned int n_wanted;
+static bool refused;
+
+static bool on_hangs(struct container *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	n_wanted += !refused;
+	return !refused;
+}
+
+static const struct record_options in_pod = { .stacks_at_stop_s = 24 }, below_exec = { .stacks_at_stop_s = 24, .own_launcher = true }, without = { 0 };
+
+static struct container container_with(const struct record_options *options)
+{
+	n_wanted = 0;
+	refused = false;
+	return (struct container){ .state = CONTAINER_RUNNING, .fd = -1, .options = options, .callbacks = { .hangs = on_hangs } };
+}
+
+static void they_are_taken_once_when_who_asked_will_soon_kill(void **state)
+{
+	static const struct {
+		const char *what;
+		const struct record_options *options;
+		struct stop_request asked;
+		int64_t terminating_s, at_s; /* -1: never */
+	} rows[] = {
+		{ "nobody asked", &in_pod, { 0 }, 0, -1 },
+		{ "the runtime asked", &in_pod, { SIGTERM, 0, "", AT(100) }, 0, 124 },
+		{ "a process of the container asked", &in_pod, { SIGTERM, 7, "", AT(100) }, 0, -1 },
+		{ "a preStop hook does not end", &in_pod, { 0 }, 90, 114 },
+		{ "a preStop hook took most of the time", &in_pod, { SIGTERM, 0, "", AT(100) }, 90, 114 },
+		{ "a process of the container asked before the pod was deleted", &in_pod, { SIGTERM, 7, "", AT(80) }, 90, 114 },
+		{ "the pod was deleted after the request", &in_pod, { SIGTERM, 0, "", AT(80) }, 90, 104 },
+		{ "a batch scheduler asked", &below_exec, { SIGTERM, 7, "slurmstepd", AT(100) }, 0, 124 },
+		{ "nobody wants them", &without, { SIGTERM, 0, "", AT(100) }, 90, -1 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct container c = container_with(rows[i].options);
+
+		c.asked = rows[i].asked;
+		c.terminating_ns = AT(rows[i].terminating_s);
+		for (int64_t at_s = 90; at_s < 1000; at_s++) {
+			container_check_stop(&c, AT(at_s));
+			if (n_wanted != (rows[i].at_s >= 0 && at_s >= rows[i].at_s))
+				fail_msg("%s: taken %u times at %lld", rows[i].what, n_wanted, (long long)at_s);
+		}
+		strbuf_release(&c.stacks);
+	}
+}
+
+static void they_are_taken_later_while_somebody_else_asks_for_stacks(void **state)
+{
+	struct container c = container_with(&in_pod);
+	(void)state;
+
+	c.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = AT(100) };
+	refused = true;
+	container_check_stop(&c, AT(124));
+	refused = false;
+	container_check_stop(&c, AT(126));
+	assert_int_equal(n_wanted, 1);
+	assert_int_equal(c.stacks_after_ns, AT(26));
+	strbuf_release(&c.stacks);
+}
+
+/* Takes that answer, in parts, and ends. */
+static struct ending ending_with(struct container *c, const char *const *parts, int64_t ended_ns)
+{
+	struct ending e = { .ended_ns = ended_ns };
+
+	*c = container_with(&in_pod);
+	c->asked = (struct stop_request){ .signal = SIGTERM, .at_ns = AT(100) };
+	container_check_stop(c, AT(124));
+	for (; *parts; parts++)
+		if (strcmp(*parts, ALL) == 0 || strcmp(*parts, SOME) == 0)
+			container_take_stacks(c, NULL, 0, strcmp(*parts, ALL) == 0);
+		else
+			container_take_stacks(c, *parts, strlen(*parts), false);
+	container_add_stacks(c, &e);
+	return e;
+}
+
+static void the_end_has_what_was_seen_until_then(void **state)
+{
+#define TIMES "24.0 s after the request to stop and 6.0 s before the end, "
+#define WHERE "1 process still ran; its main thread: train.py (PID 12) at train.py:88 in wait"
+	static const struct {
+		const char *parts[4];
+		const char *text;
+		int64_t ended_s;
+	} rows[] = {
+		{ { NULL }, NULL, 130 },
+		{ { "end\n", ALL, NULL }, NULL, 130 },
+		{ { ANSWER, "end\n", ALL, NULL }, TIMES WHERE, 130 },
+		/* There was no time for the others. */
+		{ { ANSWER, "end\n", SOME, NULL }, TIMES "at least " WHERE, 130 },
+		/* The next process was being looked at. */
+		{ { ANSWER, NULL }, TIMES "at least " WHERE, 130 },
+		{ { ANSWER, "target 13 x\nfailed it has ended\n", ALL, NULL }, TIMES "at least " WHERE, 130 },
+		/* What comes after the end of the answer is none of it. */
+		{ { ANSWER, ALL, ANSWER, NULL }, TIMES WHERE, 130 },
+		/* It went on for an hour: nobody killed it for the request. */
+		{ { ANSWER, ALL, NULL }, NULL, 3600 },
+		{ { ANSWER, "target 13 raylet\nthread 13 S still r\n  native, innermost first:\n     poll (libc.so.6)\n", ALL, NULL },
+		  TIMES "2 processes still ran; their main threads: train.py (PID 12) at train.py:88 in wait; raylet (PID 13) at poll (libc.so.6)", 130 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct container c;
+		struct ending e = ending_with(&c, rows[i].parts, AT(rows[i].ended_s));
+
+		assert_int_equal(e.still_running != NULL, rows[i].text != NULL);
+		if (e.still_running) {
+			assert_string_equal(e.still_running, rows[i].text);
+			assert_non_null(strstr(strbuf_str(e.stacks), "Main thread of 1 of "));
+		}
+		strbuf_release(&c.stacks);
+	}
+}
+
+static void what_there_is_no_room_for_is_left_out(void **state)
+{
+	static char large[(1 << 20) + 1];
+	const char *parts[] = { ANSWER, large, NULL };
+	struct container c;
+	struct ending e;
+	(void)state;
+
+	memset(large, ' ', sizeof(large) - 1);
+	e = ending_with(&c, parts, AT(130));
+	assert_string_equal(e.still_running, TIMES "at least " WHERE);
+	strbuf_release(&c.stacks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(they_are_taken_once_when_who_asked_will_soon_kill),
+		cmocka_unit_test(they_are_taken_later_while_somebody_else_asks_for_stacks),
+		cmocka_unit_test(the_end_has_what_was_seen_until_then),
+		cmocka_unit_test(what_there_is_no_room_for_is_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
