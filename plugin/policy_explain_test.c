@@ -40,12 +40,13 @@ static void without_policies_the_chart_decides_and_annotations_win(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 	(void)state;
 
-	explain(POD("'afterglow.dev/oom-group': 'true'", "," SIDECAR("'--warn-at', '0.8', '--oom-group', '--hold-on-failure', '600', "
+	explain(POD("'afterglow.dev/oom-group': 'true'", "," SIDECAR("'--warn-at', '0.8', '--oom-group', '--stacks-at-stop', '24', '--hold-on-failure', '600', "
 								       "'--hook-at-death', 'x', '--hook-at-death', 'y', '--keep-days', '30'")),
 		"{'metadata': {'name': 'demo', 'annotations': {'afterglow.dev/hold-on-failure': '600', 'afterglow.dev/oom-group': 'false'}}}", NULL, NULL, &out);
 	line_is(&out, "recording.enabled", "true", "chart, sidecar.enabled");
 	line_is(&out, "recording.warnAt", "0.8", "chart, sidecar.warnAt");
 	line_is(&out, "recording.oomGroup", "true", "annotation afterglow.dev/oom-group: \"true\" of the pod");
+	line_is(&out, "recording.stacksAtStop", "true", "chart, recording.stacksAtStop");
 	line_is(&out, "recording.holdOnFailure", "600", "annotation afterglow.dev/hold-on-failure: \"600\" of RayCluster/demo");
 	line_is(&out, "recording.kernelLog.enabled", "false", "chart, recording.kernelLog.enabled");
 	line_is(&out, "recording.coreDumps", "Summary", "chart, recording.coreDumps");

@@ -33,6 +33,7 @@
 #define KUBERNETES_GRACE_S 30
 #define GRACE_RESERVE_S 5 /* reserved for the kubelet and for the end of the sidecar itself */
 #define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* the largest value of its --grace */
+#define STACKS_AT_STOP_MAX_S ((int64_t)86400) /* the largest value of its --stacks-at-stop */
 #define CORE_SHARE 8 /* a core may take 1/CORE_SHARE of the limit of the disk */
 #define SPOOL_SHARE 4 /* bundles may take 1/SPOOL_SHARE of it, because they count against it, too */
 #define SPOOL_DEFAULT ((int64_t)768 << 20) /* the sidecar's own */
@@ -239,6 +240,19 @@ static int64_t grace(const cJSON *pod_spec)
 	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
 }
 
+/*
+ * Returns --stacks-at-stop for the sidecar: a fifth of the grace period before its end, but 2 s at
+ * least, which the stacks of some processes take, and 10 s at most, so that few processes are
+ * disturbed that would end in time.
+ */
+static int64_t stacks_at_stop(const cJSON *pod_spec)
+{
+	int64_t grace_s = json_int(pod_spec, "terminationGracePeriodSeconds", KUBERNETES_GRACE_S);
+	int64_t before_s = MIN(MAX(grace_s / 5, (int64_t)2), (int64_t)10);
+
+	return MIN(MAX(grace_s - before_s, (int64_t)1), STACKS_AT_STOP_MAX_S);
+}
+
 static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON *ray,
 			     const struct injection *in)
 {
@@ -272,6 +286,8 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 		add_string(args, "--hold-on-failure");
 		add_string(args, text);
 	}
+	if (in->policy->recording.stacks_at_stop)
+		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
 	if (in->policy->syslog) {
 		add_string(args, "--syslog");
 		add_string(args, SYSLOG);

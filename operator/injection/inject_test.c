@@ -751,6 +751,34 @@ static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 				     "\"--hold-on-failure\",\"600\""));
 }
 
+static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **state)
+{
+	static const struct {
+		int grace; /* -1: Kubernetes' default */
+		const char *seconds;
+	} rows[] = {
+		{ -1, "\"24\"" }, { 0, "\"1\"" }, { 2, "\"1\"" }, { 5, "\"3\"" }, { 30, "\"24\"" }, { 300, "\"290\"" }, { 2147483647, "\"86400\"" },
+	};
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	(void)state;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		_cleanup_free_ char *args = NULL;
+		char wanted[64];
+
+		p.recording.stacks_at_stop = i < ARRAY_SIZE(rows);
+		if (rows[i % ARRAY_SIZE(rows)].grace >= 0)
+			json_set_int(spec, "terminationGracePeriodSeconds", rows[i % ARRAY_SIZE(rows)].grace);
+		assert_true(inject(spec, &in));
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		snprintf(wanted, sizeof(wanted), "\"--stacks-at-stop\",%s", rows[i % ARRAY_SIZE(rows)].seconds);
+		assert_int_equal(strstr(args, wanted) != NULL, p.recording.stacks_at_stop);
+		assert_int_equal(strstr(args, "--stacks-at-stop") != NULL, p.recording.stacks_at_stop);
+	}
+}
+
 static void hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys(void **state)
 {
 	static const struct {
@@ -813,6 +841,7 @@ int main(void)
 		cmocka_unit_test(a_core_takes_a_share_of_the_smallest_volume_at_most),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
 		cmocka_unit_test(a_volume_of_a_few_bytes_bounds_the_core_as_well),
+		cmocka_unit_test(stacks_are_taken_shortly_before_the_grace_period_is_over),
 		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 	};
 

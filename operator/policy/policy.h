@@ -94,6 +94,7 @@ struct policy_recording {
 	int64_t core_dump_limit;    /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
 	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
+	bool stacks_at_stop;        /* stacksAtStop, the sidecar's --stacks-at-stop */
 };
 
 struct policy {

@@ -86,6 +86,7 @@ coreDumps: {{ .Values.recording.coreDumps | toString | replace "false" "Off" | q
 coreDumpLimit: {{ .Values.recording.coreDumpLimit | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
+stacksAtStop: {{ .Values.recording.stacksAtStop }}
 {{- with .Values.memory }}
 memoryMode: {{ kindIs "bool" .mode | ternary "Off" .mode | default "" | quote }}
 memoryBudgets: {{ kindIs "bool" .budgets | ternary "Off" .budgets | default "" | quote }}
