@@ -127,12 +127,6 @@ static size_t join_group(struct join *j, const struct incident_rule *rule, size_
 	return end;
 }
 
-static void join_groups(struct join *j, const struct incident_rule *rule)
-{
-	for (size_t i = 0; i < j->n_clues;)
-		i = join_group(j, rule, i);
-}
-
 /* --- An end that another explains ---------------------------------------------------------------------------- */
 
 /* Returns the first clue of that key that is later, or else the first clue of a later key. */
@@ -240,7 +234,8 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 		if (incident_rules[i].follows)
 			explain(&j, &incident_rules[i], places);
 		else
-			join_groups(&j, &incident_rules[i]);
+			for (size_t k = 0; k < j.n_clues;)
+				k = join_group(&j, &incident_rules[i], k);
 	}
 	places_fill(&j, places);
 	return 0;

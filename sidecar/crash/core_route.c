@@ -13,12 +13,6 @@ static int program_length(const char *command)
 	return (int)(blanks + strcspn(command + blanks, " "));
 }
 
-/* Returns the path in "/path" or "@/path". */
-static const char *socket_path(const char *text)
-{
-	return text[0] == '@' ? text + 1 : text;
-}
-
 void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known, bool dumped,
 		      char *text, size_t size)
 {
@@ -39,7 +33,7 @@ void core_route_needs(const struct core_pattern *pattern, bool capturing, bool s
 		snprintf(text, size,
 			 "a node that writes cores to files: its kernel.core_pattern sends them to the socket %s of the "
 			 "node; sysctl kernel.core_pattern=core on the node changes that",
-			 socket_path(pattern->text));
+			 pattern->text + (pattern->text[0] == '@'));
 	else if (pattern->target == CORE_TO_NOTHING)
 		snprintf(text, size, "a kernel.core_pattern on the node: it is empty, so no core is written");
 	else if (status_known && !dumped)

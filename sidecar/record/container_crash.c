@@ -390,7 +390,7 @@ static bool child_is_unwound_at_success(const struct container *c)
 /* Returns how long to wait. A pod that is being deleted is not held for it, nor is a success for the backtrace of a child. */
 static int death_wait_ms(const struct container *c)
 {
-	bool held = c->exit_reported && !c->pod_terminating && !child_is_unwound_at_success(c);
+	bool held = c->exit_reported && !c->terminating_ns && !child_is_unwound_at_success(c);
 
 	if (held)
 		launch_send(c->fd, "hold", HOLD_S, NULL);

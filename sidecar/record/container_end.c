@@ -66,7 +66,7 @@ static void tell_of_hold(const struct container *c)
 
 static bool is_failure(const struct container *c, const struct report *r)
 {
-	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->pod_terminating;
+	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->terminating_ns;
 }
 
 /*
@@ -399,7 +399,7 @@ void container_end(struct container *c)
 
 	e->started_ns = c->hello.started_ns;
 	e->group_ended_by_us = c->group_ended_by_us;
-	e->pod_terminating = c->pod_terminating;
+	e->pod_terminating = c->terminating_ns > 0;
 	e->asked = c->asked;
 	container_add_stacks(c, e);
 	e->process_oom_ns = c->observer.process_oom_ns;

@@ -66,8 +66,7 @@ struct container {
 	int64_t child_reported_ns; /* the end of the child whose crash without a core was reported last; 0: none was */
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
-	bool pod_terminating;
-	int64_t terminating_ns; /* with pod_terminating: since when */
+	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
 	/* When the stacks of what still ran were taken, CLOCK_BOOTTIME; 0: not yet. */
 	int64_t stacks_at_ns, stacks_after_ns; /* the second one counts from the request */
 	bool stacks_digested;

@@ -126,11 +126,6 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 #define SENDER_WITHIN_MS 1000
 #define LINES_WITHIN_MS 150 /* how long we wait for the kernel's lines after its OOM kill */
 
-static bool is_vital(const struct container *c, const struct node_signal *s)
-{
-	return s->target > 0 && (s->target == c->hello.command || s->target == c->hello.launcher);
-}
-
 static bool has_signal(const struct container *c, pid_t target, bool passed_on)
 {
 	const struct node_signals *all = &c->observer.signals;
@@ -185,7 +180,9 @@ bool container_awaits_sender(struct container *c)
 
 void container_node_signal(struct container *c, const struct node_signal *s)
 {
-	node_signals_add(&c->observer.signals, s, is_vital(c, s));
+	bool vital = s->target == c->hello.command || s->target == c->hello.launcher;
+
+	node_signals_add(&c->observer.signals, s, vital && s->target > 0);
 	if (!c->wait || event_get_callback(c->wait) != on_sender_wait_over)
 		return;
 	if (has_sender(c))

@@ -167,7 +167,7 @@ static const struct ray_process_end *next_unreported(const struct container *c)
  */
 static bool is_stopping(const struct container *c, int64_t now_ns)
 {
-	return c->pod_terminating || stop_request_explains(&c->asked, now_ns);
+	return c->terminating_ns || stop_request_explains(&c->asked, now_ns);
 }
 
 void container_ray_due(struct container *c, int64_t now_ns)

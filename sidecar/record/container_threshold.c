@@ -149,9 +149,8 @@ void container_pod_terminating(struct container *c)
 {
 	struct report r;
 
-	if (!c->pod_terminating)
+	if (!c->terminating_ns)
 		c->terminating_ns = now_boottime_ns();
-	c->pod_terminating = true;
 	if (c->state != CONTAINER_RUNNING)
 		return;
 	describe_snapshot(c, &r);

@@ -69,12 +69,6 @@ int64_t memory_high_slowed_ns(const struct memory_high *h)
 	return slowed_ns;
 }
 
-/* Whether another process ended the container, and may have done so because the container hung. */
-static bool was_ended(const struct verdict *v)
-{
-	return v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED;
-}
-
 void memory_high_evidence(const struct memory_high *h, struct verdict *v)
 {
 	int64_t slowed_ns = memory_high_slowed_ns(h);
@@ -95,7 +89,8 @@ void memory_high_evidence(const struct memory_high *h, struct verdict *v)
 		"for %s up to the last sample the kernel slowed processes down at memory.high%s, %" PRId64
 		" times%s",
 		took, of, h->hits - h->hits_before, waited);
-	if (was_ended(v))
+	/* Another process ended the container, and may have done so because the container hung. */
+	if (v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED)
 		verdict_continue(v, "; for %s before, memory.high%s had slowed it down, so it may have hung.",
 				 took, of);
 }

@@ -88,12 +88,6 @@ static const char *name_worker(const struct ray_event *e, char *text, size_t siz
 	return text;
 }
 
-static void add_left_out(const struct ray_finding *finding, struct verdict *v)
-{
-	if (finding->left_out)
-		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them", finding->left_out);
-}
-
 /* Adds the largest processes of Ray's own table. The whole table is in the bundle. */
 static void add_table(const struct ray_event *e, struct verdict *v)
 {
@@ -337,7 +331,9 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 		memory_kill(o, v);
 	else
 		crash(o, v);
-	add_left_out(o->ray, v);
+	if (o->ray->left_out)
+		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them",
+				     o->ray->left_out);
 }
 
 /*
