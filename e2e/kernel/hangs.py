@@ -75,6 +75,19 @@ def ignores_the_request():
     time.sleep(1000)
 
 
+def stops_slowly():
+    # What it does after the request ends when it has been looked at.
+    def save(*_):
+        while not os.path.exists(os.path.join(sys.argv[2], "looked")):
+            time.sleep(0.1)
+        os._exit(5)
+
+    signal.signal(signal.SIGTERM, save)
+    yield
+    while True:
+        time.sleep(1000)
+
+
 def deep_threads():
     # To sort takes some KiB of the stack: together these are as much as is ever copied.
     all_are_there = threading.Barrier(81)

@@ -70,12 +70,15 @@ setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work
 check "another user gets nothing" test ! -s "$work/out"
 
 # Who is asked to stop and goes on is looked at, and the report of its end says where it was.
-as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --name asked --stacks-at-stop 1 -- \
-	/usr/bin/python3 "$work/bin/hangs.py" ignores_the_request "$work" >"$work/err" 2>&1 &
-asked=$!
-launched="$launched $asked"
-wait_until hang ignores_the_request
-kill -TERM "$asked"
+asked_to_stop() { # NAME: sets $asked
+	as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --name asked --stacks-at-stop 1 -- \
+		/usr/bin/python3 "$work/bin/hangs.py" "$1" "$work" >"$work/err" 2>&1 &
+	asked=$!
+	launched="$launched $asked"
+	wait_until hang "$1"
+	kill -TERM "$asked"
+}
+asked_to_stop ignores_the_request
 says() { tr -s ' \n' ' ' <"$work/err" | grep -Eq "$1"; }
 check "what goes on after a request to stop is said while it runs" wait_until says 'after the request to stop, 1 process still ran'
 check "it is not traced afterwards" grep -q '^TracerPid:.0' "/proc/$(pid_of ignores_the_request)/status"
@@ -87,6 +90,11 @@ bundle=$(sed -n 's/^afterglow: bundle //p' "$work/err")
 check "the diagnosis has its line" says 'diagnosis .* and [0-9.]+ m?s before the end, 1 process still ran; its main thread: .* at [^ ]*/hangs.py:[0-9]+ in ignores_the_request'
 check "its stacks are in the bundle" grep -q 'hangs.py:[0-9]* in ignores_the_request' "$bundle/stacks.txt"
 check "programs find its line in report.json" grep -q '"stillRunning":.*/hangs.py:[0-9]* in ignores_the_request' "$bundle/report.json"
+asked_to_stop stops_slowly
+check "who stops slowly is looked at as well" wait_until says 'after the request to stop, 1 process still ran.*in (stops_slowly.<locals>.)?save'
+touch "$work/looked"
+wait "$asked"
+check "it ends as it would have" test "$?" = 5
 
 # Once its memory is full but for a little, what a look costs would be the end of it if it had to pay. Swap is no way out.
 fill() { # DIRECTORY ROOM
