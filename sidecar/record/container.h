@@ -131,8 +131,8 @@ void container_say(struct container *c, const char *text);
 int container_dump(const struct container *c, int id, pid_t pid, int dump_fd);
 
 /*
- * Takes a part of what hangs() asked for (record/stacks.h), whole lines. NULL: nothing follows; all:
- * no process was left out.
+ * Takes a part of what hangs() asked for (record/stacks.h), whole lines. NULL: nothing follows;
+ * all: no process was left out.
  */
 void container_take_stacks(struct container *c, const char *text, size_t len, bool all);
 

@@ -10,7 +10,7 @@
 /* No grace period leaves so much time after them: such an end has other reasons. */
 #define STACKS_MATTER_NS (600 * NS_PER_SEC)
 #define STACKS_TAKEN_TEXT_MAX ((size_t)1 << 20) /* bytes: of the answer, and of stacks.txt */
-#define AFTER_REQUEST "%s after the request to stop"
+#define AFTER_IT "%s after the request to stop"
 
 /* Returns when somebody who kills it later asked for its end; INT64_MAX: nobody did, it seems. */
 static int64_t stop_began_ns(const struct container *c)
@@ -25,9 +25,10 @@ static int64_t stop_began_ns(const struct container *c)
 
 void container_check_stop(struct container *c, int64_t now_ns)
 {
-	int64_t after_ns = now_ns - stop_began_ns(c), due_ns = c->options->stacks_at_stop_s * NS_PER_SEC;
+	int64_t after_ns = now_ns - stop_began_ns(c);
+	int seconds = c->options->stacks_at_stop_s;
 
-	if (!due_ns || c->stacks_at_ns || after_ns < due_ns)
+	if (!seconds || c->stacks_at_ns || after_ns < seconds * NS_PER_SEC)
 		return;
 	c->stacks_at_ns = now_ns;
 	c->stacks_after_ns = after_ns;
@@ -72,8 +73,8 @@ void container_take_stacks(struct container *c, const char *text, size_t len, bo
 		return;
 	}
 	stacks_digest(c, !text && all);
-	/* Where all of a pod is killed at once, we are as well: then this line is all that is left. */
-	snprintf(line, sizeof(line), "[afterglow] " AFTER_REQUEST "%s\n",
+	/* Where all of a pod is killed at once, we are as well: this line is all that is left. */
+	snprintf(line, sizeof(line), "[afterglow] " AFTER_IT "%s\n",
 		 DURATION_TEXT(c->stacks_after_ns), c->still_run);
 	if (c->still_run[0])
 		container_say(c, line);
@@ -87,7 +88,7 @@ void container_add_stacks(struct container *c, struct ending *e)
 		stacks_digest(c, false);
 	if (!c->still_run[0] || before_ns > STACKS_MATTER_NS)
 		return;
-	snprintf(c->still_running, sizeof(c->still_running), AFTER_REQUEST " and %s before the end%s",
+	snprintf(c->still_running, sizeof(c->still_running), AFTER_IT " and %s before the end%s",
 		 DURATION_TEXT(c->stacks_after_ns), DURATION_TEXT(before_ns), c->still_run);
 	e->still_running = c->still_running;
 	e->stacks = &c->stacks;

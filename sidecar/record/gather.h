@@ -13,8 +13,8 @@
 typedef void (*gather_fn)(struct bundle *b, const struct observer *o, struct report *r);
 
 /*
- * stacks.txt: what still ran after a request to stop; and backtrace.txt: crash/crashes.h adds the core
- * itself later.
+ * stacks.txt: what still ran after a request to stop; and backtrace.txt: crash/crashes.h adds the
+ * core itself later.
  */
 void gather_crash(struct bundle *b, const struct observer *o, struct report *r);
 /* hooks/N-PROGRAM.txt: how each hook of the last minutes was run, how it ended, and its output. */

@@ -257,7 +257,8 @@ static void answer_next(struct stacks *s)
 		answer_end(s);
 		return;
 	}
-	if (s->client && evbuffer_get_length(bufferevent_get_output(s->client)) > STACKS_UNREAD_MAX) {
+	if (s->client &&
+	    evbuffer_get_length(bufferevent_get_output(s->client)) > STACKS_UNREAD_MAX) {
 		client_close(s);
 		return;
 	}

@@ -32,9 +32,9 @@ int64_t oom_groups_at_the_end(const struct observation *o)
 
 static int64_t kills_in_all(const struct observation *o)
 {
-	int64_t seen_alive = oom_rise(o->before.oom_kill, o->latest.oom_kill);
+	int64_t alive = oom_rise(o->before.oom_kill, o->latest.oom_kill);
 
-	return MAX(seen_alive, o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
+	return MAX(alive, o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
 }
 
 int64_t oom_latest_age_ns(const struct observation *o)
