@@ -5,17 +5,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/printable.h"
-#include "plugin/browser.h"
 #include "plugin/bundle.h"
 #include "plugin/foreign_page.h"
 #include "plugin/reads.h"
 #include "plugin/terminal.h"
+
+#ifdef __APPLE__
+#define OPENER "open"
+#else
+#define OPENER "xdg-open"
+#endif
 
 #define REPORT "report.html"
 #define REPORT_MAX ((size_t)16 << 20) /* far above the sidecar's own limit of one MiB */
@@ -62,6 +69,26 @@ static int evidence_make_place(char path[static PATH_MAX], struct err *err)
 		return err_set(err, errno, "directory %s", directory);
 	snprintf(path, PATH_MAX, "%s/" REPORT, directory);
 	return 0;
+}
+
+/*
+ * Runs the desktop's program for a file, and waits until that has ended. Returns -ENOENT if there
+ * is no such program, -EIO if it failed.
+ */
+static int browser_open(const char *path, struct err *err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_set(err, errno, "start %s", OPENER);
+	if (pid == 0) {
+		/* Ours is ignored (stream_catch_signals), and the program would inherit that. */
+		signal(SIGPIPE, SIG_DFL);
+		execlp(OPENER, OPENER, path, (char *)NULL);
+		_exit(CHILD_NOT_STARTED);
+	}
+	int r = child_wait(pid, OPENER, err);
+	return r == -ENOENT ? err_set(err, ENOENT, "there is no %s here", OPENER) : r;
 }
 
 /*

@@ -18,7 +18,7 @@ struct kubectl {
 	const char *kubeconfig, *context; /* NULL: kubectl's own choice */
 };
 
-/* The rest is shared by kubectl_stream.c, which runs it, and browser.c. */
+/* The rest is shared by kubectl_stream.c, which runs it, and evidence.c. */
 #define CHILD_NOT_STARTED 127 /* the exit code of a child that could not run the program */
 
 /* Makes the argv: the program, the flags of all calls, then args, and NULL at the end. -E2BIG: too many. */

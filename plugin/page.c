@@ -15,11 +15,22 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "plugin/failure_facts.h"
-#include "plugin/page_assets.h"
 
 #define LANE_HEIGHT 26
 #define LABEL_WIDTH 210
 #define CHART_WIDTH 1000
+
+static const char page_css[] =
+#include "plugin/page_css.def"
+	;
+
+/*
+ * The script compares texts and hides elements. It creates no elements, so a tenant's text cannot
+ * become markup.
+ */
+static const char page_script[] =
+#include "plugin/page_script.def"
+	;
 
 /* The filters that select a value, and where the value stands in a RayFailure. */
 static const struct {

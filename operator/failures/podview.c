@@ -9,10 +9,10 @@
 
 #include "lib/exit_code.h"
 #include "lib/json.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/made_up_end.h"
 #include "operator/failures/pod_deletion.h"
-#include "operator/failures/start_error.h"
 #include "operator/failures/termination.h"
 
 /* The difference between the node's clock and the API server's. */
@@ -325,6 +325,38 @@ static void set_sentence(const cJSON *pod, const char *container, int64_t exit_c
 		snprintf(text, sizeof(text), "%s", how);
 	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name,
 		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", text);
+}
+
+/* Adds a hint that the image has no shell, and that the webhook has put one before the command. */
+static void add_shell_hint(const cJSON *pod, const char *message, char *sentence, size_t size)
+{
+	size_t len = strlen(sentence);
+
+	if (!json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
+	    (!strstr(message, "exec: \"/bin/sh\"") && !strstr(message, "exec: \"/bin/bash\"")))
+		return;
+	snprintf(sentence + len, size - len,
+		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\""
+		 " leaves it as it is)");
+}
+
+/*
+ * Appends why a container could not be started, which only the kubelet's message says. The last
+ * one in the runtime's chain of causes is the cause itself. Without a message or room it appends
+ * nothing.
+ */
+static void start_error_add(const cJSON *pod, const char *message, char *sentence, size_t size)
+{
+	static const char runtime[] = "unable to start container process: ";
+	size_t len = strlen(sentence);
+
+	if (!message || !*message || len + 16 > size)
+		return;
+	const char *cause = strstr(message, runtime);
+	memcpy(sentence + len, ": ", 3);
+	text_tame(cause ? cause + strlen(runtime) : message, sentence + len + 2,
+		  MIN(size - len - 2, (size_t)200));
+	add_shell_hint(pod, message, sentence, size);
 }
 
 void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,

@@ -18,6 +18,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/injection/inject_undo.h"
 #include "operator/kube/event.h"
@@ -28,7 +29,6 @@
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
-#include "operator/raycluster/scheduling_labels.h"
 #include "operator/raycluster/upgrade.h"
 
 #define REST_NS (30 * NS_PER_SEC)
@@ -286,6 +286,23 @@ static bool must_recreate(struct planner *p)
 }
 
 /*
+ * The labels that the plugins of KubeRay 1.7 read (controllers/ray/batchscheduler), if it was
+ * started with a batch scheduler (Volcano, YuniKorn, KAI, scheduler-plugins). Here they have no
+ * effect, so such a cluster waits in no queue and starts pod by pod. Kueue's label is not among
+ * them, because Kueue suspends the cluster itself.
+ */
+static const char *const scheduling_labels[] = {
+	"ray.io/gang-scheduling-enabled",
+	"ray.io/priority-class-name",
+	"volcano.sh/queue-name",
+	"volcano.sh/network-topology-mode",
+	"volcano.sh/network-topology-highest-tier-allowed",
+	"yunikorn.apache.org/app-id",
+	"yunikorn.apache.org/queue",
+	"kai.scheduler/queue",
+};
+
+/*
  * Emits this once for each spec, and when a cluster is taken over, because its status has none of
  * our conditions then.
  */
@@ -294,13 +311,17 @@ static void tell_ignored_labels(struct planner *p)
 	const cJSON *cluster = p->in->cluster;
 	bool seen = json_find(json_get(cluster, "status.conditions"), "type", note_topic_condition(NOTE_SPEC_VALID)) &&
 		    json_int(cluster, "status.observedGeneration", -1) == json_int(cluster, "metadata.generation", 0);
-	_cleanup_free_ char *labels = seen ? NULL : scheduling_labels_ignored(cluster);
+	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(1024);
 	char note[1000];
 
-	if (!labels)
+	for (size_t i = 0; i < ARRAY_SIZE(scheduling_labels); i++)
+		if (cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.labels"),
+						     scheduling_labels[i]))
+			strbuf_addf(&labels, "%s%s", labels.len ? ", " : "", scheduling_labels[i]);
+	if (seen || !labels.len)
 		return;
 	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, because Afterglow uses no batch scheduler: %s",
-		 labels);
+		 strbuf_str(&labels));
 	planner_add(p, PLAN_EVENT, event_warning(cluster, "SchedulingLabelsIgnored", "Reconcile", note, p->in->now_ns));
 }
 

@@ -2,7 +2,7 @@
 /*
  * Draws a chart of sizes over the time before the end: SVG for the shapes, HTML for the
  * texts, so that these keep their size when the chart shrinks on a phone.
- * Pure. The classes of the elements are styled by report_css.c.
+ * Pure. The classes of the elements are styled by report_css.def.
  */
 #pragma once
 

@@ -8,10 +8,17 @@
 
 #include "lib/html.h"
 #include "lib/units.h"
-#include "sidecar/report/report_css.h"
 
 /* The page without its texts fits into the other part; each byte of a text may become six. */
 #define TEXTS_ROOM (REPORT_HTML_MAX - 8192)
+
+/*
+ * Light and dark, for desktops, phones and paper. Colour-blind people can distinguish blue, orange,
+ * violet and grey, too.
+ */
+static const char report_css[] =
+#include "sidecar/report/report_css.def"
+	;
 
 static void add_row(struct strbuf *out, const char *name, const char *value)
 {

@@ -2,6 +2,7 @@
 /* Makes the verdict from the wait status alone. */
 #include "sidecar/verdict/status_verdict.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/stop_request.h"
-#include "sidecar/verdict/unstarted.h"
 
+#define COMMAND_SHOWN 120
 #define AT_ONCE_NS NS_PER_SEC /* an end so soon after the start may be a refusal to run there */
 /* Limit after an OOM kill that may be why the command ended */
 #define OOM_FOLLOWED_NS (60 * NS_PER_SEC)
@@ -313,6 +314,30 @@ static void append_crash(const struct observation *o, struct verdict *v)
 	char who[HOW_MAX];
 
 	verdict_continue(v, "; before, %s.", who_crashed(o, who));
+}
+
+/*
+ * The command was never executed. Only the launcher knows the errno of its exec, and reports it.
+ * The exit code is 126 or 127.
+ */
+static void unstarted_verdict(const struct observation *o, struct verdict *v)
+{
+	const struct unstarted *u = o->unstarted;
+	const char *name = strerrorname_np(u->error), *words = strerror(u->error);
+
+	v->class = u->error == ENOENT && !u->there ? FAILURE_COMMAND_NOT_FOUND :
+						     FAILURE_COMMAND_NOT_EXECUTABLE;
+	v->confidence = CONFIDENCE_CERTAIN;
+	verdict_add_evidence(v, "launcher", "execve of %.*s gave %s (%s)", COMMAND_SHOWN,
+			     u->command, name ? name : "an error", words);
+	if (u->error == ENOENT && u->there)
+		verdict_say(v,
+			    "Container %.63s could not start its command %.*s: the file is there, but"
+			    " not the interpreter or loader that it names.",
+			    o->container, COMMAND_SHOWN, u->command);
+	else
+		verdict_say(v, "Container %.63s could not start its command %.*s: %s.", o->container,
+			    COMMAND_SHOWN, u->command[0] ? u->command : "\"\"", words);
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)
