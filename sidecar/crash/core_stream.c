@@ -70,10 +70,11 @@ static int64_t left_out(const struct child_result *r)
 static void core_stream_on_received(const struct child_result *r, void *arg)
 {
 	const struct core_stream s = *(struct core_stream *)arg;
+	const char *why = r->errors[0] ? r->errors : "afterglow-pack failed";
 
 	free(arg);
-	s.done(s.file, left_out(r),
-	       r->exited_well ? NULL : r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", s.arg);
+	s.done(s.file, left_out(r), r->exited_well ? NULL : r->timed_out ? "it took too long" : why,
+	       s.arg);
 }
 
 int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd, core_stream_done_fn done, void *arg,
@@ -102,8 +103,7 @@ int core_stream_cancel(struct core_stream *s)
 {
 	int file = s ? s->file : -1;
 
-	if (s)
-		child_cancel(s->child);
+	child_cancel(s ? s->child : NULL);
 	free(s);
 	return file;
 }

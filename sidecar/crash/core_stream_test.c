@@ -22,7 +22,8 @@
 #include "lib/units.h"
 
 /* One process, as afterglow-pack is: a child of its own would read on when it is killed. */
-static const char script[] = "#!/bin/sh\nread -r core <&3\n[ \"$core\" = bad ] && exit 1\nprintf %s \"$core\" >&4\nprintf '{\"leftOut\":4096}'\n";
+static const char script[] = "#!/bin/sh\nread -r core <&3\n[ \"$core\" = bad ] && exit 1\n"
+			     "printf %s \"$core\" >&4\nprintf '{\"leftOut\":4096}'\n";
 static char program[PATH_MAX];
 static struct event_base *base;
 static int received = -1;

@@ -73,7 +73,7 @@ void crash_begin_late_backtrace(struct crash *crash)
 		crash->adding_late = true;
 }
 
-static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
+static void backtrace_on_unwound(const struct child_result *r, void *arg)
 {
 	struct crash *crash = arg;
 	struct err err = { 0 };
@@ -150,7 +150,7 @@ static void unwinder_start(struct crash *crash)
 		.extra_max = 16 * 1024,
 		.within_ns = UNWIND_NS,
 	};
-	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
+	const struct child_result none = { .output = "", .extra = "", .errors = "not started" };
 	struct err err = { 0 };
 	_cleanup_close_ int files_fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
 
@@ -158,13 +158,13 @@ static void unwinder_start(struct crash *crash)
 		work.argv = with_files;
 		work.fds[work.n_fds++] = files_fd;
 	} else if (err.code)
-		log_warning_limited("backtrace: cannot open programs and libraries: %s", err_text(&err));
-	if (crash_start_child(crash, &work, crash_backtrace_on_unwound, &crash->unwinder, &err) >= 0) {
+		log_warning_limited("backtrace: no programs and libraries: %s", err_text(&err));
+	if (crash_start_child(crash, &work, backtrace_on_unwound, &crash->unwinder, &err) >= 0) {
 		n_unwinding++;
 		return;
 	}
 	log_warning_limited("a backtrace cannot be made: %s", err_text(&err));
-	crash_backtrace_on_unwound(&none, crash);
+	backtrace_on_unwound(&none, crash);
 }
 
 static void unwinder_on_turn(evutil_socket_t, short, void *arg)

@@ -123,12 +123,11 @@ static void crash_free(struct crash *crash)
 static void remove_crash(struct crash *crash)
 {
 	struct crashes *c = crash->owner;
+	struct crash **at;
 
-	for (struct crash **at = &c->list; *at; at = &(*at)->next)
-		if (*at == crash) {
-			*at = crash->next;
-			break;
-		}
+	for (at = &c->list; *at != crash; at = &(*at)->next)
+		;
+	*at = crash->next;
 	crash_free(crash);
 	if (!c->list)
 		c->callbacks.idle(c->callbacks.arg);

@@ -20,10 +20,11 @@
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/crash/taken.h"
 
-#define CRASHES_MAX 8 /* of all containers, processed at a time; further cores are dropped and counted */
+#define CRASHES_MAX 8 /* of all containers, at a time; further cores are dropped and counted */
 /*
- * Backtraces of all containers that are made at a time; the others wait. Each may take 48 MiB (CONFINE_MEMORY) of the 256 MiB that a
- * sidecar has, and beyond that Kubernetes ends all of its processes (memory.oom.group), again and again, as launchers send cores anew.
+ * Backtraces of all containers that are made at a time; the others wait. Each may take 48 MiB
+ * (CONFINE_MEMORY) of the 256 MiB that a sidecar has, and beyond that Kubernetes ends all of its
+ * processes (memory.oom.group), again and again, as launchers send their cores anew.
  */
 #define UNWINDERS_MAX 2
 #define UNREAD_CORES_MAX 8 /* files that wait to be looked at */
@@ -45,7 +46,7 @@ struct crashes_callbacks {
 	 * another report; crash is NULL then, too.
 	 */
 	void (*looked)(struct crash *crash, const struct err *err, void *arg);
-	/* Closes descriptors of cores without waiting: the last close of a file that was removed frees its blocks. */
+	/* Closes cores without waiting: the last close of a file that is gone frees its blocks. */
 	void (*discard)(const int *fds, size_t n);
 	void (*unwound)(struct crash *crash, void *arg);
 	/* A core, or a late backtrace, was added to its bundle, or could not be. */

@@ -90,8 +90,8 @@ void crash_free_if_over(struct crash *crash);
 int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err);
 
 /*
- * Starts to make the backtrace (crash_backtrace.c), when fewer than UNWINDERS_MAX are being made. When it is made, calls unwound() or
- * completes the late backtrace; never from within this call.
+ * Starts to make the backtrace (crash_backtrace.c), when fewer than UNWINDERS_MAX are being made.
+ * When it is made, calls unwound() or completes the late backtrace; never from within this call.
  */
 void crash_start_unwinder(struct crash *crash);
 void crash_cancel_unwinder(struct crash *crash);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of which cores of a storm are accepted. In most of them no child can be started, which makes no
- * difference to that; e2e/kernel/cores_test.sh has children.
+ * Tests of which cores of a storm are accepted. In most of them no child can be started,
+ * which makes no difference to that; e2e/kernel/cores_test.sh has children.
  */
 #include "sidecar/crash/crashes.h"
 
@@ -387,7 +387,10 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 	assert_false(extend_pending(fd));
 }
 
-/* The container removes a core while we have it open: the last close frees its blocks, which takes a second for each 10 GiB of memory. */
+/*
+ * The container removes a core while we have it open: the last close frees its blocks, which takes
+ * a second for each 10 GiB of memory.
+ */
 static void no_core_is_closed_on_the_event_loop(void **state)
 {
 	struct crash *crash = take(1);
@@ -408,7 +411,7 @@ static void no_core_is_closed_on_the_event_loop(void **state)
 	assert_int_equal(looked.discarded, 4 + CRASHES_MAX);
 }
 
-/* Of two containers whose processes all crash at the same time. A script takes the place of afterglow-unwind. */
+/* The processes of two containers crash at the same time. A script stands for afterglow-unwind. */
 static void two_backtraces_are_made_at_a_time_and_the_others_wait(void **state)
 {
 	char program[PATH_MAX], begin[96], go[96];
@@ -422,9 +425,10 @@ static void two_backtraces_are_made_at_a_time_and_the_others_wait(void **state)
 	snprintf(begin, sizeof(begin), "%s/begin", directory);
 	snprintf(go, sizeof(go), "%s/go", directory);
 	assert_int_equal(mkfifo(begin, 0600) | mkfifo(go, 0600), 0);
-	_cleanup_close_ int begin_fd = open(begin, O_RDWR | O_NONBLOCK | O_CLOEXEC), go_fd = open(go, O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int begin_fd = open(begin, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int go_fd = open(go, O_RDWR | O_CLOEXEC);
 	strbuf_addf(&script, "#!/bin/sh\nprintf b > %s\nread -r x < %s\n", begin, go);
-	assert_int_equal(file_put(AT_FDCWD, program, strbuf_str(&script), script.len, 0700, NULL), 0);
+	assert_int_equal(file_put(AT_FDCWD, program, script.data, script.len, 0700, NULL), 0);
 	n_unwound = 0;
 	for (int i = 0; i < CRASHES_MAX / 2; i++)
 		assert_non_null(take(i));

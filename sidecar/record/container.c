@@ -29,7 +29,7 @@
 
 bool container_is_silent(const struct container *c)
 {
-	return c->state == CONTAINER_CONNECTED || c->state == CONTAINER_DISCONNECTED || c->state == CONTAINER_LOST;
+	return c->state < CONTAINER_ENDED && c->state != CONTAINER_RUNNING;
 }
 
 static bool is_readable(int fd)

@@ -58,7 +58,7 @@ void container_free(struct container *c);
 
 /*
  * Whether its launcher has not sent hello, or has closed the connection although, by the pidfd that
- * it sent, it is alive. Such a one makes room for others, even if cores that it sent are still being packed.
+ * it sent, it is alive. Such a one makes room for others, even if its cores are still being packed.
  */
 bool container_is_silent(const struct container *c);
 

@@ -181,10 +181,11 @@ static void what_ray_logs_is_taken_before_the_next_sample(void **state)
 	close(launcher);
 }
 
-/* It goes by its pidfd alone, so a process could have eight of them, with cores that take half an hour to pack, and nobody else be watched. */
+/* A process could have eight of them, with cores that take half an hour to pack. */
 static void a_launcher_that_left_and_lives_makes_room_for_others(void **state)
 {
-	static const enum container_event events[] = { CONTAINER_HELLO, CONTAINER_HANGUP, CONTAINER_TIMEOUT };
+	static const enum container_event events[] = { CONTAINER_HELLO, CONTAINER_HANGUP,
+						       CONTAINER_TIMEOUT };
 	struct container c = { .state = CONTAINER_CONNECTED };
 	(void)state;
 

@@ -93,7 +93,7 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 
 	n->stream = NULL;
 	if (left_out > 0)
-		log_warning_limited("%s: a core from the node agent lacks %s of memory, because there was no room for it", c->hello.name, SIZE_TEXT(left_out));
+		log_warning_limited("%s: a core lacks %s", c->hello.name, SIZE_TEXT(left_out));
 	if (why)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
 	if (why || !crashes_take(c->crashes, file, &hint))
@@ -115,7 +115,8 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 	}
 	if (!err.code)
 		return;
-	log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));
+	log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s",
+			    c->hello.name, (int)offer->pid, err_text(&err));
 	discard(&file, 1);
 }
 

@@ -78,8 +78,7 @@ static void close_output(struct hooks *h)
 	if (h->readable)
 		event_free(h->readable);
 	h->readable = NULL;
-	if (h->output_fd >= 0)
-		close(h->output_fd);
+	closep(&h->output_fd);
 	h->output_fd = -1;
 }
 

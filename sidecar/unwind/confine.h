@@ -11,7 +11,7 @@
 
 #include "lib/err.h"
 
-#define CONFINE_MEMORY ((uint64_t)48 << 20) /* of our own; the sidecar has 256 MiB for some of us (UNWINDERS_MAX) */
+#define CONFINE_MEMORY ((uint64_t)48 << 20) /* of our own; the sidecar has 256 MiB */
 #define CONFINE_ADDRESSES ((uint64_t)8 << 30) /* bytes of addresses, including mapped files */
 #define CONFINE_CPU_SECONDS 20
 #define CONFINE_SECONDS 25 /* the sidecar ends it after 30 */

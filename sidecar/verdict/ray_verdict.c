@@ -166,14 +166,15 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	bool taken = kill_was_counted(o);
 
 	/* Raylet may name a worker that lives on, or another process may have that PID by now. */
-	bool named_died = e->pid > 0 && o->ray_seen && o->ray->gone;
+	bool named_died = e->pid > 0 && o->ray_seen && o->ray->gone &&
+			  !sender_is_another(o, e->pid, "raylet");
 
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
 	/*
 	 * Anybody in the container can write the log, so our own figures and processes have to
 	 * agree with it.
 	 */
-	v->confidence = full && !taken && named_died && !sender_is_another(o, e->pid, "raylet") ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = full && !taken && named_died ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
 	if (e->held[0])
@@ -279,16 +280,17 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
-	char worker[160], who[240], in[400], how[STATUS_TEXT_MAX] = " died unexpectedly";
+	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX] = " died unexpectedly";
 	int code;
-	/* One with another signal than the wait status was copied. */
-	bool fits = !o->crash || !knows_status(o) || status_signal(o) == o->crash->signal;
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
 
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
 	v->confidence = o->ray->gone && worker_is_known(o) && !exited_well && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	/* A core with another signal than the wait status was copied. */
+	if (!knows_status(o) || (o->crash && status_signal(o) == o->crash->signal))
+		crash_in(o, in, sizeof(in));
 	name_worker(e, worker, sizeof(worker));
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
@@ -304,7 +306,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	if (fds && !e->pid)
 		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
-		verdict_say(v, "%s%s%s%s.", who, how, fits ? crash_in(o, in, sizeof(in)) : "", lives_on(o));
+		verdict_say(v, "%s%s%s%s.", who, how, in, lives_on(o));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
@@ -326,7 +328,7 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 	int signal = knows_status(o) ? status_signal(o) : SIGKILL;
 
 	*v = (struct verdict){ .exit_code = -1 };
-	/* Ray's monitor kills by SIGKILL, or asks by SIGTERM; a wait status that says otherwise proves its log wrong. */
+	/* Ray's monitor sends SIGKILL, or SIGTERM: another wait status proves its log wrong. */
 	if (o->ray->event.kind == RAY_MEMORY_KILL && (signal == SIGKILL || signal == SIGTERM))
 		memory_kill(o, v);
 	else
