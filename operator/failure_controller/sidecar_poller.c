@@ -117,15 +117,6 @@ static void polled_free(void *value)
 	free(p);
 }
 
-/*
- * Sets a text. Without memory it stays unset, and the next look, or the next answer, tries again.
- */
-static void sidecar_poller_set_text(char **text, const char *value)
-{
-	free(*text);
-	*text = value && *value ? strdup(value) : NULL;
-}
-
 static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg);
 
 int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err)
@@ -338,7 +329,9 @@ static int sidecar_poller_take_answer(struct polled *p, const struct http_respon
 		return r;
 	if (result.failed)
 		sidecar_poller_stir(p, true);
-	sidecar_poller_set_text(&p->tag, result.tag);
+	/* Without memory there is no tag, and the next answer comes whole. */
+	free(p->tag);
+	p->tag = *result.tag ? strdup(result.tag) : NULL;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/cache/pod_fields.h"
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
@@ -142,6 +143,7 @@ static void on_submitter_pods(void *arg, struct client_response *response)
 
 		if (!cluster)
 			continue;
+		pod_shorten(pod, false);
 		submitter_label(pod, cluster, &list->owner);
 		failure_writer_see(pods->writer, pod, false);
 	}

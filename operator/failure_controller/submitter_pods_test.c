@@ -239,6 +239,33 @@ static void only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_ti
 	assert_false(has_listed(f));
 }
 
+/* They do not come by the store, which shortens pods with very many containers. */
+static void of_a_submitter_with_very_many_containers_few_are_looked_at(void **state)
+{
+	_cleanup_json_ cJSON *pod = cJSON_Parse(POD("train-q8f6p-head-svc"));
+	cJSON *containers = json_get(pod, "spec.containers"), *statuses = json_get(pod, "status.containerStatuses");
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 100; i++) {
+		cJSON *status = cJSON_Duplicate(statuses->child, true);
+		char name[16];
+
+		snprintf(name, sizeof(name), "c%d", i);
+		json_set_str(status, "name", name);
+		json_set_str(json_get(status, "state.terminated"), "containerID", name);
+		json_append(statuses, status);
+		json_append(containers, json_named_new(name));
+	}
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(pod);
+	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
+	fake_api_lists(&f->api, PODS "20", text);
+	watches_start(f->watches);
+	fake_api_turn(&f->api, knows_jobs, f);
+	event_active(f->pods.tick, 0, 0);
+	fake_api_turn(&f->api, is_written, f);
+	assert_in_range(fake_api_count(&f->api, FAILURES) + failure_writer_n_pending(f->writer), 1, 32);
+}
+
 static void a_job_that_no_rayjob_made_has_no_submitter(void **state)
 {
 	struct fixture *f = *state;
@@ -404,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_pod_that_names_no_cluster_is_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_end_has_the_kubelets_words_the_limit_and_who_sets_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_submitter_with_very_many_containers_few_are_looked_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_that_no_rayjob_made_has_no_submitter, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_that_fails_is_asked_for_again, setup, teardown),
