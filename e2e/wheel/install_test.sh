@@ -138,5 +138,16 @@ if [ -n "$ray" ]; then
 	check "the names of Kubernetes are not" test -z "$(grep -rlE 'kubelet|container|rayStartParams' "$work/.local/state/afterglow" --include=report.txt)"
 	echo "real Ray: its leak and all reports of it took $((SECONDS - began)) s"
 	cp "$work/err" "${AFTERGLOW_KEEP:-/dev/null}"
+
+	# The output of `ray start` is read to its end, which comes although Ray goes on.
+	as_user 'afterglow run -- ray start --head --disable-usage-stats --num-cpus=1 --object-store-memory=100000000 2>&1; echo "code $?"' | cat >"$work/err"
+	check "ray start without --block ends as it does" says '^code 0$'
+	check "the Ray that it leaves behind is watched" says 'is watched until it ends: .*raylet'
+	kill -9 "$(sed -n 's/.*raylet (PID \([0-9]*\)).*/\1/p' "$work/err")"
+	listed() { as_user 'afterglow list' | grep -q '^ray  *RayletFailed'; }
+	check "a raylet that is killed then is listed" wait_until listed
+	as_user 'ray stop' >"$work/out" 2>&1
+	nobody() { ! grep -q . "$cgroup/cgroup.procs"; }
+	check "nothing stays when that Ray was stopped" wait_until nobody
 fi
 summary
