@@ -351,8 +351,7 @@ static bool stopped_at_its_own_end(const struct observation *o, const struct ray
 
 	if (!in_order || !c->end || (c->story == STORY_RAYLET_EXITED && an_agent_failed_before(o, c->end)))
 		return false;
-	return !began_with_ray_start(o) && !stop_request_explains(&o->asked, o->ended_ns) &&
-	       o->ended_ns - c->end->ended_ns <= DRIVER_STOPS_NS;
+	return !began_with_ray_start(o) && !stop_request_explains(&o->asked, o->ended_ns);
 }
 
 /* Other known facts, such as an OOM kill or a full disk, explain the end better. */
@@ -383,7 +382,13 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 		after_raylet(o, v);
 		return;
 	}
-	if (stopped_at_its_own_end(o, &c)) {
+	bool stopped = stopped_at_its_own_end(o, &c), late = stopped && o->ended_ns - c.end->ended_ns > DRIVER_STOPS_NS;
+	/* So early it need not have been the driver, but nobody asked the command to stop. */
+	if (late && c.kind == RAY_PROCESS_RAYLET) {
+		after_raylet(o, v);
+		return;
+	}
+	if (stopped && !late) {
 		add_evidence(o, &c, v);
 		own_end_verdict(o, &c, v);
 		return;

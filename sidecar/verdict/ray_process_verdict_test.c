@@ -85,7 +85,7 @@ static const struct row rows[] = {
 	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1440 }, { RAY_PROCESS_RAYLET, 0, 1400 } }, LOGGED_NOTHING, 1, true, FAILURE_TERMINATED,
 	  CONFIDENCE_LIKELY, "raylet", 0, 0 },
 	{ "a command without `ray start` fails long after its raylet was stopped", { { RAY_PROCESS_RAYLET, 0, 14000 } }, LOGGED_STOPPED, 1, true,
-	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
 	{ "the same without raylet's words", { { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_MONITOR, 9, 1092 } }, LOGGED_NOTHING, 1,
 	  false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
 	{ "two at once: which was first does not show",
