@@ -12,11 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct stack_place place = { "pod", "node" };
 	char *first = strndup((const char *)data, size), *second = strdup(first);
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20), places = STRBUF_INIT(1 << 20);
 	struct stack_groups *g = stack_groups_new();
 
 	stack_groups_add(g, &place, first);
 	stack_groups_add(g, NULL, second);
+	stack_groups_main(g, &places);
+	if (places.len > STACK_MAIN_MAX)
+		abort();
 	stack_groups_write(g, &out);
 	cJSON_Delete(stack_groups_json(g));
 	stack_groups_free(g);
