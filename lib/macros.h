@@ -63,3 +63,9 @@ static inline bool text_is_one_of(const char *text, const char *const *list)
 		list++;
 	return text && *list;
 }
+
+/* Whether a text, which may be NULL, begins with that. */
+static inline bool text_begins_with(const char *text, const char *beginning)
+{
+	return text && strncmp(text, beginning, strlen(beginning)) == 0;
+}

@@ -173,14 +173,9 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 	return r;
 }
 
-static bool options_begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 static void options_propose(struct strbuf *out, const char *text, const char *begun)
 {
-	if (options_begins(text, begun))
+	if (text_begins_with(text, begun))
 		strbuf_addf(out, "%s\n", text);
 }
 
@@ -207,7 +202,7 @@ void options_complete(char *const *words, int n, struct strbuf *out)
 		propose_classes(out, begun);
 	else if (strcmp(before, "policy") == 0)
 		options_propose(out, "explain", begun);
-	else if (options_begins(begun, "-"))
+	else if (text_begins_with(begun, "-"))
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 			options_propose(out, rows[i].name, begun);
 	else if (!has_command)

@@ -476,15 +476,10 @@ bool inject_is_done(const cJSON *pod_spec)
 	       json_find(json_get(sidecar, "volumeMounts"), "mountPath", SPOOL_DIR) != NULL;
 }
 
-static bool begins_with(const char *text, const char *prefix)
-{
-	return text && strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static bool any_begins_with(const cJSON *list, const char *member, const char *prefix)
 {
 	json_each(item, list)
-		if (begins_with(json_str(item, member), prefix))
+		if (text_begins_with(json_str(item, member), prefix))
 			return true;
 	return false;
 }

@@ -45,23 +45,18 @@ static void add_sizing(struct own_sizing *own, const struct sizing_word *word)
 	own->memory |= word->memory;
 }
 
-static bool own_sizing_begins_with(const char *text, const char *start)
-{
-	return text && strncmp(text, start, strlen(start)) == 0;
-}
-
 static void read_env(const cJSON *container, struct own_sizing *own)
 {
 	json_each(item, json_get(container, "env"))
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-			if (own_sizing_begins_with(json_str(item, "name"), variables[i].text))
+			if (text_begins_with(json_str(item, "name"), variables[i].text))
 				add_sizing(own, &variables[i]);
 	json_each(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
 		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
-		own->unseen |= !prefix || own_sizing_begins_with("RAY_", prefix) ||
-			       own_sizing_begins_with(prefix, "RAY_");
+		own->unseen |= !prefix || text_begins_with("RAY_", prefix) ||
+			       text_begins_with(prefix, "RAY_");
 	}
 }
 

@@ -7,11 +7,6 @@
 
 #include "lib/macros.h"
 
-static bool components_starts(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 const char *component_kind_name(enum component_kind kind)
 {
 	static const char *const names[] = {
@@ -72,9 +67,9 @@ static bool components_fits(const char *name, const char *rule)
 {
 	size_t len = strlen(rule);
 	bool whole =
-		len > strlen("ray::") && components_starts(rule, "ray::") && rule[len - 1] != '_';
+		len > strlen("ray::") && text_begins_with(rule, "ray::") && rule[len - 1] != '_';
 
-	return components_starts(name, rule) &&
+	return text_begins_with(name, rule) &&
 	       (!whole || !name[len] || name[len] == '.' || name[len] == '_');
 }
 

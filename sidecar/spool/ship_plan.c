@@ -17,16 +17,11 @@
 #define RUN_MAX_S 86400
 #define RUN_BYTES_PER_S (64 << 10)
 
-static bool ship_plan_begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 const char *store_directory(const char *url)
 {
 	if (url[0] == '/')
 		return url;
-	return ship_plan_begins(url, "file:///") ? url + strlen("file://") : NULL;
+	return text_begins_with(url, "file:///") ? url + strlen("file://") : NULL;
 }
 
 static int check_kind(const char *option, const char *value, bool fits, const char *kind, struct err *err)
@@ -36,17 +31,17 @@ static int check_kind(const char *option, const char *value, bool fits, const ch
 
 static int check_address(const char *option, const char *url, struct err *err)
 {
-	if (!url || ship_plan_begins(url, "https://") || ship_plan_begins(url, "http://"))
+	if (!url || text_begins_with(url, "https://") || text_begins_with(url, "http://"))
 		return 0;
 	return err_set(err, EINVAL, "%s takes an address such as https://minio.example:9000, not %.200s", option, url);
 }
 
 int store_options_check(const struct store_options *o, struct err *err)
 {
-	bool s3 = o->url && ship_plan_begins(o->url, "s3://"),
-	     azure = o->url && ship_plan_begins(o->url, "azure://");
-	bool hdfs = o->url && (ship_plan_begins(o->url, "webhdfs://") ||
-			       ship_plan_begins(o->url, "webhdfss://"));
+	bool s3 = o->url && text_begins_with(o->url, "s3://"),
+	     azure = o->url && text_begins_with(o->url, "azure://");
+	bool hdfs = o->url && (text_begins_with(o->url, "webhdfs://") ||
+			       text_begins_with(o->url, "webhdfss://"));
 	const char *host = o->url ? strstr(o->url, "://") : NULL;
 
 	if (o->url && !s3 && !azure && !hdfs && !store_directory(o->url))
