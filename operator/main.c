@@ -393,12 +393,11 @@ static int check_ready(const struct options *o)
 	return r < 0 || fflush(stdout) != 0 ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	struct program program = { 0 };
 	struct err err = { 0 };
 
-	(void)argc;
 	if (options_parse(argv, &program.options, &err) < 0) {
 		fprintf(stderr, "afterglow-operator: %s\n", err_text(&err));
 		return 2;

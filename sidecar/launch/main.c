@@ -437,7 +437,7 @@ static bool command_leads_session(void)
 	       !isatty(STDERR_FILENO);
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
 	struct command_report *report;
@@ -445,7 +445,6 @@ int main(int argc, char **argv)
 	sigset_t all, original;
 	int go[2];
 
-	(void)argc;
 	options_parse(argv, &options);
 	environment_restore(argv, options.self_fd);
 	if (options.self_fd)

@@ -68,10 +68,8 @@ static struct tracer {
 static sigjmp_buf overdue;
 static volatile sig_atomic_t foreign_alarm;
 
-static void on_alarm(int signo, siginfo_t *info, void *context)
+static void on_alarm(int, siginfo_t *info, void *)
 {
-	(void)signo;
-	(void)context;
 	/* Somebody sends the command a SIGALRM, which is forwarded afterwards. */
 	if (info->si_code != SI_KERNEL)
 		foreign_alarm = 1;

@@ -138,14 +138,13 @@ static int run(const struct options *o, struct packed *ret_packed, struct err *e
 	return rc;
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	struct options options;
 	struct packed packed;
 	struct received received;
 	struct err err = { 0 };
 
-	(void)argc;
 	undumpable_become();
 	if (pack_options_parse(argv, &options, &err) < 0) {
 		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));

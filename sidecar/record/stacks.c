@@ -74,10 +74,8 @@ static void client_close(struct stacks *s)
 	listener_start(s->listener, NULL);
 }
 
-static void on_client_event(struct bufferevent *client, short what, void *arg)
+static void on_client_event(struct bufferevent *, short, void *arg)
 {
-	(void)client;
-	(void)what;
 	client_close(arg);
 }
 
@@ -191,12 +189,10 @@ void stacks_dumped(struct stacks *s, const struct container *c, const struct lau
 		answer_failed(s, err_text(&err));
 }
 
-static void dump_on_overdue(evutil_socket_t fd, short what, void *arg)
+static void dump_on_overdue(evutil_socket_t, short, void *arg)
 {
 	struct stacks *s = arg;
 
-	(void)fd;
-	(void)what;
 	s->ordered = false;
 	answer_failed(s, "the launcher did not answer: it is older than this sidecar, or hangs");
 }
@@ -369,11 +365,8 @@ static void stacks_on_connection(int fd, void *arg)
 	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
 	struct stacks *s = arg;
 
-	if (!peer_may_ask(fd) || now_boottime_ns() < s->free_ns) {
-		close(fd);
-		return;
-	}
-	s->client = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (peer_may_ask(fd) && now_boottime_ns() >= s->free_ns)
+		s->client = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!s->client) {
 		close(fd);
 		return;
@@ -437,12 +430,9 @@ void stacks_free(struct stacks *s)
 
 void stacks_forget(struct stacks *s, const struct container *c)
 {
-	bool answers = s && s->ordered && s->targets[s->next - 1].container == c;
-
-	if (s && s->subject == c) {
+	if (s && s->subject == c)
 		client_close(s);
-		return;
-	}
+	bool answers = s && s->ordered && s->targets[s->next - 1].container == c;
 	for (size_t i = 0; s && i < s->n_targets; i++)
 		if (s->targets[i].container == c)
 			s->targets[i].container = NULL;

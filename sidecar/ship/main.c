@@ -79,14 +79,13 @@ static void on_term(int)
 	_exit(0);
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	struct ship_options options;
 	struct fault fault = { 0 };
 	struct err err = { 0 };
 	char url[DELIVER_URL_MAX];
 
-	(void)argc;
 	undumpable_become();
 	if (ship_options_parse(argv, &options, &err) < 0) {
 		fprintf(stderr, "afterglow-ship: %s\n", err_text(&err));

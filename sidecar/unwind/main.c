@@ -253,13 +253,12 @@ static int start_serving(struct options *o, struct err *err)
 	return 0;
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	struct options options;
 	struct files files;
 	struct err err = { 0 };
 
-	(void)argc;
 	undumpable_become();
 	/* We never ask the network for debug information, and a library must not do so either. */
 	unsetenv("DEBUGINFOD_URLS");
