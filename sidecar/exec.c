@@ -57,10 +57,8 @@ struct run {
 /* Finds the launcher beside this program: they are installed together. */
 static int find_launcher(struct run *r, struct err *err)
 {
-	int rc = child_beside(LAUNCHER, r->launcher, err);
-
-	if (rc < 0)
-		return rc;
+	if (child_beside(LAUNCHER, r->launcher, err) < 0)
+		return -err->code;
 	if (access(r->launcher, X_OK) < 0)
 		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar", r->launcher);
 	return 0;
@@ -85,18 +83,34 @@ static int make_directory(struct run *r, struct err *err)
 	return -err->code;
 }
 
+/* The loop goes on for at most so long: for reports that are being written, and for the store. */
+static void loop_end_within(struct run *r, int seconds)
+{
+	const struct timeval within = { .tv_sec = seconds };
+
+	r->ended = true;
+	sidecar_ship_until(r->sidecar, now_boottime_ns() + seconds * NS_PER_SEC);
+	if (event_add(r->deadline, &within) < 0)
+		event_base_loopbreak(r->base);
+}
+
 static void stop_when_over(void *arg)
 {
 	struct run *r = arg;
-
 	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
 	/*
 	 * The user waits for the command, and not for a store that is down. The next run ships the
 	 * bundle.
 	 */
-	if (r->ended && sidecar_active(r->sidecar) == 0 && (!sidecar_is_shipping(r->sidecar) || (stats && stats->failing)))
+	bool awaits_launcher = r->record_options.left_behind && !sidecar_was_greeted(r->sidecar);
+
+	if (!r->ended || awaits_launcher || sidecar_active(r->sidecar) > 0)
+		return;
+	if (!sidecar_is_shipping(r->sidecar) || (stats && stats->failing))
 		event_base_loopbreak(r->base);
+	else if (!event_pending(r->deadline, EV_TIMEOUT, NULL))
+		loop_end_within(r, SHIP_WITHIN_S);
 }
 
 /*
@@ -107,24 +121,20 @@ static void on_deadline(evutil_socket_t, short, void *arg)
 	struct run *r = arg;
 	const struct timeval again = { .tv_sec = 1 };
 
-	/* It is there to see that a launcher has come to the process that stays. */
-	if (r->record_options.left_behind && sidecar_active(r->sidecar) > 0)
-		return;
-	if (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0)
+	/* A launcher has come to the process that stays. */
+	bool goes_on = r->record_options.left_behind && sidecar_active(r->sidecar) > 0;
+
+	if (!goes_on && (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0))
 		event_base_loopbreak(r->base);
 }
 
 static void on_child(struct run *r)
 {
 	bool ships = record_options_ships(&r->record_options);
-	const struct timeval within = { .tv_sec = ships ? SHIP_WITHIN_S : REPORT_WITHIN_S };
 
 	if (r->ended || waitpid(r->child, &r->status, WNOHANG) != r->child)
 		return;
-	r->ended = true;
-	sidecar_ship_until(r->sidecar, now_boottime_ns() + SHIP_WITHIN_S * NS_PER_SEC);
-	if (event_add(r->deadline, &within) < 0)
-		event_base_loopbreak(r->base);
+	loop_end_within(r, ships ? SHIP_WITHIN_S : REPORT_WITHIN_S);
 	stop_when_over(r);
 }
 
@@ -291,30 +301,40 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 
 	leave_session(launcher_fd);
 	r.record_options.left_behind = true;
-	if (make_directory(&r, &err) < 0 || start_loop(&r, &err) < 0 || event_add(r.deadline, &within) < 0)
-		_exit(1);
-	sidecar_on_idle(r.sidecar, stop_when_over, &r);
-	snprintf(order, sizeof(order), "stay %s", r.socket_path);
-	send(launcher_fd, order, strlen(order), MSG_NOSIGNAL);
-	close(launcher_fd);
-	event_base_dispatch(r.base);
+	r.record_options.record_success = false; /* it has no exit code */
+	if (make_directory(&r, &err) == 0 && start_loop(&r, &err) == 0 &&
+	    event_add(r.deadline, &within) == 0) {
+		sidecar_on_idle(r.sidecar, stop_when_over, &r);
+		snprintf(order, sizeof(order), "stay %s", r.socket_path);
+		send(launcher_fd, order, strlen(order), MSG_NOSIGNAL);
+		close(launcher_fd);
+		event_base_dispatch(r.base);
+	}
 	sidecar_free(r.sidecar);
 	rmdir(r.directory);
 	_exit(0);
 }
 
-/* The launcher hangs up here when it has greeted the process that stays. One that is late ends with that process. */
+/*
+ * A launcher hangs up here when it has greeted the process that stays, and leads a session then. It
+ * also hangs up when it ends, because it was killed or has waited long enough. If it is late, it
+ * ends with that process, which is asked to end and removes its socket.
+ */
 static bool survivors_hand_over(int launcher_fd, void *arg)
 {
 	struct run *r = arg;
-	pid_t pid = fork();
+	struct pollfd hung_up = { .fd = launcher_fd };
+	pid_t pid = r->ended ? -1 : fork();
 
 	if (pid == 0)
 		survivors_watch(r, launcher_fd);
-	r->ended = pid > 0 && poll(&(struct pollfd){ .fd = launcher_fd }, 1, FOLLOW_WITHIN_MS) > 0;
-	if (pid > 0 && !r->ended)
-		kill(pid, SIGKILL);
-	return r->ended;
+	if (pid > 0 && poll(&hung_up, 1, FOLLOW_WITHIN_MS) > 0 && getsid(r->child) == r->child) {
+		loop_end_within(r, REPORT_WITHIN_S);
+		return true;
+	}
+	if (pid > 0)
+		kill(pid, SIGTERM);
+	return false;
 }
 
 static int run(struct run *r, struct err *err)

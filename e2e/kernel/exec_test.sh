@@ -462,10 +462,11 @@ if command -v python3 >/dev/null; then
 	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'
 	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave
 	check "ray start that leaves Ray behind ends as it would" gives 0
+	kill -9 "$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")"
 	# What stays has no descriptor of the shell's: this pipe is read to its end, and that lock is free.
-	leave_ray() {
+	leave_ray() { # OPTION...
 		mkdir -p "$work/left"
-		"$sidecar" exec --store "$work/left" --name left -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave \
+		"$sidecar" exec "$@" --store "$work/left" --name left -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave \
 			9>"$work/lock" 2>&1 | cat >"$work/err"
 		survivor=$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
 		launcher=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$survivor/stat")
@@ -491,6 +492,56 @@ if command -v python3 >/dev/null; then
 		check "Ray goes on without the $end" kill -9 "$survivor"
 		check "the end of the $end is no failure of Ray" test "$(n_left)" = 1
 	done
+	leave_ray --record-success
+	kill "$survivor"
+	check "the end of a Ray that was left behind ends what stays, where successes are reported, too" wait_until nobody_stays
+	check "only the command's own success is reported as one" test "$(n_left)" = 2
+
+	# A launcher that ends, or hangs, where it should go over.
+	mkdir "$work/f"
+	cp "$sidecar" "$work/f/"
+	cat >"$work/f/afterglow-launch" <<-'CODE'
+		#!/usr/bin/env python3
+		import os, socket, subprocess, sys, time
+		raylet, what = sys.argv[-2:]
+		sidecar = socket.socket(fileno=int(sys.argv[sys.argv.index("--socket-fd") + 1]))
+		nothing = subprocess.DEVNULL
+		subprocess.Popen([raylet, "sleep", "300000"], stdin=nothing, stdout=nothing, stderr=nothing)
+		pid, root = os.getpid(), os.open("/", os.O_PATH)
+		rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, root.to_bytes(4, sys.byteorder))
+		sidecar.sendmsg([b"hello 1 r left %d %d %d" % (pid, pid, time.clock_gettime_ns(time.CLOCK_BOOTTIME))], [rights])
+		while order := sidecar.recv(4096):
+		    if order.startswith(b"watch "):
+		        sidecar.send(b"exit 0 %d" % time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+		    elif order.startswith(b"stay ") and what == "ends":
+		        break
+	CODE
+	chmod 755 "$work/f/afterglow-launch"
+	for what in ends hangs; do
+		"$work/f/afterglow-sidecar" exec --store "$work/left" --name left -- "$work/ray/core/raylet/raylet" "$what" 2>"$work/err"
+		code=$?
+		check "a launcher that $what when it is to stay does not change the exit code" gives 0
+		check "where a launcher $what when it is to stay, nobody is said to watch Ray" says 'nobody watches it any more: raylet (PID [0-9]*)'
+		kill -9 "$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")"
+		check "nothing stays of a launcher that $what" wait_until nobody_stays
+		check "no socket stays of a launcher that $what" wait_until is_empty "$TMPDIR"
+	done
+
+	# A store that hangs, and a bundle of an earlier run that is to go there.
+	mkdir "$work/g"
+	cp "$sidecar" "$build/afterglow-launch" "$work/g/"
+	printf '#!/bin/sh\nexec sleep 300000\n' >"$work/g/afterglow-ship"
+	chmod 755 "$work/g/afterglow-ship"
+	"$sidecar" exec --store "$work/state/afterglow/spool" --name early -- "$probe" exit 3 2>"$work/err"
+	XDG_STATE_HOME="$work/state" timeout 100 "$work/g/afterglow-sidecar" exec --store s3://bucket/prefix --name left -- \
+		python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave 2>"$work/err"
+	code=$?
+	check "a store that hangs does not keep the shell from the exit code of a command that leaves Ray behind" gives 0
+	check "the Ray that it leaves behind is watched" says 'is watched until it ends'
+	# The process that stays would wait two minutes for the store.
+	for pid in $(grep -lz '^left$' /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do kill -TERM "$pid" 2>/dev/null; done
+	check "what stays ends when it is asked to" wait_until nobody_stays
+	kill -9 "$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")"
 fi
 
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"

@@ -116,12 +116,14 @@ static void stay(struct launcher *l, const char *socket_path)
 	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
 	rmdir(directory);
 	speaker_finish(&l->speaker);
-	leave_session(KEEP_OWN);
 	l->socket_fd = fd;
 	l->command = getpid();
 	l->linger_until_ns = INT64_MAX;
 	launcher_greet(l);
 	l->released = l->socket_fd < 0;
+	/* That we lead a session and hang up shows that the greeting has been sent. */
+	if (!l->released)
+		leave_session(KEEP_OWN);
 	close(before);
 }
 
