@@ -15,6 +15,7 @@
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
 #include "sidecar/socket/discard.h"
+#include "sidecar/verdict/stop_request.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that sends no hello within this time is closed */
 /* Messages that are read in a row while another container's report is being written. */
@@ -162,19 +163,19 @@ static void await_launcher(struct container *c)
 static struct ending how_it_ended(struct container *c)
 {
 	const struct launch_message *m = c->received ? &c->received->message : NULL;
-	struct ending e = { 0 };
+	struct ending e = { .after = c->at_eof, .after_known = c->at_eof_known };
 	bool exited = m && m->verb == LAUNCH_EXIT;
 
-	if (!exited && !c->options->left_behind)
-		return (struct ending){ .ended_ns = c->eof_ns,
-					.after = c->at_eof,
-					.after_known = c->at_eof_known,
-					.limits = c->ending.limits };
+	if (!exited && !c->options->left_behind) {
+		e.ended_ns = c->eof_ns;
+		if (stop_request_explains(&c->asked, e.ended_ns))
+			e.limits = c->ending.limits;
+		return e;
+	}
 	/* What was left behind has no exit code, and its last process was reported if it failed. */
-	e = (struct ending){ .status_known = true,
-			     .wait_status = exited ? m->wait_status : 0,
-			     .ended_ns = exited ? m->ended_ns : INT64_MAX,
-			     .after = c->at_eof, .after_known = c->at_eof_known };
+	e.status_known = true;
+	e.wait_status = exited ? m->wait_status : 0;
+	e.ended_ns = exited ? m->ended_ns : INT64_MAX;
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;
 	/*
@@ -212,14 +213,12 @@ static void end(struct container *c)
 
 static void container_leave(struct container *c)
 {
-	const struct timeval look_again = { .tv_sec = 1 };
-
 	/*
 	 * The container is not watched any more, but it is not freed: children still write the
 	 * cores that were reported, and freeing it would end them.
 	 */
 	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
-		event_add(c->turn, &look_again);
+		event_add(c->turn, &(struct timeval){ .tv_sec = 1 });
 		return;
 	}
 	c->callbacks.done(c, c->callbacks.arg);
@@ -268,15 +267,9 @@ static void take_message(struct container *c, struct received *r)
 {
 	const struct launch_message *m = &r->message;
 
-	switch (m->verb) {
-	case LAUNCH_HELLO:
-		container_event(c, CONTAINER_HELLO);
+	if (m->verb == LAUNCH_HELLO || m->verb == LAUNCH_EXIT) {
+		container_event(c, m->verb == LAUNCH_HELLO ? CONTAINER_HELLO : CONTAINER_EXIT);
 		return;
-	case LAUNCH_EXIT:
-		container_event(c, CONTAINER_EXIT);
-		return;
-	default:
-		break;
 	}
 	if (c->state == CONTAINER_CONNECTED) {
 		if (m->verb == LAUNCH_CGROUP)

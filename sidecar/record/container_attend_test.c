@@ -271,9 +271,11 @@ static bool has_ended(void)
 	return container_is_over(container);
 }
 
+static int asked_signal;
+
 static bool is_asked(void)
 {
-	return container->asked.signal == SIGTERM;
+	return container->asked.signal == asked_signal;
 }
 
 static bool is_reported(void)
@@ -353,23 +355,31 @@ static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_th
 	assert_int_equal(n_reports, 1);
 }
 
-/* The cgroup of a container that is killed is gone before anybody could look at it. */
-static void a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence(
-	void **state)
+static void give_cpu_limit(void)
 {
-	const struct verdict *v = &container->report->verdict;
-	char text[64];
-	(void)state;
-
 	other_is_kept = false;
 	container->observer.root_fd = open(root.path, O_PATH | O_CLOEXEC);
 	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
 	fake_root_put(&root, "proc/1/mountinfo",
 		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 1000\nnr_throttled 900\n");
-	snprintf(text, sizeof(text), "15 0 %lld", (long long)now_boottime_ns());
+}
+
+static void ask_to_stop(int signal, int64_t at_ns)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d 0 %lld", signal, (long long)at_ns);
 	assert_int_equal(launch_send(launcher, "asked", text, NULL), 0);
+	asked_signal = signal;
 	run_until(is_asked);
+}
+
+/* Ends the container by SIGKILL. Returns whether its CPU limit is evidence. */
+static bool is_slow_by_its_report(void)
+{
+	const struct verdict *v = &container->report->verdict;
+
 	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "");
 	closep(&launcher);
 	launcher = -1;
@@ -377,8 +387,55 @@ static void a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit
 	for (unsigned int i = 0; i < v->n_evidence; i++)
 		if (strcmp(v->evidence[i].source, "cpu.stat") == 0 &&
 		    strstr(v->evidence[i].text, "in 90 % of the periods"))
-			return;
-	fail_msg("%s", v->sentence);
+			return true;
+	return false;
+}
+
+/* The cgroup of a container that is killed is gone before anybody could look at it. */
+static void a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence(
+	void **state)
+{
+	(void)state;
+
+	give_cpu_limit();
+	ask_to_stop(SIGTERM, now_boottime_ns());
+	assert_true(is_slow_by_its_report());
+}
+
+static void a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end(void **state)
+{
+	(void)state;
+
+	give_cpu_limit();
+	ask_to_stop(SIGTERM, now_boottime_ns());
+	container->asked.at_ns -= 3600 * NS_PER_SEC;
+	assert_false(is_slow_by_its_report());
+}
+
+/* Each look costs a process, and it is the container that says when it was asked. */
+static void a_container_that_is_asked_without_end_is_not_looked_at_each_time(void **state)
+{
+	(void)state;
+
+	give_cpu_limit();
+	ask_to_stop(SIGTERM, container->hello.started_ns);
+	container->limits_at_ns += 3600 * NS_PER_SEC; /* however slow this machine is */
+	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 2000\nnr_throttled 900\n");
+	ask_to_stop(SIGINT, container->hello.started_ns);
+	assert_int_equal(container->ending.limits.cpu_periods, 1000);
+}
+
+static void a_request_to_stop_after_the_end_changes_nothing_of_what_was_seen_then(void **state)
+{
+	(void)state;
+
+	give_cpu_limit();
+	container_node_watches(container, now_boottime_ns() + 2 * PATIENCE_NS);
+	send_exit(SIGKILL);
+	run_until(has_ended);
+	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 2000\nnr_throttled 900\n");
+	ask_to_stop(SIGTERM, now_boottime_ns());
+	assert_int_equal(container->ending.limits.cpu_periods, 1000);
 }
 
 int main(void)
@@ -394,6 +451,9 @@ int main(void)
 		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
 		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
 		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
+		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
+		TEST(a_container_that_is_asked_without_end_is_not_looked_at_each_time),
+		TEST(a_request_to_stop_after_the_end_changes_nothing_of_what_was_seen_then),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/outlet.h"
 #include "lib/printable.h"
@@ -360,25 +361,25 @@ void container_report(struct container *c)
 /* Outside of a pod the sender is a process that we see, such as slurmstepd. */
 static void sender_name_read(struct stop_request *asked)
 {
-	_cleanup_close_ int fd = -1;
-	char path[32], name[sizeof(asked->sender_name)];
-	ssize_t n;
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT(sizeof(asked->sender_name));
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)asked->sender);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, name, sizeof(name));
 	/* The kernel ends it with a line feed. */
-	if (n > 1)
-		copy_printable(asked->sender_name, sizeof(asked->sender_name), name, (size_t)n - 1);
+	if (file_read(AT_FDCWD, path, &name, NULL) >= 0 && name.len > 1)
+		copy_printable(asked->sender_name, sizeof(asked->sender_name), name.data,
+			       name.len - 1);
 }
 
 void container_asked(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
 
-	/* If it is killed in the end, its cgroup is gone at once. */
-	if (now - c->asked.at_ns >= NS_PER_SEC)
+	/* If it is killed in the end, its cgroup is gone at once. The message may come without end. */
+	if (c->state == CONTAINER_RUNNING && now - c->limits_at_ns >= NS_PER_SEC) {
+		c->limits_at_ns = now;
 		observer_read_limits(&c->observer, c->hello.launcher, &c->ending.limits);
+	}
 	c->asked = m->asked;
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)

@@ -84,8 +84,9 @@ struct container {
 	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
-	/* From CONTAINER_ENDED on. Before that: the limits when it was last asked to stop. */
+	/* From CONTAINER_ENDED on. Before that: the limits when it was asked to stop. */
 	struct ending ending;
+	int64_t limits_at_ns; /* when these were read, CLOCK_BOOTTIME; 0: never */
 	struct event *wait; /* in CONTAINER_ENDED: what its report waits for; NULL: nothing */
 	int64_t wait_until_ns; /* with wait */
 	struct node_core node_cores[NODE_CORES_MAX];
