@@ -27,6 +27,7 @@
 #include "lib/fileio.h"
 #include "lib/leave_session.h"
 #include "lib/loop/child.h"
+#include "lib/loop/errand.h"
 #include "lib/oom_score.h"
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
@@ -300,6 +301,7 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 	struct err err;
 
 	leave_session(launcher_fd);
+	errand_set_pump(NULL, NULL);
 	r.record_options.left_behind = true;
 	r.record_options.record_success = false; /* it has no exit code */
 	if (make_directory(&r, &err) == 0 && start_loop(&r, &err) == 0 &&

@@ -38,4 +38,5 @@ struct core_stats {
 	uint64_t packed, packed_bytes; /* cores that are in bundles, and their size there */
 	uint64_t dropped[CORE_DROP_COUNT];
 	uint64_t backtraces[BACKTRACE_RESULT_COUNT];
+	unsigned int n_crashes, n_unwinding; /* now, of all containers */
 };

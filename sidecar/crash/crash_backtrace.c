@@ -12,8 +12,6 @@
 #define UNWIND_NS (30 * NS_PER_SEC)
 #define TURN_US 20000 /* between two looks whether another one may begin */
 
-static unsigned int n_unwinding; /* of all containers */
-
 static void end_late(struct crash *crash, const struct err *err)
 {
 	if (err->code && err->code != EEXIST)
@@ -78,7 +76,7 @@ static void backtrace_on_unwound(const struct child_result *r, void *arg)
 	struct crash *crash = arg;
 	struct err err = { 0 };
 
-	n_unwinding -= crash->unwinder != NULL;
+	crash->owner->stats->n_unwinding -= crash->unwinder != NULL;
 	crash->unwinder = NULL;
 	crash->unwound = true;
 	if (r->output_len)
@@ -131,11 +129,10 @@ static int start_opener(struct crash *crash, struct err *err)
 	work.fds[1] = ends[1];
 	rc = crash_start_child(crash, &work, on_opener_ended, &crash->opener, err);
 	close(ends[1]);
-	if (rc < 0) {
-		close(ends[0]);
-		return rc;
-	}
-	return ends[0];
+	if (rc >= 0)
+		return ends[0];
+	close(ends[0]);
+	return rc;
 }
 
 static void unwinder_start(struct crash *crash)
@@ -160,7 +157,7 @@ static void unwinder_start(struct crash *crash)
 	} else if (err.code)
 		log_warning_limited("backtrace: no programs and libraries: %s", err_text(&err));
 	if (crash_start_child(crash, &work, backtrace_on_unwound, &crash->unwinder, &err) >= 0) {
-		n_unwinding++;
+		crash->owner->stats->n_unwinding++;
 		return;
 	}
 	log_warning_limited("a backtrace cannot be made: %s", err_text(&err));
@@ -171,7 +168,7 @@ static void unwinder_on_turn(evutil_socket_t, short, void *arg)
 {
 	struct crash *crash = arg;
 
-	if (n_unwinding < UNWINDERS_MAX)
+	if (crash->owner->stats->n_unwinding < UNWINDERS_MAX)
 		unwinder_start(crash);
 	else
 		event_add(crash->turn, &(struct timeval){ .tv_usec = TURN_US });
@@ -189,6 +186,6 @@ void crash_start_unwinder(struct crash *crash)
 
 void crash_cancel_unwinder(struct crash *crash)
 {
-	n_unwinding -= crash->unwinder != NULL;
+	crash->owner->stats->n_unwinding -= crash->unwinder != NULL;
 	child_cancel(TAKE_PTR(crash->unwinder));
 }

@@ -31,11 +31,9 @@
  */
 #define LOOKS_BURST 600
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
-#define DUMP_MAX_NS \
-	(900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
+/* No kernel writes a core for longer: the file was changed later. */
+#define DUMP_MAX_NS (900 * NS_PER_SEC)
 #define LOOK_GIVE_UP_NS (60 * NS_PER_SEC)
-
-static unsigned int n_crashes; /* of all containers */
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
 {
@@ -105,7 +103,7 @@ struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct cr
 
 static void crash_free(struct crash *crash)
 {
-	n_crashes--;
+	crash->owner->stats->n_crashes--;
 	crash_cancel_unwinder(crash);
 	child_cancel(crash->opener);
 	child_cancel(crash->packer);
@@ -278,7 +276,7 @@ static void crashes_append(struct crashes *c, struct crash *crash)
 	while (*at)
 		at = &(*at)->next;
 	*at = crash;
-	n_crashes++;
+	c->stats->n_crashes++;
 }
 
 static bool is_under_way(const struct crashes *c, const struct core_key *key)
@@ -353,7 +351,7 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 		*err = look->err;
 		return NULL;
 	}
-	if (n_crashes >= CRASHES_MAX) {
+	if (c->stats->n_crashes >= CRASHES_MAX) {
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_BUSY);
 	}

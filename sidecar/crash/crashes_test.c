@@ -38,7 +38,7 @@
 static char directory[64];
 static int dir_fd = -1;
 static unsigned int n_over, n_added;
-static struct core_stats stats;
+static struct core_stats stats, *counts = &stats;
 static struct taken *taken;
 static struct event_base *base;
 static struct crashes *crashes;
@@ -126,7 +126,7 @@ static bool start_crashes(void)
 {
 	const struct crashes_callbacks callbacks = { .looked = on_looked, .discard = on_discard, .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
 
-	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
+	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, counts, &callbacks);
 	return crashes != NULL;
 }
 
@@ -451,6 +451,25 @@ static void two_backtraces_are_made_at_a_time_and_the_others_wait(void **state)
 	unlink(program);
 }
 
+/* `afterglow-sidecar exec` makes one for the Ray that goes on, while the first one has cores. */
+static void a_sidecar_in_a_fork_does_not_count_the_cores_of_its_parent(void **state)
+{
+	struct core_stats own = { 0 };
+	struct crashes *parents = crashes;
+	(void)state;
+
+	for (int i = 0; i < CRASHES_MAX; i++)
+		assert_non_null(take(i));
+	counts = &own;
+	assert_true(start_crashes());
+	counts = &stats;
+	assert_non_null(take(CRASHES_MAX));
+	start_anew();
+	assert_int_equal(own.n_crashes, 0);
+	crashes_free(parents);
+	assert_int_equal(stats.n_crashes, 0);
+}
+
 /* The core is on a filesystem that does not answer: a process that reads it hangs. */
 static bool core_hangs;
 static bool core_times_out; /* as on a soft NFS mount */
@@ -567,6 +586,7 @@ int main(void)
 		TEST(a_core_that_could_not_be_read_is_no_core),
 		TEST(no_core_is_closed_on_the_event_loop),
 		TEST(two_backtraces_are_made_at_a_time_and_the_others_wait),
+		TEST(a_sidecar_in_a_fork_does_not_count_the_cores_of_its_parent),
 		TEST(a_caller_that_keeps_the_loop_from_turning_gets_its_core),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
