@@ -39,6 +39,8 @@ void process_of_verdict(const struct observation *o, struct verdict *v)
 	if (o->ray) {
 		set(v, o->ray->event.task[0] ? o->ray->event.task : "worker",
 		    (int)o->ray->event.pid,
+		    o->worker_ended && o->worker_status > 0 && WIFSIGNALED(o->worker_status) ?
+			    WTERMSIG(o->worker_status) :
 		    v->class == FAILURE_RAY_MEMORY_MONITOR ||
 				    v->class == FAILURE_KERNEL_OOM_PROCESS ?
 			    SIGKILL :

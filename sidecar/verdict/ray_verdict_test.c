@@ -15,9 +15,9 @@
 #define LIVES .container = "ray-worker", .container_lives = true
 #define FULL(percent) .cgroup_version = 2, .last = { .limit = 100 * MIB, .usage = (percent) * MIB }
 #define NO_OOM .after_known = true, .before = { .oom_kill = 2 }, .after = { .oom_kill = 2 }
-#define SENT_BY(name) \
+#define SENT_BY(name, signo) \
 	.n_signals = 1, \
-	.signals = &(const struct node_signal){ .target = 706, .signal = SIGKILL, .sender = 4000, .sender_own = 12, .place = NODE_SIGNAL_SAME, .comm = (name) }
+	.signals = &(const struct node_signal){ .target = 706, .signal = (signo), .sender = 4000, .sender_own = 12, .place = NODE_SIGNAL_SAME, .comm = (name) }
 #define TABLE "706\t0.71\tray::leak\n321\t0.07\tray::DashboardAgent\n43\t0.07\t/usr/bin/python3 -m x\n8\t0.01\ty\n"
 
 static const struct {
@@ -60,12 +60,16 @@ static const struct {
 	  "Ray worker ray::leak (PID 706) in container ray-worker ended with exit code 3", { "exceeded threshold", "(PID 706) ended with exit code 3" }, NULL },
 	{ "a memory kill whose SIGKILL raylet sent",
 	  { .gone = true, .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } },
-	  { LIVES, FULL(96), .ray_seen = true, SENT_BY("raylet") }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_CERTAIN,
+	  { LIVES, FULL(96), .ray_seen = true, SENT_BY("raylet", SIGKILL) }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_CERTAIN,
 	  "Ray's memory monitor killed ray::leak (PID 706)", { "from raylet (PID 12)" }, NULL },
 	{ "a memory kill whose SIGKILL another process sent",
 	  { .gone = true, .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } },
-	  { LIVES, FULL(96), .ray_seen = true, SENT_BY("python3") }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY,
+	  { LIVES, FULL(96), .ray_seen = true, SENT_BY("python3", SIGKILL) }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY,
 	  "Ray says that its memory monitor killed ray::leak (PID 706)", { "from python3 (PID 12)" }, NULL },
+	{ "a memory kill whose SIGTERM another process sent",
+	  { .gone = true, .event = { RAY_MEMORY_KILL, .pid = 706, .workers = 1, .task = "ray::leak" } },
+	  { LIVES, FULL(96), .ray_seen = true, .worker_ended = true, .worker_status = SIGTERM, SENT_BY("python3", SIGTERM) },
+	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "Ray says that its memory monitor killed ray::leak (PID 706)", { "from python3 (PID 12)" }, NULL },
 	{ "several at once, none named", { .event = { RAY_MEMORY_KILL, .workers = 3 } }, { LIVES, FULL(96) },
 	  FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "killed a worker and 2 more in container", { "3 worker(s)" },
 	  "which process the monitor killed" },

@@ -126,7 +126,8 @@ static const struct node_signal *origin(const struct observation *o, const struc
 
 bool sender_is_another(const struct observation *o, pid_t target, const char *comm)
 {
-	const struct node_signal *s = find(o, target, SIGKILL, o->ended_ns);
+	const struct node_signal *killed = find(o, target, SIGKILL, o->ended_ns);
+	const struct node_signal *s = killed ? killed : find(o, target, SIGTERM, o->ended_ns);
 
 	return s && (s->place != NODE_SIGNAL_SAME || strcmp(s->comm, comm) != 0);
 }
