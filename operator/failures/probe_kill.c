@@ -25,19 +25,18 @@
  */
 static bool may_be_ray_starts_kill(const struct ray_failure *f)
 {
-	const char *signal = f->first.name ? f->first.signal : NULL;
-
-	return (f->class == FAILURE_RAYLET_FAILED || f->class == FAILURE_GCS_FAILED) && !f->container_lives && signal &&
-	       strcmp(signal, "SIGKILL") == 0 && f->confidence != CONFIDENCE_CERTAIN;
+	return (f->class == FAILURE_RAYLET_FAILED || f->class == FAILURE_GCS_FAILED) &&
+	       !f->container_lives && f->first.name && TEXT_IS_ONE_OF(f->first.signal, "SIGKILL") &&
+	       f->confidence != CONFIDENCE_CERTAIN;
 }
 
 bool probe_kill_possible(const struct ray_failure *f)
 {
-	if (!ray_failure_text(f->pod_uid) || !f->namespace)
-		return false;
 	/* When asked to stop, some commands exit with a code of their own. */
-	return IS_ONE_OF(f->class, FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN) ||
-	       may_be_ray_starts_kill(f);
+	bool fits = IS_ONE_OF(f->class, FAILURE_KILLED, FAILURE_TERMINATED,
+			      FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN);
+
+	return ray_failure_text(f->pod_uid) && f->namespace && (fits || may_be_ray_starts_kill(f));
 }
 
 static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
@@ -107,18 +106,27 @@ static void add_event(struct ray_failure *f, const char *reason, const char *mes
 	ray_failure_add_evidence(f, "pod event", text);
 }
 
-/* The kubelet writes how the probe failed, such as its timeout, into an Event of its own. */
+/*
+ * The kubelet writes how the probe failed, such as its timeout, into an Event of its own. There is
+ * one for each way in which it failed, and the last one led to the kill.
+ */
 static void add_probes_words(struct ray_failure *f, const char *what, const cJSON *events)
 {
+	const char *words = NULL;
+	int64_t said_ns = 0, at_ns;
+
 	json_each(event, json_get(events, "items")) {
 		const char *message = event_message(event, f, "Unhealthy");
 
 		if (message && strncasecmp(message, what, strlen(what)) == 0 &&
-		    is_of_its_life(event, f, false)) {
-			add_event(f, "Unhealthy", message);
-			return;
+		    is_of_its_life(event, f, false) && json_time(event, "lastTimestamp", &at_ns) &&
+		    at_ns > said_ns) {
+			words = message;
+			said_ns = at_ns;
 		}
 	}
+	if (words)
+		add_event(f, "Unhealthy", words);
 }
 
 static void set_sender(struct ray_failure *f, const char *what, const cJSON *event)
@@ -139,22 +147,20 @@ static void set_sender(struct ray_failure *f, const char *what, const cJSON *eve
 static bool was_slowed_down(const struct ray_failure *f)
 {
 	for (size_t i = 0; i < f->evidence.n; i++)
-		if (f->evidence.list[i].subject &&
-		    strcmp(f->evidence.list[i].subject, EVIDENCE_MEMORY_HIGH) == 0)
+		if (TEXT_IS_ONE_OF(f->evidence.list[i].subject, EVIDENCE_MEMORY_HIGH))
 			return true;
 	return false;
 }
 
 static void become(struct ray_failure *f, const char *what, const cJSON *event)
 {
-	const char *pod = ray_failure_text(f->pod);
 	char text[512];
 
 	add_event(f, "Killing", json_str(event, "message"));
 	snprintf(
 		text, sizeof(text),
 		"Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed%s",
-		f->container, pod ? pod : "?", what,
+		f->container, ray_failure_text(f->pod) ?: "?", what,
 		was_slowed_down(f) ? ", and its sidecar says that memory.high had slowed it down" :
 				     "");
 	ray_failure_set(&f->verdict, text);

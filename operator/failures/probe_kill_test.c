@@ -156,6 +156,36 @@ static void the_probes_own_words_are_evidence(void **state)
 	}
 }
 
+/* Kubernetes lists Events by their names, not by their times. */
+static void of_the_probes_words_the_last_ones_are_evidence(void **state)
+{
+	static const char *const others[] = {
+		EVENT("Unhealthy", "u1", "ray-worker", "01:00:20", "01:00:30",
+		      "Liveness probe failed: connection refused"),
+		EVENT("Unhealthy", "u1", "ray-worker", "01:03:00", "01:04:30",
+		      "Liveness probe failed: command timed out after 2s"),
+	};
+	(void)state;
+
+	for (size_t first = 0; first < 2; first++) {
+		struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
+		_cleanup_json_ cJSON *events = json_of(
+			EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+
+		for (size_t i = 0; i < 2; i++) {
+			_cleanup_json_ cJSON *other = json_of(others[i ^ first]);
+
+			cJSON_AddItemToArray(json_get(events, "items"),
+					     cJSON_DetachItemFromArray(json_get(other, "items"), 0));
+		}
+		assert_true(probe_kill_refine(failure, events));
+		assert_int_equal(failure->evidence.n, 2);
+		assert_string_equal(failure->evidence.list[1].text,
+				    "Unhealthy: Liveness probe failed: command timed out after 2s");
+		ray_failure_free(failure);
+	}
+}
+
 /* The list comes from the pod, where anybody can write anything. */
 static void gaps_without_a_name_are_left_alone(void **state)
 {
@@ -198,6 +228,7 @@ int main(void)
 		cmocka_unit_test(the_events_decide),
 		cmocka_unit_test(what_memory_high_slowed_down_is_why_the_probe_failed),
 		cmocka_unit_test(the_probes_own_words_are_evidence),
+		cmocka_unit_test(of_the_probes_words_the_last_ones_are_evidence),
 		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
 	};
