@@ -79,8 +79,7 @@ static void backtrace_on_unwound(const struct child_result *r, void *arg)
 	crash->owner->stats->n_unwinding -= crash->unwinder != NULL;
 	crash->unwinder = NULL;
 	crash->unwound = true;
-	if (r->output_len)
-		strbuf_add(&crash->backtrace, r->output, r->output_len);
+	strbuf_add(&crash->backtrace, r->output, r->output_len);
 	if (crash->backtrace.len)
 		mend_printable(crash->backtrace.data, crash->backtrace.len, "\n");
 	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
@@ -155,7 +154,7 @@ static void unwinder_start(struct crash *crash)
 		work.argv = with_files;
 		work.fds[work.n_fds++] = files_fd;
 	} else if (err.code)
-		log_warning_limited("backtrace: no programs and libraries: %s", err_text(&err));
+		log_warning_limited("a backtrace lacks programs and libraries: %s", err_text(&err));
 	if (crash_start_child(crash, &work, backtrace_on_unwound, &crash->unwinder, &err) >= 0) {
 		crash->owner->stats->n_unwinding++;
 		return;

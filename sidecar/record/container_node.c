@@ -93,7 +93,8 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 
 	n->stream = NULL;
 	if (left_out > 0)
-		log_warning_limited("%s: a core lacks %s", c->hello.name, SIZE_TEXT(left_out));
+		log_warning_limited("%s: a core of PID %d lacks %s of memory: there was no room",
+				    c->hello.name, (int)n->offer.pid, SIZE_TEXT(left_out));
 	if (why)
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
 	if (why || !crashes_take(c->crashes, file, &hint))
