@@ -280,8 +280,9 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
-	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX] = " died unexpectedly";
-	int code;
+	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX] = " died unexpectedly",
+				    left[64] = "";
+	int code, ended_by = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
@@ -295,6 +296,10 @@ static void crash(const struct observation *o, struct verdict *v)
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
+	/* raylet ends a worker that is leaving, so the signal is not its cause. */
+	if ((ended_by == SIGKILL || ended_by == SIGTERM) && logged_exit_code(e, &code))
+		snprintf(left, sizeof(left),
+			 " called exit with code %d, as Ray's log says, and then", code);
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
 	else if (knows_status(o) && !(logged_signal && signal_is_of_crash(status_signal(o))))
@@ -306,7 +311,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	if (fds && !e->pid)
 		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
-		verdict_say(v, "%s%s%s%s.", who, how, in, lives_on(o));
+		verdict_say(v, "%s%s%s%s%s.", who, left, how, in, lives_on(o));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
