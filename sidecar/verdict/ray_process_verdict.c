@@ -18,6 +18,8 @@
 #define OOM_AGREES_NS (3 * NS_PER_SEC)
 /* The longest time from raylet's end to the end of the driver that stopped it and then stops the other processes. */
 #define DRIVER_STOPS_NS (10 * NS_PER_SEC)
+/* Within this time the order of two ends is not known: the launcher may see both in one poll. */
+#define DRIVER_ENDS_NS NS_PER_SEC
 #define HOW_MAX 160
 
 static void set_process(const struct ray_process_cause *c, struct verdict *v)
@@ -372,6 +374,38 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 	verdict_add_missing(v, "why the command ended", "its own log");
 }
 
+/*
+ * Returns whether the kernel may have killed it because the driver ended that had started it with
+ * ray.init(): Ray asks for that signal (PR_SET_PDEATHSIG). It comes as the driver's first thread
+ * ends, and the driver itself ends when its memory is freed, a GiB in a tenth of a second.
+ */
+static bool may_follow_its_driver(const struct observation *o, const struct ray_process_cause *c)
+{
+	int signal, code;
+	bool known = ray_process_cause_status(c, &signal, &code);
+
+	return c->story == STORY_PROCESS && c->end && !c->word && (!known || signal == SIGKILL) &&
+	       !began_with_ray_start(o) && !oom_was_near(o, c) &&
+	       o->ended_ns - c->end->ended_ns <= DRIVER_ENDS_NS + o->command_rss / 8;
+}
+
+static void beside_driver_verdict(const struct observation *o, const struct ray_process_cause *c,
+				  struct verdict *v)
+{
+	int64_t before_ns = o->ended_ns - c->end->ended_ns;
+	char how[HOW_MAX];
+
+	if (v->class != FAILURE_APPLICATION_ERROR)
+		return;
+	v->confidence = CONFIDENCE_LIKELY;
+	verdict_continue(v, "; %s %s %s%s: the Ray of a driver ends with the driver%s.",
+			 ray_process_title(c->kind), how_it_ended(o, c, how),
+			 before_ns > 0 ? DURATION_TEXT(before_ns) : "as it ended",
+			 before_ns > 0 ? " before" : " or later",
+			 before_ns > 0 ? ", or the driver ended for want of it" : "");
+	verdict_add_missing(v, "why the command ended", "its own log");
+}
+
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	/* A container that is asked to stop stops its children, and exit code 0 is no failure. */
@@ -399,6 +433,11 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	}
 	if (ended_while_stopping(o, &c)) {
 		add_evidence(o, &c, v);
+		return;
+	}
+	if (may_follow_its_driver(o, &c)) {
+		add_evidence(o, &c, v);
+		beside_driver_verdict(o, &c, v);
 		return;
 	}
 	set_process(&c, v);

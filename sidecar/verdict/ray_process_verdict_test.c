@@ -99,7 +99,21 @@ static const struct row rows[] = {
 	{ "no word and no status", { { RAY_PROCESS_RAYLET, UNREAD, 900 } }, LOGGED_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", 0, -1 },
 	{ "words alone", { { RAY_PROCESS_NONE } }, LOGGED_GCS_1, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, 1 },
-	{ "a driver that began Ray by itself", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
+	{ "a driver that began Ray by itself", { { RAY_PROCESS_RAYLET, 9, 1900 } }, LOGGED_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
+	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "os._exit(7) of a driver that began Ray by itself: the kernel kills its raylet", { { RAY_PROCESS_RAYLET, 9, 60 } }, LOGGED_NOTHING, 7,
+	  true, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "the same, and the GCS server's end was seen first, the raylet's after the driver's",
+	  { { RAY_PROCESS_GCS_SERVER, 9, 900 }, { RAY_PROCESS_RAYLET, 9, -20 } }, LOGGED_NOTHING, 7, true, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "the same, and raylet was seen to end later", { { RAY_PROCESS_RAYLET, 9, -20 } }, LOGGED_NOTHING, 7, true,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "the same, and nobody read raylet's status", { { RAY_PROCESS_RAYLET, UNREAD, 60 } }, LOGGED_NOTHING, 7, true,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "a raylet that crashed right before its driver ended", { { RAY_PROCESS_RAYLET, 11, 60 } }, LOGGED_NOTHING, 1, true,
+	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGSEGV, -1 },
+	{ "`ray start` without --block began Ray: its raylet has no driver to follow",
+	  { { RAY_PROCESS_START, 0, 50000 }, { RAY_PROCESS_RAYLET, 9, 60 } }, LOGGED_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "another exit code than that of `ray start`", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 3, false,
 	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
@@ -283,6 +297,27 @@ static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **s
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_null(strstr(v.sentence, "driver"));
 	assert_false(v.stopped_its_ray);
+}
+
+static void where_the_kernel_may_have_killed_a_drivers_raylet_the_order_stays_open(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(row_named("os._exit(7) of a driver that began Ray by itself: the kernel kills its raylet"), &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL 60 ms before: the Ray of a "
+					"driver ends with the driver, or the driver ended for want of it.");
+	make(row_named("the same, and raylet was seen to end later"), &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL as it ended or later: the "
+					"Ray of a driver ends with the driver.");
+	/* A driver of 16 GiB takes seconds to end. */
+	make(row_named("a driver that began Ray by itself"), &w);
+	w.o.command_rss = (int64_t)16 << 30;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
 }
 
 static void a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized(void **state)
@@ -962,6 +997,7 @@ int main(void)
 		cmocka_unit_test(what_ended_first_explains_the_end),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
 		cmocka_unit_test(a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own),
+		cmocka_unit_test(where_the_kernel_may_have_killed_a_drivers_raylet_the_order_stays_open),
 		cmocka_unit_test(a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized),
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
 		cmocka_unit_test(a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
