@@ -110,10 +110,15 @@ bool spill_warns(struct spill *s, const struct spill_forecast *f)
 const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size)
 {
 	char bytes[SIZE_TEXT_MAX];
-	size_t n = (size_t)snprintf(text, size, "%s of objects are spilled to %s", size_format((uint64_t)MAX(f->bytes, (int64_t)0), bytes), where);
+	bool logs = disk->logs >= LOGS_WORTH_SAYING, alone = logs && f->bytes <= 0;
+	size_t n = (size_t)snprintf(text, size, "%s%s%s",
+				    alone ? "on the disk of" :
+					    size_format((uint64_t)MAX(f->bytes, (int64_t)0), bytes),
+				    alone ? " " : " of objects are spilled to ", where);
 
-	if (n < size && disk->logs >= LOGS_WORTH_SAYING)
-		n += (size_t)snprintf(text + n, size - n, " and Ray's logs take up %s", SIZE_TEXT(disk->logs));
+	if (n < size && logs)
+		n += (size_t)snprintf(text + n, size - n, "%s Ray's logs take up %s",
+				      alone ? "" : " and", SIZE_TEXT(disk->logs));
 	if (n < size && disk->total > 0)
 		n += (size_t)snprintf(text + n, size - n, ", %s of %s available there",
 				      SIZE_TEXT(disk->available), SIZE_TEXT(disk->total));

@@ -99,6 +99,10 @@ static void logs_fill_the_disk_as_well(void **unused)
 	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
 			    "1.0 GiB of objects are spilled to /tmp/ray/s and Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
 			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+	f.bytes = 0;
+	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
+			    "on the disk of /tmp/ray/s Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
+			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
 }
 
 static void the_time_before_the_first_spilling_counts_for_the_logs_alone(void **unused)
