@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: networks with either IPv4 or IPv6 addresses. To be used in a child process that runs
- * as root.
+ * For tests: the port at which this process listens, and networks with either IPv4 or IPv6
+ * addresses.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -27,9 +28,27 @@ static inline bool write_file(const char *path, const char *text)
 	return written;
 }
 
+/* Returns the port at which this process listens for TCP; 0: none. */
+static inline uint16_t listening_port(void)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_in6 address = { 0 };
+		socklen_t size = sizeof(address), length = sizeof(int);
+		int listens = 0;
+
+		/* IPv4 and IPv6 have the port in the same place. */
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens &&
+		    getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+		    (address.sin6_family == AF_INET || address.sin6_family == AF_INET6))
+			return ntohs(address.sin6_port);
+	}
+	return 0;
+}
+
 /*
  * Moves this process to a network of its own, with a loopback that has addresses of that family
- * only. Exits with NO_NETWORK if that is not permitted.
+ * only. Exits with NO_NETWORK if that is not permitted. To be used in a child process that runs as
+ * root.
  */
 static inline void enter_network(int family)
 {

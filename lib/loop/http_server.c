@@ -126,11 +126,6 @@ void http_server_free(struct http_server *s)
 	free(s);
 }
 
-uint16_t http_server_port(const struct http_server *s)
-{
-	return s->listener.port;
-}
-
 void http_server_handle(struct http_server *s, const char *path, void (*handler)(struct evhttp_request *, void *))
 {
 	evhttp_set_cb(s->listener.http, path, handler, s->arg);

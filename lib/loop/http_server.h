@@ -31,9 +31,6 @@ int http_server_new(struct event_base *base, const struct http_server_options *o
 		    struct http_server **ret_server, struct err *err);
 void http_server_free(struct http_server *s); /* NULL is allowed */
 
-/* The port at which it listens. */
-uint16_t http_server_port(const struct http_server *s);
-
 /* handler(request, arg of the options) answers requests for the path, by http_answer. */
 void http_server_handle(struct http_server *s, const char *path, void (*handler)(struct evhttp_request *, void *));
 

@@ -397,8 +397,3 @@ void pod_server_turn(void *arg)
 
 	inner_loop_turn(s->loop);
 }
-
-uint16_t pod_server_port(const struct pod_server *s)
-{
-	return http_server_port(s->http);
-}

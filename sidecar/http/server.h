@@ -55,6 +55,3 @@ void pod_server_free(struct pod_server *s); /* NULL is allowed */
  * server.
  */
 void pod_server_turn(void *arg);
-
-/* The port at which it listens. */
-uint16_t pod_server_port(const struct pod_server *s);

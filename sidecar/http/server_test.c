@@ -99,7 +99,7 @@ _Noreturn static void run_server(int port_fd)
 	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
 	sidecar_while_waiting(r, pod_server_turn, http);
-	port = pod_server_port(http);
+	port = listening_port();
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
 	event_base_dispatch(base);
 	sidecar_while_waiting(r, NULL, NULL);
@@ -590,9 +590,9 @@ static int listen_in_network_of(int family)
 	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
 	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, NULL, &http, NULL) < 0)
 		return 2;
-	if (connect_loopback(family, pod_server_port(http)) < 0)
+	if (connect_loopback(family, listening_port()) < 0)
 		return 3;
-	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, pod_server_port(http)) == 0 ? 4 : 0;
+	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, listening_port()) == 0 ? 4 : 0;
 }
 
 static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)

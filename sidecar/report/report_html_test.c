@@ -16,6 +16,7 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/report/chart.h"
+#include "sidecar/sample/components_testing.h"
 #include "lib/html.h"
 
 #define MIB ((int64_t)1 << 20)

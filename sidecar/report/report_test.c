@@ -18,6 +18,7 @@
 #include "lib/units.h"
 #include "sidecar/report/command_words.h"
 #include "sidecar/report/diagnose.h"
+#include "sidecar/sample/components_testing.h"
 #include "sidecar/verdict/classify.h"
 
 #define GIB ((int64_t)1 << 30)

@@ -124,14 +124,6 @@ static struct component *components_smallest(struct components *c)
 	return found;
 }
 
-void components_add(struct components *c, const char *name, const char *command, int64_t own)
-{
-	char label[PROCESS_NAME_MAX];
-	enum component_kind kind = component_of(name, command, label);
-
-	components_add_one(c, kind, label, own, false);
-}
-
 void components_add_one(struct components *c, enum component_kind kind, const char *label,
 			int64_t own, bool is_child)
 {

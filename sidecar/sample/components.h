@@ -54,10 +54,10 @@ struct components {
  */
 enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX]);
 
-/* Adds a process. c must be initialized to { 0 } before the first. */
-void components_add(struct components *c, const char *name, const char *command, int64_t own);
-
-/* Adds a process that has a known kind and label. is_child: its parent has the same. */
+/*
+ * Adds a process of that kind and label. is_child: its parent has the same. c must be initialized
+ * to { 0 } before the first.
+ */
 void components_add_one(struct components *c, enum component_kind kind, const char *label,
 			int64_t own, bool is_child);
 

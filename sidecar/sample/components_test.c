@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/macros.h"
+#include "sidecar/sample/components_testing.h"
 
 static const struct {
 	const char *name, *command;
