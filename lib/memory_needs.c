@@ -8,10 +8,10 @@
 #include "lib/macros.h"
 
 /*
- * A sum that is not shortened yet has so many more; a sidecar writes fewer of a container. Further
- * names are added to the others.
+ * So many names of a container are read; a sidecar writes 64 at most. More are a tenant's, who would hold the
+ * operator's loop with them.
  */
-#define NAMES_TAKEN 128
+#define NAMES_TAKEN 64
 #define COUNTS_TAKEN 128
 #define NAME_LEN_MAX 63 /* a sidecar cuts them at 47 */
 #define MESSAGE_NAMES 16
@@ -97,7 +97,7 @@ static void pairs_join(cJSON *pairs)
 
 static void pairs_shorten(cJSON *pairs, size_t counts)
 {
-	while (pairs && (size_t)cJSON_GetArraySize(pairs) > counts)
+	for (size_t n = (size_t)cJSON_GetArraySize(pairs); n > counts; n--)
 		pairs_join(pairs);
 }
 
@@ -114,13 +114,14 @@ static void task_add(cJSON *sum, const cJSON *task, size_t counts)
 			pairs_insert(pairs, pair);
 }
 
-static cJSON *task_place(cJSON *sum, const char *name, size_t names)
+/* name: NULL: the place of all others. */
+static cJSON *task_place(cJSON *sum, const char *name)
 {
 	cJSON *tasks = json_array_at(sum, "tasks"), *task = json_find(tasks, "name", name);
 
 	if (task)
 		return task;
-	if (!name || (size_t)cJSON_GetArraySize(tasks) >= names + NAMES_TAKEN)
+	if (!name)
 		return json_object_at(sum, "otherTasks");
 	task = json_named_new(name);
 	json_append(tasks, task);
@@ -144,7 +145,7 @@ static void needs_shorten(cJSON *sum, struct memory_needs_size max)
 	while (tasks && (size_t)cJSON_GetArraySize(tasks) > max.names) {
 		cJSON *least = cJSON_DetachItemViaPointer(tasks, task_least(tasks));
 
-		task_add(task_place(sum, NULL, max.names), least, max.counts);
+		task_add(task_place(sum, NULL), least, max.counts);
 		cJSON_Delete(least);
 	}
 	json_each(task, tasks)
@@ -156,6 +157,7 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size m
 {
 	const char *since = json_str(needs, "since"), *first = json_str(sum, "since");
 	const cJSON *others = json_get(needs, "otherTasks");
+	int read = 0;
 
 	if (!cJSON_IsObject(sum) || !cJSON_IsObject(json_get(needs, "peaks")))
 		return false;
@@ -167,12 +169,14 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size m
 	numbers_add(sum, needs, of_container, ARRAY_SIZE(of_container));
 	numbers_add(json_object_at(sum, "node"), json_get(needs, "node"), of_node, ARRAY_SIZE(of_node));
 	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks, ARRAY_SIZE(of_peaks));
-	json_each(task, json_get(needs, "tasks"))
-		if (json_str(task, "name") && strlen(json_str(task, "name")) <= NAME_LEN_MAX)
-			task_add(task_place(sum, json_str(task, "name"), max.names), task,
-				 max.counts);
+	json_each(task, json_get(needs, "tasks")) {
+		const char *name = json_str(task, "name");
+
+		if (read++ < NAMES_TAKEN && name && strlen(name) <= NAME_LEN_MAX)
+			task_add(task_place(sum, name), task, max.counts);
+	}
 	if (cJSON_IsObject(others))
-		task_add(task_place(sum, NULL, max.names), others, max.counts);
+		task_add(task_place(sum, NULL), others, max.counts);
 	needs_shorten(sum, max);
 	return true;
 }

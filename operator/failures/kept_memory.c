@@ -11,9 +11,11 @@
 #include "lib/memory_needs.h"
 #include "lib/sidecar_names.h"
 #include "operator/failures/owner.h"
+#include "operator/kube/json_shape.h"
 #include "operator/kube/object.h"
 
 #define KEYS_MAX (2 * KEPT_MEMORY_CLUSTERS_MAX) /* more are somebody else's, who could hold us up with them */
+#define VALUES_MAX 8192 /* of a cluster; we write fewer, and adding them up holds our loop */
 #define ENDED_AT_MAX 40
 #define ENDED_AT_MARK "\"endedAt\":\""
 
@@ -82,18 +84,26 @@ bool kept_memory_add(cJSON *clusters, const cJSON *pod)
 static cJSON *cluster_read(const cJSON *value)
 {
 	const char *text = cJSON_GetStringValue(value);
+	size_t len = text ? strlen(text) : 0;
+	struct json_shape shape = { 0 };
 	cJSON *json = NULL;
 
-	if (!text || strlen(text) > KEPT_MEMORY_CLUSTER_MAX || json_parse(text, strlen(text), &json, NULL) < 0)
+	if (text && len <= KEPT_MEMORY_CLUSTER_MAX)
+		json_shape(text, len, &shape);
+	if (!shape.values || shape.values > VALUES_MAX || json_parse(text, len, &json, NULL) < 0)
 		return NULL;
 	return json;
 }
 
 static void cluster_join(cJSON *sum, const cJSON *cluster)
 {
+	int read = 0;
+
 	cluster_set(sum, json_str(cluster, "owner"), json_str(cluster, "endedAt"));
+	/* We write no more; a tenant who does would hold our loop. */
 	json_each(group, json_get(cluster, "groups"))
-		cluster_add_group(sum, json_str(group, "group"), json_get(group, "needs"));
+		if (read++ < KEPT_MEMORY_GROUPS_MAX)
+			cluster_add_group(sum, json_str(group, "group"), json_get(group, "needs"));
 }
 
 /* When its last pod ended, as we write it, without parsing all of it; "": it is not ours. */

@@ -93,6 +93,29 @@ static void entries_of_another_form_are_left_out(void **state)
 	assert_null(cJSON_GetObjectItemCaseSensitive(json_get(change, "data"), "x"));
 }
 
+/* Returns how many containers the group has after a further one ended, where the value had n groups of that name. */
+static int64_t containers_after(size_t n)
+{
+	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject(), *value = cJSON_CreateObject();
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		json_append(json_array_at(value, "groups"), json_of("{group: g, needs: {peaks: {}}}"));
+	text = cJSON_PrintUnformatted(value);
+	json_set_str(json_object_at(have, "data"), "demo", text);
+	add(clusters, "demo", "g", NEEDS("1"), true);
+	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters), *demo = kept(change, "demo");
+	return json_int(json_first(json_get(demo, "groups")), "needs.containers", 0);
+}
+
+static void of_a_value_with_more_than_we_write_no_more_is_added_up(void **state)
+{
+	(void)state;
+	assert_int_equal(containers_after(KEPT_MEMORY_GROUPS_MAX), KEPT_MEMORY_GROUPS_MAX + 1);
+	assert_int_equal(containers_after(1000), KEPT_MEMORY_GROUPS_MAX + 1);
+	assert_int_equal(containers_after(2000), 1);
+}
+
 static void clusters_that_ended_first_are_removed_first(void **state)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject();
@@ -154,6 +177,7 @@ int main(void)
 		cmocka_unit_test(pods_of_a_group_are_one_sum),
 		cmocka_unit_test(what_is_kept_already_is_added_to),
 		cmocka_unit_test(entries_of_another_form_are_left_out),
+		cmocka_unit_test(of_a_value_with_more_than_we_write_no_more_is_added_up),
 		cmocka_unit_test(clusters_that_ended_first_are_removed_first),
 		cmocka_unit_test(all_have_room_in_a_configmap),
 		cmocka_unit_test(a_configmap_with_very_many_foreign_keys_is_not_changed),
