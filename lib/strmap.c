@@ -22,7 +22,10 @@ uint64_t strmap_hash(const char *text)
 	if (seed == 0 && (getentropy(&seed, sizeof(seed)) < 0 || seed == 0))
 		seed = FNV_START;
 	uint64_t h = fnv1a(text, seed);
-	return h ^ (h >> 32);
+
+	/* Texts that differ in bit 6 of their last letter would share a bucket under every seed otherwise. */
+	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 32;
 }
 
 static struct strmap_node **slot_of(const struct strmap *m, const char *key, uint64_t hash)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "lib/fnv.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/json_shape.h"
@@ -89,12 +90,33 @@ static void all_namespaces_together_have_a_bound_and_what_it_refuses_costs_the_n
 	assert_int_equal(taken(&budget, "z", 100, 10 * NS_PER_SEC), REVIEW_COSTLY_NAMESPACE_BURST);
 }
 
+static void a_name_chosen_for_its_hash_does_not_take_the_budget_of_another_namespace(void **state)
+{
+	uint64_t victims = fnv1a("victim", FNV_START) % REVIEW_BUDGETS;
+	size_t left = 0;
+
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		struct review_budget budget;
+		char name[16];
+
+		snprintf(name, sizeof(name), "tenant-%d", i);
+		if (fnv1a(name, FNV_START) % REVIEW_BUDGETS != victims)
+			continue;
+		review_budget_init(&budget);
+		taken(&budget, name, REVIEW_COSTLY_NAMESPACE_BURST, NS_PER_SEC);
+		left += taken(&budget, "victim", 1, NS_PER_SEC);
+	}
+	assert_in_range(left, 100, 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_values_and_depth_each_have_a_bound),
 		cmocka_unit_test(a_namespace_that_sends_many_costly_reviews_leaves_the_others_theirs),
 		cmocka_unit_test(all_namespaces_together_have_a_bound_and_what_it_refuses_costs_the_namespace_nothing),
+		cmocka_unit_test(a_name_chosen_for_its_hash_does_not_take_the_budget_of_another_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
