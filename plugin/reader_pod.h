@@ -12,7 +12,7 @@
 
 #define READER_CONTAINER "reader"
 #define READER_LIFE_S 3600 /* the pod ends by itself after so long, even if this program was killed */
-#define READER_ARGS_MAX 24
+#define READER_ARGS_MAX 27
 #define READER_TEXT_MAX 2048
 
 struct reader_pod {
