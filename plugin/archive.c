@@ -50,12 +50,6 @@ static bool is_wanted(const struct archive *a)
 	return a->only && a->manifest && strcmp(a->name, a->only) == 0;
 }
 
-/* Returns the manifest's entry for a file, or NULL. */
-static cJSON *entry_of(const struct archive *a, const char *name)
-{
-	return json_find(json_get(a->manifest, "files"), "name", name);
-}
-
 /* --- Files ---------------------------------------------------------------------------------------------- */
 
 /* Makes the directories above a file. Its names are safe (tar.h). */
@@ -87,8 +81,9 @@ static int begin_file(struct archive *a, struct err *err)
 {
 	if (!a->manifest && !is_manifest(a))
 		return err_set(err, EBADMSG, "the archive does not begin with " ARCHIVE_MANIFEST);
-	if (a->manifest && !entry_of(a, a->name))
-		return err_set(err, EBADMSG, "%s is not in " ARCHIVE_MANIFEST, a->name);
+	a->entry = json_find(json_get(a->manifest, "files"), "name", a->name);
+	if (a->manifest && (!a->entry || json_bool(a->entry, "isThere", false)))
+		return err_set(err, EBADMSG, "%s is %s", a->name, a->entry ? "there twice" : "not in " ARCHIVE_MANIFEST);
 	if (a->size > ARCHIVE_BYTES_MAX - a->bytes)
 		return err_set(
 			err, EFBIG,
@@ -108,18 +103,19 @@ static int take_manifest(struct archive *a, struct err *err)
 
 	if (strbuf_failed(&a->manifest_text))
 		return err_set(err, EBADMSG, ARCHIVE_MANIFEST " is too large");
+	if (cJSON_GetArraySize(json_get(a->manifest, "files")) > ARCHIVE_FILES_MAX)
+		return err_set(err, EBADMSG, ARCHIVE_MANIFEST " lists too many files");
 	return r < 0 ? err_wrap(err, ARCHIVE_MANIFEST) : 0;
 }
 
 static int check_file(const struct archive *a, const char *digest, struct err *err)
 {
-	cJSON *entry = entry_of(a, a->name);
-	const char *wanted = json_str(entry, "sha256");
+	const char *wanted = json_str(a->entry, "sha256");
 
-	if (json_int(entry, "sizeBytes", -1) != a->size || !wanted || strcmp(wanted, digest) != 0)
+	if (json_int(a->entry, "sizeBytes", -1) != a->size || !wanted || strcmp(wanted, digest) != 0)
 		return err_set(err, EBADMSG, "%s is not what " ARCHIVE_MANIFEST " says: it was damaged, in the store or on its way",
 			       a->name);
-	cJSON_AddTrueToObject(entry, "isThere");
+	cJSON_AddTrueToObject(a->entry, "isThere");
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 #define ARCHIVE_MANIFEST "MANIFEST.json"
 #define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
+#define ARCHIVE_FILES_MAX 4096 /* that it lists, as for afterglow-ship (sidecar/ship/plan.h) */
 /*
  * Bytes of all files of a bundle: eight cores of 4 GiB, compressed to half. Who fills the store must
  * not fill the disk of whoever reads it.
@@ -40,7 +41,7 @@ struct archive {
 	struct sha256 digest;
 	int64_t size;
 	struct strbuf manifest_text;
-	cJSON *manifest;
+	cJSON *manifest, *entry; /* entry: of the present file; NULL: it is the manifest */
 	size_t files; /* complete files, without the manifest */
 	int64_t bytes; /* of all files so far, that one included which is arriving */
 	bool in_file, ended;
@@ -56,7 +57,7 @@ void archive_init_only(struct archive *archive, const char *name, struct strbuf 
 void archive_release(struct archive *archive);
 
 /*
- * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, or a
+ * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, has a file twice, or a
  * file differs from the manifest; -EFBIG if all files have more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
  */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);

@@ -222,6 +222,42 @@ static void what_is_damaged_is_refused(void **state)
 	refuses(&text, -EBADMSG, "it is no tar archive");
 }
 
+/* With empty files an archive has no end otherwise, whatever the bound on bytes. */
+static void a_file_comes_once(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), content = STRBUF_INIT(1 << 10);
+	struct err err = { 0 };
+	struct archive a;
+	(void)state;
+
+	add_manifest(&tar, (const char *const[]){ "empty", "", "report.html", "<p>killed", NULL });
+	add(&tar, "empty", "");
+	archive_init_only(&a, "report.html", &content);
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, &err), 0);
+	strbuf_reset(&tar);
+	add(&tar, "empty", "");
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "empty is there twice"));
+	archive_release(&a);
+}
+
+static void more_files_than_a_bundle_can_have_are_not_looked_up(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), text = STRBUF_INIT(1 << 20);
+	struct archive a;
+	(void)state;
+
+	strbuf_adds(&text, "{\"files\":[{}");
+	for (int i = 0; i < ARCHIVE_FILES_MAX; i++)
+		strbuf_adds(&text, ",{}");
+	strbuf_adds(&text, "]}");
+	add(&tar, ARCHIVE_MANIFEST, strbuf_str(&text));
+	end(&tar);
+	archive_init(&a, dir_fd);
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, NULL), -EBADMSG);
+	archive_release(&a);
+}
+
 static void what_is_there_already_is_kept(void **state)
 {
 	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), missing = STRBUF_INIT(1 << 10);
@@ -245,6 +281,8 @@ int main(void)
 		IN_A_PLACE(a_file_that_the_store_does_not_have_any_more_is_named),
 		IN_A_PLACE(a_bundle_that_would_fill_the_disk_is_refused_at_the_header_of_a_file),
 		IN_A_PLACE(what_is_damaged_is_refused),
+		IN_A_PLACE(a_file_comes_once),
+		IN_A_PLACE(more_files_than_a_bundle_can_have_are_not_looked_up),
 		IN_A_PLACE(what_is_there_already_is_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
