@@ -14,6 +14,8 @@
 #include "lib/units.h"
 #include "plugin/table.h"
 
+#define INCIDENT_KEY_MAX 512
+
 static const char *failure_list_age_of(int64_t at_ns, int64_t now_ns,
 				       char buf[static DURATION_TEXT_MAX])
 {
@@ -213,25 +215,45 @@ static bool is_first(const cJSON *failure, const char *id)
 		    json_int(failure, "status.consequences", 0) > 0;
 }
 
+struct incident {
+	const cJSON *first;
+	cJSON *followed;
+};
+
+static const char *incident_key(const cJSON *failure, char key[static INCIDENT_KEY_MAX])
+{
+	snprintf(key, INCIDENT_KEY_MAX, "%.255s/%.255s", failure_str(failure, "metadata.namespace"), incident_of(failure));
+	return key;
+}
+
 cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id)
 {
 	cJSON *json = cJSON_CreateObject(), *incidents = json_array_at(json, "incidents");
 	struct items items = failure_items_of(list, filter);
+	_cleanup_free_ struct incident *all = calloc(items.n + 1, sizeof(*all));
+	struct strmap by_key = STRMAP_INIT;
+	char key[INCIDENT_KEY_MAX];
 
-	for (size_t i = 0; i < items.n; i++) {
+	/* Each failure stands in one incident: in all of equal names, many would be duplicated very often. */
+	for (size_t i = 0; all && i < items.n; i++) {
 		const cJSON *first = items.all[i].failure;
 
-		if (!is_first(first, id))
+		if (!is_first(first, id) || strmap_get(&by_key, incident_key(first, key)) || strmap_put(&by_key, key, &all[i], NULL) < 0)
 			continue;
 		cJSON *incident = cJSON_CreateObject();
 		json_set_str(incident, "incident", incident_of(first));
 		json_set(incident, "first", cJSON_Duplicate(first, true));
-		cJSON *followed = json_array_at(incident, "followed");
-		for (size_t k = 0; k < items.n; k++)
-			if (k != i && is_of(items.all[k].failure, first))
-				json_append(followed, cJSON_Duplicate(items.all[k].failure, true));
+		all[i] = (struct incident){ first, json_array_at(incident, "followed") };
 		json_append(incidents, incident);
 	}
+	for (size_t i = 0; i < items.n; i++) {
+		const cJSON *failure = items.all[i].failure;
+		const struct incident *its = strmap_get(&by_key, incident_key(failure, key));
+
+		if (its && its->first != failure)
+			json_append(its->followed, cJSON_Duplicate(failure, true));
+	}
+	strmap_release(&by_key, NULL);
 	free(items.all);
 	return json;
 }
