@@ -86,6 +86,25 @@ static const cJSON *named(const cJSON *list, const char *name)
 	return NULL;
 }
 
+/*
+ * Whether an object with Afterglow's label is in the namespace that the webhooks name. Any tenant can put the label on
+ * his own; webhooks are the cluster's. Without any of them it is not known, and all objects count.
+ */
+static bool is_afterglows(const cJSON *object, const struct doctor_facts *facts)
+{
+	bool is_known = false;
+
+	json_each(configuration, json_get(facts->webhooks, "items"))
+		json_each(webhook, json_get(configuration, "webhooks")) {
+			const char *namespace = json_str(webhook, "clientConfig.service.namespace");
+
+			if (json_is(object, "metadata.namespace", namespace))
+				return true;
+			is_known = is_known || namespace;
+		}
+	return !is_known;
+}
+
 static void look_at_crds(struct report *report, const struct doctor_facts *facts)
 {
 	if (!facts->crds)
@@ -119,14 +138,19 @@ static void look_at_operator(struct report *report, const cJSON *operator)
 
 static void look_at_operators(struct report *report, const struct doctor_facts *facts)
 {
+	size_t n = 0;
+
 	if (!facts->operators) {
 		not_known(report, "Deployments");
 		return;
 	}
-	if (!cJSON_GetArraySize(json_get(facts->operators, "items")))
-		report_add(report, BROKEN, "Nothing is recorded.", INSTALL, "There is no operator.");
 	json_each(operator, json_get(facts->operators, "items"))
-		look_at_operator(report, operator);
+		if (is_afterglows(operator, facts)) {
+			look_at_operator(report, operator);
+			n++;
+		}
+	if (!n)
+		report_add(report, BROKEN, "Nothing is recorded.", INSTALL, "There is no operator.");
 }
 
 static void look_at_webhook(struct report *report, const cJSON *configuration)
@@ -403,7 +427,8 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 static void look_at_agents(struct report *report, const struct doctor_facts *facts)
 {
 	json_each(agent, json_get(facts->node_agents, "items"))
-		look_at_agent(report, agent);
+		if (is_afterglows(agent, facts))
+			look_at_agent(report, agent);
 }
 
 struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, struct strbuf *out)

@@ -116,8 +116,31 @@ static void what_node_agents_found_is_shown(void **state)
 	}
 }
 
+static void what_a_tenant_labels_as_afterglow_is_not_believed(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	_cleanup_json_ cJSON *webhooks = json_of("{'items': [{'webhooks': [{'name': 'w', 'clientConfig': {'caBundle': 'x', 'service': {'namespace': 'ag'}}}]}]}"),
+			     *operators = json_of("{'items': [{'metadata': {'name': 'theirs', 'namespace': 'ml'}, 'status': {'readyReplicas': 1}}]}"),
+			     *agents = json_of("{'items': [{'metadata': {'name': 'p', 'namespace': 'ml'}, 'spec': {'nodeName': 'n1'}, 'status': "
+					       "{'initContainerStatuses': [{'name': 'facts', 'state': {'terminated': {'message': '{\\\"swapBytes\\\":2097152}'}}}]}}]}");
+	struct doctor_facts facts = { .webhooks = webhooks, .operators = operators, .node_agents = agents };
+	(void)state;
+
+	doctor(&facts, NULL, &out);
+	has(&out, "There is no operator.");
+	lacks(&out, "theirs");
+	lacks(&out, "swap");
+	json_set_str(json_get(json_first(json_get(operators, "items")), "metadata"), "namespace", "ag");
+	json_set_str(json_get(json_first(json_get(agents, "items")), "metadata"), "namespace", "ag");
+	strbuf_reset(&out);
+	doctor(&facts, NULL, &out);
+	has(&out, "Operator theirs in namespace ag: 1 of 1 pods are ready.");
+	has(&out, "Node n1 has 2 MiB of swap.");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(a_gap_of_two_namespaces_is_said_once_in_text_and_json), cmocka_unit_test(what_node_agents_found_is_shown) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(a_gap_of_two_namespaces_is_said_once_in_text_and_json), cmocka_unit_test(what_node_agents_found_is_shown),
+		cmocka_unit_test(what_a_tenant_labels_as_afterglow_is_not_believed) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
