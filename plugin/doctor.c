@@ -78,14 +78,6 @@ static void not_known(struct report *report, const char *what)
 		   "%s: you may not read them, or the API server did not answer", what);
 }
 
-static const cJSON *named(const cJSON *list, const char *name)
-{
-	json_each(item, json_get(list, "items"))
-		if (json_is(item, "metadata.name", name))
-			return item;
-	return NULL;
-}
-
 /*
  * Whether an object with Afterglow's label is in the namespace that the webhooks name. Any tenant can put the label on
  * his own; webhooks are the cluster's. Without any of them it is not known, and all objects count.
@@ -109,7 +101,7 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 {
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
-	else if (!named(facts->crds, "rayfailures.afterglow.dev"))
+	else if (!object_named(facts->crds, "rayfailures.afterglow.dev"))
 		report_add(report, BROKEN, "Failures are recorded nowhere in Kubernetes.", INSTALL,
 			   "The CRD rayfailures.afterglow.dev is not installed.");
 	else
@@ -150,7 +142,8 @@ static void look_at_operators(struct report *report, const struct doctor_facts *
 			n++;
 		}
 	if (!n)
-		report_add(report, BROKEN, "Nothing is recorded.", INSTALL, "There is no operator.");
+		report_add(report, BROKEN, "Nothing is recorded.", INSTALL,
+			   "There is no operator.");
 }
 
 static void look_at_webhook(struct report *report, const cJSON *configuration)
@@ -185,14 +178,6 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 
 /* --- Pods -------------------------------------------------------------------------------------------------- */
 
-static const char *reason_of(const cJSON *pod)
-{
-	const char *text = annotation_of(pod, "afterglow.dev/sidecar");
-
-	return text ? text :
-		      "no reason is noted: it is older than the installation, or the webhook was not asked";
-}
-
 static void look_at_pods(struct report *report, const struct doctor_facts *facts)
 {
 	size_t with = 0, without = 0;
@@ -212,12 +197,15 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 	}
 	report_add(report, GOOD, NULL, NULL, "Ray pods with the sidecar: %zu.", with);
 	if (without)
-		report_add(report, GAP,
-			   "Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
-			   "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.",
-			   "Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).", without,
-			   json_str(example, "metadata.namespace"), json_str(example, "metadata.name"),
-			   reason_of(example));
+		report_add(
+			report, GAP,
+			"Their failures are classified from the pod's status: no processes, no backtrace, no bundle.",
+			"Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.",
+			"Ray pods without the sidecar: %zu, such as %.63s/%.253s (%.150s).",
+			without, json_str(example, "metadata.namespace"),
+			json_str(example, "metadata.name"),
+			annotation_of(example, "afterglow.dev/sidecar") ?:
+				"no reason is noted: it is older than the installation, or the webhook was not asked");
 }
 
 /* Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for it. */
@@ -246,15 +234,10 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
-	json_each(arg,
-		  json_get(json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
-			   "args")) {
-		const char *text = cJSON_GetStringValue(arg);
+	const char *store = pod_sidecar_value(pod_sidecar(pod), "--store");
 
-		if (text && (strncmp(text, "s3://", 5) == 0 || strncmp(text, "azure://", 8) == 0 || strncmp(text, "webhdfs", 7) == 0))
-			return true;
-	}
-	return false;
+	return store && (text_begins_with(store, "s3://") || text_begins_with(store, "azure://") ||
+			 text_begins_with(store, "webhdfs"));
 }
 
 static bool has_claim(const cJSON *claims, const char *namespace)
@@ -354,15 +337,6 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 
 /* --- What the node agents found on their nodes ----------------------------------------------- */
 
-/* Looks for the option as the chart writes it: "--cores on". */
-static bool takes_cores(const cJSON *agent)
-{
-	const char *value = pod_sidecar_value(
-		json_find(json_get(agent, "spec.containers"), "name", "node-agent"), "--cores");
-
-	return value && strcmp(value, "on") == 0;
-}
-
 /*
  * With a relative file name the core is written where the process may write. Every other pattern
  * leads the core away from the pod.
@@ -411,6 +385,9 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 	const cJSON *status =
 		json_find(json_get(agent, "status.initContainerStatuses"), "name", "facts");
 	const char *message = json_str(status, "state.terminated.message");
+	/* As the chart writes it: "--cores on". */
+	const char *cores = pod_sidecar_value(
+		json_find(json_get(agent, "spec.containers"), "name", "node-agent"), "--cores");
 	_cleanup_json_ cJSON *facts = message ? cJSON_Parse(message) : NULL;
 
 	if (!node)
@@ -420,7 +397,7 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 			   "The node agent of node %.253s has not reported what the node is like.", node);
 		return;
 	}
-	look_at_cores(report, node, facts, takes_cores(agent));
+	look_at_cores(report, node, facts, TEXT_IS_ONE_OF(cores, "on"));
 	look_at_memory(report, node, facts);
 }
 

@@ -35,6 +35,10 @@ static void each_gap_is_found(void **state)
 		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD("{'name': 'ray-head', 'env': [{'name': 'RAY_DASHBOARD_INGEST_PLATFORM_EVENTS'}]}, {'name': 'afterglow'}",
 		  ", 'labels': {'ray.io/node-type': 'head'}"), CLAIMS, NONE, 0, 0, 0, "0 gaps" },
 		{ CRDS, OPERATOR("2"), WEBHOOK("x"), POD("{'name': 'afterglow', 'args': ['--store', 's3://b']}", ""), NONE, NONE, 0, 0, 0, "0 gaps" },
+		{ CRDS, OPERATOR("2"), WEBHOOK("x"),
+		  "{'items': [{'metadata': {'name': 'p', 'namespace': 'ml'}, 'spec': {'initContainers': [{'name': 'afterglow', "
+		  "'args': ['--store', 's3://b']}]}}]}",
+		  NONE, NONE, 0, 0, 0, "0 gaps" },
 		{ CRDS, OPERATOR("2"), WEBHOOK("x"), NONE, NONE, NODE("4.18.0-553.el8", "linux"), 1, 0, 0, "Linux 4.18.0" },
 		{ CRDS, OPERATOR("2"), WEBHOOK("x"), NONE, NONE, NODE("10.0.20348", "windows"), 1, 0, 0, "runs Windows" },
 		{ "null", "null", "null", "null", "null", "null", 0, 0, 6, "6 not known" },

@@ -11,11 +11,8 @@
 
 const cJSON *pod_sidecar(const cJSON *pod)
 {
-	const cJSON *sidecar =
-		json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-
-	return sidecar ? sidecar :
-			 json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
+	return json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ?:
+		       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
 static const cJSON *argument(const cJSON *sidecar, const char *text)
@@ -49,6 +46,14 @@ int pod_sidecar_port(const cJSON *sidecar)
 bool pod_sidecar_serves(const cJSON *pod)
 {
 	return json_is(pod, "status.phase", "Running") && pod_sidecar_port(pod_sidecar(pod)) > 0;
+}
+
+const cJSON *object_named(const cJSON *list, const char *name)
+{
+	json_each(object, json_get(list, "items"))
+		if (json_is(object, "metadata.name", name))
+			return object;
+	return NULL;
 }
 
 const char *annotation_of(const cJSON *object, const char *name)

@@ -110,15 +110,8 @@ static const struct setting {
 /* Returns the object as it is now, or NULL if it is gone or we may not read it. */
 static const cJSON *object_of(const struct policy_facts *facts, const struct policy_origin *origin)
 {
-	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies;
-
-	json_each(object, json_get(list, "items")) {
-		const char *name = json_str(object, "metadata.name");
-
-		if (name && strcmp(name, origin->name) == 0)
-			return object;
-	}
-	return NULL;
+	return object_named(origin->is_cluster_wide ? facts->cluster_policies : facts->policies,
+			    origin->name);
 }
 
 static bool is_unchanged(const cJSON *object, const struct policy_origin *origin)
