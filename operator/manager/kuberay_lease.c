@@ -11,11 +11,12 @@
 
 #define LOOK_MIN_NS (100 * NS_PER_MS)
 
-static struct kuberay_sighting *find(struct kuberay_sightings *s, const char *namespace)
+struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s,
+					     const char *namespace)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->leases[i].namespace, namespace) == 0)
-			return &s->leases[i];
+			return (struct kuberay_sighting *)&s->leases[i];
 	return NULL;
 }
 
@@ -38,7 +39,7 @@ static bool is_renewed(const struct kuberay_sighting *before, const struct kuber
 /* Returns false if there is no room for another Lease. */
 static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, int64_t now_ns)
 {
-	struct kuberay_sighting *known = find(s, lease->namespace), now = { .listed = true };
+	struct kuberay_sighting *known = kuberay_sighting_of(s, lease->namespace), now = { .listed = true };
 
 	snprintf(now.namespace, sizeof(now.namespace), "%s", lease->namespace);
 	copy_printable(now.holder, sizeof(now.holder), lease->holder, strlen(lease->holder));

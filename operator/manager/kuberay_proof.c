@@ -105,15 +105,6 @@ static struct holder *holder_of(struct kuberay_proofs *p, const struct kuberay_s
 	return h;
 }
 
-static const struct kuberay_sighting *sighting_of(const struct kuberay_sightings *s,
-						  const char *namespace)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->leases[i].namespace, namespace) == 0)
-			return &s->leases[i];
-	return NULL;
-}
-
 /* Forgets holders whose Lease is gone. */
 static void round_begin(struct kuberay_proofs *p, const struct kuberay_sightings *s, int64_t now_ns)
 {
@@ -122,7 +113,7 @@ static void round_begin(struct kuberay_proofs *p, const struct kuberay_sightings
 
 	p->round_ns = now_ns;
 	strmap_each(&p->holders, &namespace, &value) {
-		if (sighting_of(s, namespace))
+		if (kuberay_sighting_of(s, namespace))
 			holder_reset(value);
 		else
 			holder_free(strmap_remove(&p->holders, namespace));
