@@ -294,7 +294,6 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	case FAILURE_UNKNOWN:
 		return true;
 	case FAILURE_WORKER_CRASH:
-		return c->signal == 0 || c->signal == SIGKILL;
 	case FAILURE_RAYLET_FAILED:
 	case FAILURE_GCS_FAILED:
 	case FAILURE_RAY_PROCESS_FAILED:

@@ -48,14 +48,6 @@ struct word {
 	bool after_id; /* an id comes before it, as in "550e8400-e29b" */
 };
 
-static bool all(const struct word *w, bool (*is)(char c))
-{
-	for (size_t i = 0; i < w->len; i++)
-		if (!is(w->at[i]))
-			return false;
-	return true;
-}
-
 static size_t count(const struct word *w, bool (*is)(char c))
 {
 	size_t n = 0;
@@ -63,6 +55,11 @@ static size_t count(const struct word *w, bool (*is)(char c))
 	for (size_t i = 0; i < w->len; i++)
 		n += is(w->at[i]);
 	return n;
+}
+
+static bool all(const struct word *w, bool (*is)(char c))
+{
+	return count(w, is) == w->len;
 }
 
 /* Returns whether the whole word differs from run to run. */
