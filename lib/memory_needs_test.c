@@ -82,7 +82,8 @@ static void what_needs_least_is_put_together_and_no_run_is_lost(void **state)
 	}
 	assert_int_equal(runs + json_int(sum, "otherTasks.runs", 0), 60 * 20);
 	/* The largest count of a name stays its largest. */
-	assert_int_equal(json_int(sum, "otherTasks.peakBytes", 0), 100 + 59 - MEMORY_NEEDS_NAMES_MAX);
+	assert_int_equal(json_int(sum, "otherTasks.peakBytes", 0),
+			 100 + 59 - MEMORY_NEEDS_NAMES_MAX);
 }
 
 static void more_names_than_a_sidecar_writes_are_not_read(void **state)

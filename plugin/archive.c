@@ -83,7 +83,8 @@ static int begin_file(struct archive *a, struct err *err)
 		return err_set(err, EBADMSG, "the archive does not begin with " ARCHIVE_MANIFEST);
 	a->entry = json_find(json_get(a->manifest, "files"), "name", a->name);
 	if (a->manifest && (!a->entry || json_bool(a->entry, "isThere", false)))
-		return err_set(err, EBADMSG, "%s is %s", a->name, a->entry ? "there twice" : "not in " ARCHIVE_MANIFEST);
+		return err_set(err, EBADMSG, "%s is %s", a->name,
+			       a->entry ? "there twice" : "not in " ARCHIVE_MANIFEST);
 	if (a->size > ARCHIVE_BYTES_MAX - a->bytes)
 		return err_set(
 			err, EFBIG,
@@ -112,7 +113,8 @@ static int check_file(const struct archive *a, const char *digest, struct err *e
 {
 	const char *wanted = json_str(a->entry, "sha256");
 
-	if (json_int(a->entry, "sizeBytes", -1) != a->size || !wanted || strcmp(wanted, digest) != 0)
+	if (json_int(a->entry, "sizeBytes", -1) != a->size || !wanted ||
+	    strcmp(wanted, digest) != 0)
 		return err_set(err, EBADMSG, "%s is not what " ARCHIVE_MANIFEST " says: it was damaged, in the store or on its way",
 			       a->name);
 	cJSON_AddTrueToObject(a->entry, "isThere");
@@ -174,15 +176,6 @@ static int take_content(struct archive *a, const char **data, size_t *len, struc
 	return r < 0 ? err_wrap(err, "%s", a->name) : 0;
 }
 
-static void skip_padding(struct archive *a, const char **data, size_t *len)
-{
-	size_t n = MIN(*len, a->padding);
-
-	*data += n;
-	*len -= n;
-	a->padding -= n;
-}
-
 int archive_feed(struct archive *a, const void *bytes, size_t len, struct err *err)
 {
 	const char *data = bytes;
@@ -193,10 +186,15 @@ int archive_feed(struct archive *a, const void *bytes, size_t len, struct err *e
 			r = take_content(a, &data, &len, err);
 		else if (a->in_file)
 			r = end_file(a, err);
-		else if (a->padding > 0)
-			skip_padding(a, &data, &len);
-		else
+		else if (a->padding == 0)
 			r = take_header(a, &data, &len, err);
+		else {
+			size_t n = MIN(len, a->padding);
+
+			data += n;
+			len -= n;
+			a->padding -= n;
+		}
 	}
 	return r;
 }

@@ -132,21 +132,15 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 	return 0;
 }
 
-/* Waits for the pod and reads the bundle from it. */
-static int use_pod(struct job *job, struct err *err)
-{
-	int r = wait_for_pod(job, err);
-
-	return r < 0 ? r : read_archive(job, err);
-}
-
 static int fetch(struct job *job, struct err *err)
 {
 	stderr_note("Pod %s/%s reads the bundle %s\n", job->namespace, job->name, job->reader.path);
 	int r = create_pod(job, err);
 
 	if (r == 0)
-		r = use_pod(job, err);
+		r = wait_for_pod(job, err);
+	if (r == 0)
+		r = read_archive(job, err);
 	/*
 	 * The pod is deleted even if creating it failed, because it may exist and only the answer
 	 * was lost.

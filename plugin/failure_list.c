@@ -200,12 +200,6 @@ static const char *incident_of(const cJSON *failure)
 	return json_str_or(failure, "status.incident", "");
 }
 
-static bool is_of(const cJSON *failure, const cJSON *first)
-{
-	return strcmp(incident_of(failure), incident_of(first)) == 0 &&
-	       strcmp(failure_str(failure, "metadata.namespace"), failure_str(first, "metadata.namespace")) == 0;
-}
-
 /* Returns whether this failure is the first cause of the incident: no other failure caused it. */
 static bool is_first(const cJSON *failure, const char *id)
 {
@@ -222,7 +216,8 @@ struct incident {
 
 static const char *incident_key(const cJSON *failure, char key[static INCIDENT_KEY_MAX])
 {
-	snprintf(key, INCIDENT_KEY_MAX, "%.255s/%.255s", failure_str(failure, "metadata.namespace"), incident_of(failure));
+	snprintf(key, INCIDENT_KEY_MAX, "%.255s/%.255s", failure_str(failure, "metadata.namespace"),
+		 incident_of(failure));
 	return key;
 }
 
@@ -238,7 +233,8 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 	for (size_t i = 0; all && i < items.n; i++) {
 		const cJSON *first = items.all[i].failure;
 
-		if (!is_first(first, id) || strmap_get(&by_key, incident_key(first, key)) || strmap_put(&by_key, key, &all[i], NULL) < 0)
+		if (!is_first(first, id) || strmap_get(&by_key, incident_key(first, key)) ||
+		    strmap_put(&by_key, key, &all[i], NULL) < 0)
 			continue;
 		cJSON *incident = cJSON_CreateObject();
 		json_set_str(incident, "incident", incident_of(first));
@@ -322,7 +318,10 @@ static const cJSON *failure_newest(const cJSON *list, const char *path, const ch
 static const cJSON *failure_first_cause(const cJSON *list, const cJSON *failure)
 {
 	json_each(other, json_get(list, "items"))
-		if (json_is(other, "metadata.name", json_str(failure, "status.causedBy.name")) && is_of(other, failure))
+		if (json_is(other, "metadata.name", json_str(failure, "status.causedBy.name")) &&
+		    json_is(other, "metadata.namespace",
+			    failure_str(failure, "metadata.namespace")) &&
+		    strcmp(incident_of(other), incident_of(failure)) == 0)
 			return other;
 	return failure;
 }

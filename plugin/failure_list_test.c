@@ -128,14 +128,19 @@ static void incidents_of_one_name_are_one(void **state)
 	(void)state;
 
 	for (int i = 0; i < 3; i++)
-		json_append(json_array_at(same, "items"), json_of(FAILURE("ml", "x", "head", "GCSFailed", "2026-11-22T11:00:00Z",
-									  ", 'status': {'incident': 'x', 'consequences': 1}")));
-	json_append(json_array_at(same, "items"), json_of(FAILURE("other", "x", "head", "GCSFailed", "2026-11-22T11:00:00Z",
-								  ", 'status': {'incident': 'x', 'consequences': 1}")));
+		json_append(json_array_at(same, "items"),
+			    json_of(FAILURE("ml", "x", "head", "GCSFailed", "2026-11-22T11:00:00Z",
+					    ", 'status': {'incident': 'x', 'consequences': 1}")));
+	json_append(json_array_at(same, "items"),
+		    json_of(FAILURE("other", "x", "head", "GCSFailed", "2026-11-22T11:00:00Z",
+				    ", 'status': {'incident': 'x', 'consequences': 1}")));
 	json = failure_list_incidents_json(same, &(struct failure_filter){ 0 }, NULL);
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "incidents")), 2);
-	assert_int_equal(cJSON_GetArraySize(json_get(json_get(json, "incidents")->child, "followed")), 2);
-	assert_int_equal(cJSON_GetArraySize(json_get(json_get(json, "incidents")->child->next, "followed")), 0);
+	assert_int_equal(
+		cJSON_GetArraySize(json_get(json_get(json, "incidents")->child, "followed")), 2);
+	assert_int_equal(
+		cJSON_GetArraySize(json_get(json_get(json, "incidents")->child->next, "followed")),
+		0);
 }
 
 static void a_failure_is_found_by_whatever_a_person_holds(void **state)
@@ -208,10 +213,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_newest_stands_last, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_list_is_narrowed_by_all_that_is_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_program_reads_the_same_list_in_the_same_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_is_narrowed_by_all_that_is_asked, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_program_reads_the_same_list_in_the_same_order,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_signatures_are_one_line, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_incident_begins_with_what_ended_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_incident_begins_with_what_ended_first, setup,
+						teardown),
 		cmocka_unit_test(incidents_of_one_name_are_one),
 		cmocka_unit_test(a_failure_is_found_by_whatever_a_person_holds),
 		cmocka_unit_test(malformed_items_are_listed_with_what_they_have),

@@ -32,14 +32,6 @@ static void add_line(void *arg, const char *label, const char *text)
 	lines->label = label;
 }
 
-static void add_processes(const cJSON *failure, struct strbuf *out)
-{
-	const cJSON *processes = json_get(failure, "spec.processes");
-
-	if (cJSON_GetArraySize(processes))
-		process_table(processes, "  top     ", out);
-}
-
 /*
  * Adds the commands that show the rest. If the container lives on or the pod is gone, there is no
  * previous log.
@@ -57,10 +49,12 @@ static void add_commands(const cJSON *failure, struct strbuf *out)
 
 void failure_text(const cJSON *failure, struct strbuf *out)
 {
+	const cJSON *processes = json_get(failure, "spec.processes");
 	struct lines lines = { .out = out };
 
 	add_between(out, "", json_str(failure, "spec.verdict"), "\n");
 	failure_facts_each(failure, add_line, &lines);
-	add_processes(failure, out);
+	if (cJSON_GetArraySize(processes))
+		process_table(processes, "  top     ", out);
 	add_commands(failure, out);
 }

@@ -49,13 +49,6 @@ static void answer_add(cJSON *answers, const char *group, cJSON *needs)
 
 /* --- Pods that run ------------------------------------------------------------------------------------- */
 
-static const char *group_of_pod(const cJSON *pod)
-{
-	const char *group = label_of(pod, "ray.io/group");
-
-	return group ? group : json_str(pod, "metadata.name");
-}
-
 static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 {
 	struct found *found = arg;
@@ -65,7 +58,9 @@ static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 		cJSON *needs = cJSON_DetachItemFromObjectCaseSensitive(container, "needs");
 
 		if (needs)
-			answer_add(found->answers, group_of_pod(pod), needs);
+			answer_add(found->answers,
+				   label_of(pod, "ray.io/group") ?: json_str(pod, "metadata.name"),
+				   needs);
 	}
 	snprintf(found->cluster, CLUSTER_MAX, "%s", label_of(pod, "ray.io/cluster") ?: "");
 	cJSON_Delete(memory);

@@ -33,7 +33,8 @@ static const struct {
 	{ "--store-proxy", "--proxy", false },
 	{ "--store-no-proxy", "--no-proxy", false },
 };
-_Static_assert(READER_ARGS_MAX >= 5 + 2 * ARRAY_SIZE(options) + 2, "all options of a sidecar have room");
+_Static_assert(READER_ARGS_MAX >= 5 + 2 * ARRAY_SIZE(options) + 2,
+	       "all options of a sidecar have room");
 
 /*
  * Returns what follows the store and a slash in bundle, or NULL if the bundle is in another store.

@@ -102,21 +102,43 @@ static void with_workload_identity_it_has_the_identity_of_the_sidecar(void **sta
 static void all_options_of_a_store_have_room(void **state)
 {
 	static const char *const given[] = {
-		"--store", "s3://failures/pre/that/is/long", "--store-s3-endpoint", "a", "--store-s3-region", "b", "--store-s3-role-arn", "c",
-		"--store-s3-sts-endpoint", "d", "--store-s3-path-style", "--store-azure-endpoint", "e", "--store-webhdfs-user", "f", "--store-ca", "g",
-		"--store-proxy", "h", "--store-no-proxy", "i",
+		"--store",
+		"s3://failures/pre/that/is/long",
+		"--store-s3-endpoint",
+		"a",
+		"--store-s3-region",
+		"b",
+		"--store-s3-role-arn",
+		"c",
+		"--store-s3-sts-endpoint",
+		"d",
+		"--store-s3-path-style",
+		"--store-azure-endpoint",
+		"e",
+		"--store-webhdfs-user",
+		"f",
+		"--store-ca",
+		"g",
+		"--store-proxy",
+		"h",
+		"--store-no-proxy",
+		"i",
 	};
-	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'s3://failures/pre/that/is/long/ml/x'}}");
+	_cleanup_json_ cJSON *failure = json_of(
+		"{'metadata':{'namespace':'ml'},'spec':{'bundle':'s3://failures/pre/that/is/long/ml/x'}}");
 	_cleanup_json_ cJSON *pods = json_of(s3_pods);
-	cJSON *sidecar = cJSON_GetArrayItem(json_get(cJSON_GetArrayItem(json_get(pods, "items"), 1), "spec.containers"), 1);
+	cJSON *sidecar = cJSON_GetArrayItem(
+		json_get(cJSON_GetArrayItem(json_get(pods, "items"), 1), "spec.containers"), 1);
 	struct reader_pod pod;
 	(void)state;
 
 	json_set(sidecar, "args", cJSON_CreateStringArray(given, ARRAY_SIZE(given)));
 	assert_int_equal(reader_pod_make(failure, pods, "reader-1", NULL, &pod, NULL), 0);
 	assert_string_equal(pod.store, "s3://failures/pre/that/is/long");
-	args_are(&pod, "--read --store s3://failures/pre/that/is/long --as ml/x --s3-endpoint a --s3-region b --s3-role-arn c --s3-sts-endpoint d "
-		       "--s3-path-style --azure-endpoint e --webhdfs-user f --ca g --proxy h --no-proxy i --credentials /afterglow/credentials");
+	args_are(
+		&pod,
+		"--read --store s3://failures/pre/that/is/long --as ml/x --s3-endpoint a --s3-region b --s3-role-arn c --s3-sts-endpoint d "
+		"--s3-path-style --azure-endpoint e --webhdfs-user f --ca g --proxy h --no-proxy i --credentials /afterglow/credentials");
 	reader_pod_release(&pod);
 }
 

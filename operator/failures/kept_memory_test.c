@@ -96,15 +96,18 @@ static void entries_of_another_form_are_left_out(void **state)
 /* Returns how many containers the group has after a further one ended, where the value had n groups of that name. */
 static int64_t containers_after(size_t n)
 {
-	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject(), *value = cJSON_CreateObject();
+	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject(),
+			     *value = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < n; i++)
-		json_append(json_array_at(value, "groups"), json_of("{group: g, needs: {peaks: {}}}"));
+		json_append(json_array_at(value, "groups"),
+			    json_of("{group: g, needs: {peaks: {}}}"));
 	text = cJSON_PrintUnformatted(value);
 	json_set_str(json_object_at(have, "data"), "demo", text);
 	add(clusters, "demo", "g", NEEDS("1"), true);
-	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters), *demo = kept(change, "demo");
+	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters),
+			     *demo = kept(change, "demo");
 	return json_int(json_first(json_get(demo, "groups")), "needs.containers", 0);
 }
 

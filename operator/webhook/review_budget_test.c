@@ -114,9 +114,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_values_and_depth_each_have_a_bound),
-		cmocka_unit_test(a_namespace_that_sends_many_costly_reviews_leaves_the_others_theirs),
-		cmocka_unit_test(all_namespaces_together_have_a_bound_and_what_it_refuses_costs_the_namespace_nothing),
-		cmocka_unit_test(a_name_chosen_for_its_hash_does_not_take_the_budget_of_another_namespace),
+		cmocka_unit_test(
+			a_namespace_that_sends_many_costly_reviews_leaves_the_others_theirs),
+		cmocka_unit_test(
+			all_namespaces_together_have_a_bound_and_what_it_refuses_costs_the_namespace_nothing),
+		cmocka_unit_test(
+			a_name_chosen_for_its_hash_does_not_take_the_budget_of_another_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
