@@ -12,6 +12,8 @@
 #include "plugin/reads.h"
 #include "plugin/table.h"
 
+#define ANSWER_MAX \
+	((size_t)16 << 20) /* bytes; a pod says what it likes, and JSON takes 27 times as much */
 #define GROUPS_SHOWN 20
 #define HOLDERS_SHOWN 6
 #define PROCESSES_SHOWN 8
@@ -134,6 +136,8 @@ int objects_command(const struct options *o, struct strbuf *out, struct err *err
 {
 	const struct kubectl kubectl = kubectl_of(o);
 	_cleanup_json_ cJSON *pods = NULL, *answer = NULL;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	const struct stream stream = { .on_data = stream_into_strbuf, .arg = &text, .asks = true };
 	int r = read_pods_named(o, o->argument, &pods, err);
 
 	if (r < 0)
@@ -143,7 +147,9 @@ int objects_command(const struct options *o, struct strbuf *out, struct err *err
 		return err_set(err, EPROTO, "no pod that runs, and no RayCluster with one, is called \"%.253s\"", o->argument);
 	const char *const args[] = { "exec", json_str_or(pod, "metadata.name", ""), "--namespace", json_str_or(pod, "metadata.namespace", ""),
 				     "--container", o->container ?: json_str_or(container, "name", ""), "--", "python3", "-c", objects_script, NULL };
-	r = kubectl_json(&kubectl, args, false, &answer, err);
+	r = kubectl_stream(&kubectl, args, &stream, err);
+	if (r == 0)
+		r = json_parse(strbuf_str(&text), text.len, &answer, err);
 	if (r < 0)
 		return err_wrap(err, "Ray in pod %.253s did not say what its object store holds", json_str_or(pod, "metadata.name", ""));
 	if (o->output)

@@ -2,6 +2,12 @@
 /* Tests of the text of `objects`. The answers are what the script printed of Ray 2.60, shortened; e2e/cases/cluster runs it in a pod. */
 #include "plugin/objects.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
 #include "plugin/testing.h"
 
 #define PROCESS(pid, ip) "{'ip': '" ip "', 'pid': " #pid "}"
@@ -87,13 +93,37 @@ static void nodes_that_did_not_answer_may_hold_more(void **state)
 		"\nMore objects may be held, as not all nodes answered. Ray says: Failed to query data from raylet. 1/2 raylet? failed\n");
 }
 
+static void an_answer_that_would_fill_the_memory_is_not_read_to_its_end(void **state)
+{
+	static const char script[] =
+		"#!/bin/sh\n"
+		"case $1 in\n"
+		"get) echo '{\"metadata\": {\"name\": \"p\"}, \"status\": {\"phase\": \"Running\"}}' ;;\n"
+		"*) echo '{}'; head -c 17000000 /dev/zero | tr '\\0' ' ' ;;\n"
+		"esac\n";
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+	const struct options o = { .argument = "pod/p" };
+	char place[] = "/tmp/objects_test.XXXXXX", program[64];
+	struct err err = { 0 };
+	(void)state;
+
+	assert_non_null(mkdtemp(place));
+	snprintf(program, sizeof(program), "%s/kubectl", place);
+	assert_int_equal(file_put(AT_FDCWD, program, script, strlen(script), 0700, NULL), 0);
+	setenv("KUBECTL", program, true);
+	assert_int_equal(objects_command(&o, &out, &err), -EFBIG);
+	tree_remove(AT_FDCWD, place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_of_code_is_listed_with_all_processes_that_keep_its_objects),
-		cmocka_unit_test(without_lines_of_code_the_text_names_the_owner_and_how_ray_records_them),
+		cmocka_unit_test(
+			without_lines_of_code_the_text_names_the_owner_and_how_ray_records_them),
 		cmocka_unit_test(the_text_counts_what_it_leaves_out_and_escapes_a_tenants_text),
 		cmocka_unit_test(nodes_that_did_not_answer_may_hold_more),
+		cmocka_unit_test(an_answer_that_would_fill_the_memory_is_not_read_to_its_end),
 		cmocka_unit_test(an_empty_store_and_an_answer_without_members_are_no_groups),
 	};
 
