@@ -29,41 +29,37 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
 	return r < 0 ? err_wrap(err, "asking the sidecar of pod %.253s", name) : 0;
 }
 
-int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err)
+size_t sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn,
+			  void *arg)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(SIDECAR_ANSWER_MAX);
-	int r = sidecar_get(kubectl, pod, path, &answer, err);
-
-	if (r < 0)
-		return r;
-	r = json_parse(strbuf_str(&answer), answer.len, ret_json, err);
-	return r < 0 ? err_wrap(err, "the sidecar of pod %.253s", json_str(pod, "metadata.name")) : 0;
-}
-
-void sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn, void *arg)
-{
 	cJSON *memory = NULL;
 	struct err err = { 0 };
+	int r = sidecar_get(kubectl, pod, "memory", &answer, &err);
 
-	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0)
+	if (r == 0 && json_parse(strbuf_str(&answer), answer.len, &memory, &err) < 0)
+		r = err_wrap(&err, "the sidecar of pod %.253s", json_str(pod, "metadata.name"));
+	if (r < 0)
 		stderr_note("%s\n", err_text(&err));
 	else
 		fn(arg, pod, memory);
+	return answer.len;
 }
 
 int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg)
 {
+	size_t bytes = 0;
 	int asked = 0;
 
 	json_each(pod, json_get(pods, "items")) {
 		if (!pod_sidecar_serves(pod) || (name && !json_is(pod, "metadata.name", name)))
 			continue;
-		if (asked == SIDECARS_ASKED_MAX) {
+		if (asked == SIDECARS_ASKED_MAX || bytes >= SIDECARS_ANSWERS_MAX) {
 			stderr_note("Only the first %d pods were asked.\n", asked);
 			break;
 		}
 		asked++;
-		sidecar_ask_memory(kubectl, pod, fn, arg);
+		bytes += sidecar_ask_memory(kubectl, pod, fn, arg);
 	}
 	return asked;
 }

@@ -21,16 +21,14 @@
 int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err);
 
 /*
- * Does the same and parses the answer as JSON, which the caller owns. Returns -EPROTO if it is not
- * JSON.
- */
-int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err);
-
-/*
  * Asks the pod's sidecar for the memory of the pod, and passes the answer, which fn takes over. Why there is none is said on stderr.
+ * Returns how many bytes came.
  */
 typedef void sidecar_memory_fn(void *arg, const cJSON *pod, cJSON *memory);
-void sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn, void *arg);
+size_t sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, sidecar_memory_fn *fn,
+			  void *arg);
 /* Asks the pods of a list whose sidecars serve, or the one of that name (NULL: all), and returns how many it has asked. */
 #define SIDECARS_ASKED_MAX 200 /* a kubectl process for each, so about 20 s in all */
+#define SIDECARS_ANSWERS_MAX \
+	((size_t)64 << 20) /* bytes of all; parsed, they take up to 27 times as many */
 int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg);
