@@ -114,17 +114,12 @@ static void task_add(cJSON *sum, const cJSON *task, size_t counts)
 			pairs_insert(pairs, pair);
 }
 
-/* name: NULL: the place of all others. */
 static cJSON *task_place(cJSON *sum, const char *name)
 {
 	cJSON *tasks = json_array_at(sum, "tasks"), *task = json_find(tasks, "name", name);
 
-	if (task)
-		return task;
-	if (!name)
-		return json_object_at(sum, "otherTasks");
-	task = json_named_new(name);
-	json_append(tasks, task);
+	if (!task)
+		json_append(tasks, task = json_named_new(name));
 	return task;
 }
 
@@ -145,7 +140,7 @@ static void needs_shorten(cJSON *sum, struct memory_needs_size max)
 	while (tasks && (size_t)cJSON_GetArraySize(tasks) > max.names) {
 		cJSON *least = cJSON_DetachItemViaPointer(tasks, task_least(tasks));
 
-		task_add(task_place(sum, NULL), least, max.counts);
+		task_add(json_object_at(sum, "otherTasks"), least, max.counts);
 		cJSON_Delete(least);
 	}
 	json_each(task, tasks)
@@ -176,7 +171,7 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size m
 			task_add(task_place(sum, name), task, max.counts);
 	}
 	if (cJSON_IsObject(others))
-		task_add(task_place(sum, NULL), others, max.counts);
+		task_add(json_object_at(sum, "otherTasks"), others, max.counts);
 	needs_shorten(sum, max);
 	return true;
 }

@@ -214,10 +214,9 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 	size_t heads = 0, without = 0;
 
 	json_each(pod, json_get(facts->pods, "items")) {
-		const char *type = label_of(pod, "ray.io/node-type");
 		const cJSON *env = json_get(json_first(json_get(pod, "spec.containers")), "env");
 
-		if (!type || strcmp(type, "head") != 0)
+		if (!TEXT_IS_ONE_OF(label_of(pod, "ray.io/node-type"), "head"))
 			continue;
 		heads++;
 		without += !json_find(env, "name", "RAY_DASHBOARD_INGEST_PLATFORM_EVENTS");
@@ -310,11 +309,10 @@ static int kernel_of(const cJSON *node)
 
 static void look_at_node(struct report *report, const cJSON *node)
 {
-	const char *name = json_str(node, "metadata.name"),
-		   *os = json_str(node, "status.nodeInfo.operatingSystem");
+	const char *name = json_str(node, "metadata.name");
 	int kernel = kernel_of(node);
 
-	if (os && strcmp(os, "windows") == 0) {
+	if (json_is(node, "status.nodeInfo.operatingSystem", "windows")) {
 		report_add(report, GAP, "Ray pods there get no sidecar.", NULL,
 			   "Node %.253s runs Windows.", name);
 	} else if (kernel && kernel < OPENAT2_SINCE) {

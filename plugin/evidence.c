@@ -91,20 +91,10 @@ static int browser_open(const char *path, struct err *err)
 	return r == -ENOENT ? err_set(err, ENOENT, "there is no %s here", OPENER) : r;
 }
 
-/*
- * Opens the page. If no browser can be started here, the user can open the page elsewhere, so that
- * is no failure.
- */
-static void open_page(const char *path)
+static int show_place(const struct options *o, const char *path, struct strbuf *out)
 {
 	struct err err = { 0 };
 
-	if (browser_open(path, &err) < 0)
-		stderr_note("The page was not opened: %s.\n", err_text(&err));
-}
-
-static int show_place(const struct options *o, const char *path, struct strbuf *out)
-{
 	if (o->no_open) {
 		strbuf_addf(out, "The report is in %s\n", path);
 		return 0;
@@ -114,7 +104,9 @@ static int show_place(const struct options *o, const char *path, struct strbuf *
 	 * before the browser ends.
 	 */
 	stderr_note("The report is in %s\n", path);
-	open_page(path);
+	/* If no browser can be started here, the user can open the page elsewhere. */
+	if (browser_open(path, &err) < 0)
+		stderr_note("The page was not opened: %s.\n", err_text(&err));
 	return 0;
 }
 

@@ -140,15 +140,11 @@ static bool is_newest_of_container(const struct items *items, size_t at)
 	return true;
 }
 
-/* The name of a job stays the same with each of its clusters: only the last one is meant. */
-static const char *cluster_of_last(const struct items *items)
-{
-	return items->n ? failure_str(items->all[items->n - 1].failure, "spec.cluster") : "";
-}
-
 static void bundles_take(const struct options *o, const struct items *items, const cJSON *pods, cJSON *answers)
 {
-	const char *cluster = cluster_of_last(items);
+	/* The name of a job stays the same with each of its clusters: only the last one is meant. */
+	const char *cluster =
+		items->n ? failure_str(items->all[items->n - 1].failure, "spec.cluster") : "";
 	int taken = 0;
 
 	for (size_t i = items->n; i > 0 && (o->store || taken < BUNDLES_MAX); i--) {
@@ -224,8 +220,7 @@ static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
 		return err_wrap(err, "%s", path);
 	if (strcmp(failure_str(json, "kind"), "MemoryNeeds") != 0)
 		return err_set(err, EPROTO, "%s was not written by `memory --output json`", path);
-	*ret_needs = json;
-	json = NULL;
+	*ret_needs = TAKE_PTR(json);
 	return 0;
 }
 
