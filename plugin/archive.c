@@ -86,10 +86,9 @@ static int begin_file(struct archive *a, struct err *err)
 		return err_set(err, EBADMSG, "%s is %s", a->name,
 			       a->entry ? "there twice" : "not in " ARCHIVE_MANIFEST);
 	if (a->size > ARCHIVE_BYTES_MAX - a->bytes)
-		return err_set(
-			err, EFBIG,
-			"the bundle has more than %lld GiB: fetch it with a client of the store",
-			(long long)(ARCHIVE_BYTES_MAX >> 30));
+		return err_set(err, EFBIG,
+			       "the bundle has more than %d GiB: fetch it with the store's client",
+			       (int)(ARCHIVE_BYTES_MAX >> 30));
 	a->bytes += a->size;
 	a->left = a->size;
 	a->padding = tar_padding(a->size);
@@ -196,6 +195,8 @@ int archive_feed(struct archive *a, const void *bytes, size_t len, struct err *e
 			a->padding -= n;
 		}
 	}
+	if (r == 0 && a->ended && (a->left += (int64_t)len) > ARCHIVE_REST_MAX)
+		r = err_set(err, EBADMSG, "the archive goes on after its end");
 	return r;
 }
 

@@ -15,6 +15,7 @@
 
 #define ARCHIVE_MANIFEST "MANIFEST.json"
 #define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
+#define ARCHIVE_REST_MAX (64 << 10) /* bytes after its end; tar fills a record of 10 KiB */
 #define ARCHIVE_FILES_MAX 4096 /* that it lists, as for afterglow-ship (sidecar/ship/plan.h) */
 /*
  * Bytes of all files of a bundle: eight cores of 4 GiB, compressed to half. Who fills the store must
@@ -35,7 +36,7 @@ struct archive {
 	char block[TAR_BLOCK]; /* the part of a header that has arrived */
 	size_t n_block;
 	char name[TAR_NAME_MAX]; /* the file that is arriving */
-	int64_t left;
+	int64_t left; /* bytes of that file; after the end, bytes that have followed */
 	size_t padding;
 	int fd;
 	struct sha256 digest;
@@ -57,8 +58,8 @@ void archive_init_only(struct archive *archive, const char *name, struct strbuf 
 void archive_release(struct archive *archive);
 
 /*
- * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, has a file twice, or a
- * file differs from the manifest; -EFBIG if all files have more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
+ * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, has a file twice, goes
+ * on after its end, or a file differs from the manifest; -EFBIG if all files have more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
  */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);
 

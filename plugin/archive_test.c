@@ -241,6 +241,22 @@ static void a_file_comes_once(void **state)
 	archive_release(&a);
 }
 
+static void an_archive_ends_where_it_says(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20);
+	static const char zeros[ARCHIVE_REST_MAX];
+	struct archive a;
+	(void)state;
+
+	add_manifest(&tar, (const char *const[]){ NULL });
+	end(&tar);
+	archive_init(&a, dir_fd);
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, NULL), 0);
+	assert_int_equal(archive_feed(&a, zeros, 10 << 10, NULL), 0);
+	assert_int_equal(archive_feed(&a, zeros, sizeof(zeros), NULL), -EBADMSG);
+	archive_release(&a);
+}
+
 static void more_files_than_a_bundle_can_have_are_not_looked_up(void **state)
 {
 	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), text = STRBUF_INIT(1 << 20);
@@ -282,6 +298,7 @@ int main(void)
 		IN_A_PLACE(a_bundle_that_would_fill_the_disk_is_refused_at_the_header_of_a_file),
 		IN_A_PLACE(what_is_damaged_is_refused),
 		IN_A_PLACE(a_file_comes_once),
+		IN_A_PLACE(an_archive_ends_where_it_says),
 		IN_A_PLACE(more_files_than_a_bundle_can_have_are_not_looked_up),
 		IN_A_PLACE(what_is_there_already_is_kept),
 	};
