@@ -158,11 +158,9 @@ static double x_of(int64_t ns, int64_t from, int64_t to)
 /* The confidence has a shape, and the class has a colour, which CSS takes from the attribute. */
 static const char *shape_of(const cJSON *failure)
 {
-	const char *confidence = failure_str(failure, "spec.confidence");
-
-	if (strcmp(confidence, "certain") == 0)
+	if (json_is(failure, "spec.confidence", "certain"))
 		return "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0"; /* a circle */
-	if (strcmp(confidence, "likely") == 0)
+	if (json_is(failure, "spec.confidence", "likely"))
 		return "m0-6 6 6-6 6-6-6z"; /* a diamond */
 	return "m0-6 6 11h-12z"; /* a triangle */
 }

@@ -11,11 +11,10 @@
 
 #define LOOK_MIN_NS (100 * NS_PER_MS)
 
-struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s,
-					     const char *namespace)
+struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s, const char *lease)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->leases[i].namespace, namespace) == 0)
+		if (strcmp(s->leases[i].namespace, lease) == 0)
 			return (struct kuberay_sighting *)&s->leases[i];
 	return NULL;
 }

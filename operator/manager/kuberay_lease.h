@@ -76,9 +76,8 @@ struct kuberay_sightings {
  */
 void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns);
 
-/* Returns what is known of the namespace's Lease; NULL: there is none. */
-struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s,
-					     const char *namespace);
+/* Returns what is known of the Lease in that namespace; NULL: there is none. */
+struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s, const char *lease);
 
 /*
  * Returns the Lease for which the verdict is SUSPECTED or RUNS; NULL if there is none, or there are
