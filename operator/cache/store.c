@@ -178,12 +178,6 @@ static int index_insert(struct store *s, const cJSON *object, struct store_entry
 	return 0;
 }
 
-/* Removes the fields that nobody reads, which are half of an object's bytes. */
-static void store_strip(cJSON *object)
-{
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
-}
-
 static const char *rv_of(const struct store_entry *entry)
 {
 	return entry->data;
@@ -301,7 +295,8 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 
 	if (!key)
 		return -EINVAL;
-	store_strip(object);
+	/* Nobody reads these fields, which are half of an object's bytes. */
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 	struct store_entry *entry = strmap_get(&s->entries, key);
 	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
 	if (order <= 0) {

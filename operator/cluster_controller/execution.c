@@ -67,15 +67,6 @@ static void note_applied(struct execution *x, const struct plan_op *op)
 		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
 }
 
-	/*
-	 * Returns whether the watch is used in place of the answer: it delivers the pod soon, with
-	 * fewer fields than the answer.
-	 */
-static bool is_merged_pod(const struct plan_op *op)
-{
-	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
-}
-
 static void execution_take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
 {
 	struct executor *e = x->executor;
@@ -89,8 +80,13 @@ static void execution_take_answer(struct execution *x, const struct plan_op *op,
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
 			learn_gone(e, op->body); /* a Status: the object is already gone */
-		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
-			/* Else it will be gone with its last finalizer */
+		/*
+		 * The watch delivers a merged pod soon, with fewer fields. What is being deleted
+		 * will be gone with its last finalizer.
+		 */
+		else if (op->kind != PLAN_MERGE ||
+			 (!op_is_kind(op, "Pod") &&
+			  !json_str(response->object, "metadata.deletionTimestamp")))
 			watches_learn(e->watches, TAKE_PTR(response->object));
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		learn_gone(e, op->body);

@@ -221,15 +221,6 @@ static void answer_review(struct admission *a, bool pods, const struct admission
 	admission_answer(request, changed, warnings, answer);
 }
 
-/*
- * Removes managedFields, which are half of a pod's review. Nobody reads them here, so they need not
- * be copied and compared.
- */
-static void drop_managed_fields(cJSON *review)
-{
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(review, "request.object.metadata"), "managedFields");
-}
-
 /* Returns why the review is not read as a whole, for the price of an outline; NULL: it is. */
 static const char *unread_reason(struct admission *a, enum review_size size, const char *namespace)
 {
@@ -279,8 +270,10 @@ static int handle_whole(struct admission *a, bool pods, const char *body, size_t
 	if (json_parse(body, len, &review, err) < 0 ||
 	    admission_request_read(review, &request, err) < 0)
 		return 400;
+	/* Half of a pod's review, which nobody reads: it need not be copied and compared. */
 	if (pods)
-		drop_managed_fields(review);
+		cJSON_DeleteItemFromObjectCaseSensitive(json_get(review, "request.object.metadata"),
+							"managedFields");
 	answer_review(a, pods, &request, answer);
 	return 200;
 }
