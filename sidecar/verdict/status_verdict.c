@@ -71,6 +71,12 @@ static void pod_stopped_verdict(const struct observation *o, const char *how, st
 		    o->container, how);
 }
 
+/* Returns whether nothing shows that it had a child: the launcher was the only other process. */
+static bool was_alone(const struct observation *o)
+{
+	return o->processes == 2 && o->n_watched_ends == 0 && o->unread_end.pid == 0;
+}
+
 /*
  * Writes the clause after the container's name, which asserts no more than is known. `did` is "was
  * ended by" or "crashed with".
@@ -82,7 +88,11 @@ static const char *how_it_ended(const struct observation *o, const struct verdic
 	if (is_by_wait_status(o))
 		snprintf(how, HOW_MAX, "%s %s", did, signal);
 	else if (o->status_known)
-		snprintf(how, HOW_MAX, "ended with exit code %d, most likely that of a shell whose command %s %s", v->exit_code, did, signal);
+		snprintf(how, HOW_MAX,
+			 "ended with exit code %d, %s that of a shell whose command %s %s",
+			 v->exit_code,
+			 was_alone(o) ? "its own, as no other process was seen, or" : "most likely",
+			 did, signal);
 	else
 		snprintf(how, HOW_MAX, "most likely %s %s (its launcher ended with it, without a word)", did, signal);
 	return how;
