@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/memory_needs.h"
+#include "lib/strmap.h"
 #include "plugin/bundle.h"
 #include "plugin/failure_items.h"
 #include "plugin/memory_advice.h"
@@ -29,6 +31,7 @@
 #define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
 #define SAVED_MAX ((size_t)16 << 20)
 #define NEEDS_FILE "task-memory.json"
+#define CONTAINER_KEY_MAX 400 /* of "pod@machine/container" */
 #define CLUSTER_MAX 64 /* a label, and a NUL */
 
 /* What was found. */
@@ -130,14 +133,15 @@ static int bundle_needs(const struct options *o, const cJSON *failure, const cJS
 	return r < 0 ? r : json_parse(strbuf_str(&text), text.len, ret_needs, err);
 }
 
-/* A later bundle of a container has what an earlier one has, and more. */
-static bool is_newest_of_container(const struct items *items, size_t at)
+/* A later bundle of a container has what an earlier one has, and more. seen: containers of later ones. */
+static bool is_newest_of_container(const cJSON *failure, struct strmap *seen)
 {
-	for (size_t i = at + 1; i < items->n; i++)
-		if (strcmp(failure_str(items->all[i].failure, "spec.pod"), failure_str(items->all[at].failure, "spec.pod")) == 0 &&
-		    strcmp(failure_str(items->all[i].failure, "spec.container"), failure_str(items->all[at].failure, "spec.container")) == 0)
-			return false;
-	return true;
+	char key[CONTAINER_KEY_MAX];
+	void *before = NULL;
+
+	snprintf(key, sizeof(key), "%.300s/%.63s", failure_str(failure, "spec.pod"),
+		 failure_str(failure, "spec.container"));
+	return strmap_put(seen, key, seen, &before) == 0 && !before;
 }
 
 static void bundles_take(const struct options *o, const struct items *items, const cJSON *pods, cJSON *answers)
@@ -145,6 +149,7 @@ static void bundles_take(const struct options *o, const struct items *items, con
 	/* The name of a job stays the same with each of its clusters: only the last one is meant. */
 	const char *cluster =
 		items->n ? failure_str(items->all[items->n - 1].failure, "spec.cluster") : "";
+	struct strmap seen = STRMAP_INIT;
 	int taken = 0;
 
 	for (size_t i = items->n; i > 0 && (o->store || taken < BUNDLES_MAX); i--) {
@@ -152,7 +157,8 @@ static void bundles_take(const struct options *o, const struct items *items, con
 		struct err err = { 0 };
 		cJSON *needs = NULL;
 
-		if (!is_newest_of_container(items, i - 1) || strcmp(failure_str(failure, "spec.cluster"), cluster) != 0)
+		if (!is_newest_of_container(failure, &seen) ||
+		    strcmp(failure_str(failure, "spec.cluster"), cluster) != 0)
 			continue;
 		taken++;
 		if (bundle_needs(o, failure, pods, &needs, &err) < 0)
@@ -163,6 +169,7 @@ static void bundles_take(const struct options *o, const struct items *items, con
 					       failure_str(failure, "spec.container")),
 				   needs);
 	}
+	strmap_release(&seen, NULL);
 }
 
 /* Below a directory WHAT may be a cluster, a command, or the name of a bundle. */
@@ -201,13 +208,6 @@ static int bundles_read(const struct options *o, const char *what, cJSON *answer
 
 /* --- The command --------------------------------------------------------------------------------------- */
 
-static bool is_file(const char *what)
-{
-	size_t len = strlen(what);
-
-	return len > 5 && strcmp(what + len - 5, ".json") == 0;
-}
-
 static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(SAVED_MAX);
@@ -230,7 +230,7 @@ static int needs_find(const struct options *o, const char *what, cJSON **ret_nee
 	struct found found = { .answers = answers };
 	int r = 0;
 
-	if (what && is_file(what))
+	if (what && fnmatch("?*.json", what, 0) == 0)
 		return saved_read(what, ret_needs, err);
 	if (!o->store)
 		r = pods_running(o, what, &found, err);
