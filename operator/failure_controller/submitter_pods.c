@@ -186,11 +186,6 @@ static bool submitter_failed(const cJSON *job)
 	return json_int(job, "status.failed", 0) > 0;
 }
 
-static bool submitter_waits(const cJSON *job)
-{
-	return json_int(job, "status.active", 0) > json_int(job, "status.ready", 0);
-}
-
 /* Services name the clusters. */
 static bool submitter_pods_may_look(const struct submitter_pods *pods)
 {
@@ -246,7 +241,7 @@ void submitter_pods_see(struct submitter_pods *pods, const cJSON *job)
 {
 	_cleanup_free_ char *key = object_key(job);
 
-	if (key && submitter_waits(job))
+	if (key && json_int(job, "status.active", 0) > json_int(job, "status.ready", 0))
 		strmap_put(&pods->waits, key, pods, NULL);
 	else if (key)
 		strmap_remove(&pods->waits, key);

@@ -46,15 +46,6 @@ static const struct row *row_of(const struct plan_op *op)
 	return NULL;
 }
 
-	/*
-	 * Returns whether the operation had an effect. An object that existed before was not
-	 * created.
-	 */
-static bool news_is_done(const struct plan_op *op, int status)
-{
-	return op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
-}
-
 static cJSON *news_find(const cJSON *news, const struct row *row, const char *group)
 {
 	cJSON *item;
@@ -79,7 +70,9 @@ static cJSON *item_new(cJSON *news, const struct row *row, const char *group)
 
 void news_add(cJSON *news, const struct plan_op *op, int status)
 {
-	const struct row *row = news_is_done(op, status) ? row_of(op) : NULL;
+	/* An object that existed before was not created. */
+	bool done = op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
+	const struct row *row = done ? row_of(op) : NULL;
 	const char *namespace = json_str(op->body, "metadata.namespace"), *name = json_str(op->body, "metadata.name");
 	char text[512];
 

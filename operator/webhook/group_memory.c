@@ -248,15 +248,6 @@ static bool has_own_resources(const cJSON *group)
 	return false;
 }
 
-/*
- * Returns whether there are pod-level resources. They limit the containers', and our limit might
- * exceed them.
- */
-static bool has_pod_resources(const cJSON *group)
-{
-	return json_get(group, "template.spec.resources") != NULL;
-}
-
 static void copy_param(const cJSON *group, const char *name, cJSON *params)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json_get(group, "rayStartParams"), name);
@@ -373,7 +364,8 @@ static struct policy policy_for(const cJSON *group, const struct group_context *
 		policy.memory.usage_threshold = 0;
 		policy.memory.monitor_refresh_ms = -1;
 	}
-	if (!cx->lists || has_pod_resources(group))
+	/* Pod-level resources limit the containers', and our limit might exceed them. */
+	if (!cx->lists || json_get(group, "template.spec.resources"))
 		policy.memory.worker_memory_limit = 0;
 	return policy;
 }
