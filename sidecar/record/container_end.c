@@ -375,7 +375,7 @@ void container_asked(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
 
-	/* If it is killed in the end, its cgroup is gone at once. The message may come without end. */
+	/* If it is killed in the end, its cgroup is gone at once. It may say this without end. */
 	if (c->state == CONTAINER_RUNNING && now - c->limits_at_ns >= NS_PER_SEC) {
 		c->limits_at_ns = now;
 		observer_read_limits(&c->observer, c->hello.launcher, &c->ending.limits);
