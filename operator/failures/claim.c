@@ -262,7 +262,7 @@ static bool claims(struct claim *ret_claim, enum ended_by_kind kind, const char 
 	struct claim claim = { .source = of_kind };
 
 	ended_by_init(&claim.by, kind, of_kind, name, why);
-	snprintf(claim.evidence, sizeof(claim.evidence), "%s", evidence);
+	text_tame(evidence, claim.evidence, sizeof(claim.evidence));
 	*ret_claim = claim;
 	return true;
 }

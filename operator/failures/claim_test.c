@@ -180,6 +180,13 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 		json_of("metadata: {name: j}\nstatus: {jobDeploymentStatus: Failed, reason: SubmissionFailed, message: 'BackoffLimitExceeded'}\n");
 	assert_true(claim_by_job(submitter, &pod, &claim));
 	assert_string_equal(claim.evidence, "jobDeploymentStatus Failed, SubmissionFailed: BackoffLimitExceeded");
+	/* KubeRay's message may quote the program of the job. */
+	_cleanup_json_ cJSON *hostile = json_of(
+		"metadata: {name: j}\n"
+		"status: {jobDeploymentStatus: Failed, message: \"\\e[2Jdone\\nclass: Unknown\"}\n");
+	assert_true(claim_by_job(hostile, &pod, &claim));
+	assert_string_equal(claim.evidence,
+			    "jobDeploymentStatus Failed: ?[2Jdone?class: Unknown");
 	assert_true(claim_by_job(deleted, &pod, &claim));
 	assert_int_equal(claim.by.kind, ENDED_BY_CLIENT);
 	assert_false(claim_by_job(NULL, &pod, &claim));
