@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/fileio.h"
+#include "lib/testing_network.h"
 #include "operator/webhook/tls_server.h"
 
 static struct strbuf constant = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
@@ -52,7 +53,7 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "echo: %s\n", err_text(&err));
 		return 1;
 	}
-	printf("%u\n", tls_server_port(server));
+	printf("%u\n", listening_port());
 	fflush(stdout);
 	event_base_dispatch(base);
 	return 1;

@@ -17,6 +17,7 @@
 
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 #include "operator/webhook/tls_server.h"
 #include "operator/webhook/x509.h"
@@ -96,7 +97,7 @@ static int hook_check(const struct hook *h, const char *scheme, const char *file
 {
 	char url[64], path[64];
 
-	snprintf(url, sizeof(url), "%s://localhost:%d/", scheme, tls_server_port(h->server));
+	snprintf(url, sizeof(url), "%s://localhost:%d/", scheme, listening_port());
 	snprintf(path, sizeof(path), "%s/%s", h->dir, file ? file : "");
 	return ready_check(url, file ? path : NULL, 0, out, err);
 }

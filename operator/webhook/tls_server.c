@@ -231,8 +231,3 @@ size_t tls_server_connections(const struct tls_server *server)
 {
 	return server->connections.n;
 }
-
-uint16_t tls_server_port(const struct tls_server *server)
-{
-	return server->listener.port;
-}

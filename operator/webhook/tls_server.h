@@ -65,4 +65,3 @@ void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void
 /* For tests: other times than TLS_SERVER_STEP_S and TLS_SERVER_IDLE_S. */
 void tls_server_set_times(struct tls_server *server, int step_ms, int idle_ms);
 size_t tls_server_connections(const struct tls_server *server);
-uint16_t tls_server_port(const struct tls_server *server);

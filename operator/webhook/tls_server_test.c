@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "lib/log.h"
+#include "lib/testing_network.h"
 #include "lib/units.h"
 #include "operator/webhook/tls_connections.h"
 #include "operator/webhook/x509.h"
@@ -115,7 +116,7 @@ struct tls_client {
 
 static int connect_tcp(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(tls_server_port(server)),
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(listening_port()),
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct timeval patience = { .tv_sec = 30 };
@@ -795,7 +796,7 @@ static void a_request_under_way_is_answered_while_it_stops(void **state)
 
 static bool answers_at(int family, const char *address)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(tls_server_port(server)) };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(listening_port()) };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = v4.sin_port };
 	_cleanup_close_ int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

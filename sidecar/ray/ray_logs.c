@@ -103,16 +103,6 @@ static void file_close(struct file *f)
 	file_reset(f);
 }
 
-void ray_logs_free(struct ray_logs *l)
-{
-	if (!l)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		file_close(&l->files[i]);
-	closep(&l->dir_fd);
-	free(l);
-}
-
 void ray_logs_set_dir(struct ray_logs *l, const char *path)
 {
 	if ((size_t)snprintf(l->by_raylet, sizeof(l->by_raylet), "%s", path) >= sizeof(l->by_raylet))

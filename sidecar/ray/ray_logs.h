@@ -24,9 +24,11 @@
 
 struct ray_logs;
 
-/* root_fd stays the caller's, and must stay open until ray_logs_free. Returns NULL if there is no memory. */
+/*
+ * root_fd stays the caller's, and must stay open. Returns NULL if there is no memory. It lives as
+ * long as its process, the follower of one container.
+ */
 struct ray_logs *ray_logs_new(int root_fd);
-void ray_logs_free(struct ray_logs *l);
 
 /*
  * Sets the directory that raylet's command line names for its logs (--log_dir=), a path from the
