@@ -339,27 +339,19 @@ static void parse_other(struct span text, enum ray_kind kind, struct ray_event *
 	COPY(((struct span){ text_of, strlen(text_of) }), e->detail);
 }
 
-static const char *fds_mark(struct span text)
+static const char *const fds_marks[] = { "Too many open files",
+					 "Too many workers, failed to create a file", NULL };
+static const char *const lost_node_marks[] = {
+	"marked as dead", "marked dead because", "missed too many heartbeats",
+	"because the health check failed", "Health check failed for node",
+	"Last heartbeat was sent", "Missed heartbeat", NULL
+};
+
+static const char *mark_in(struct span text, const char *const *marks)
 {
-	static const char *const marks[] = { "Too many open files", "Too many workers, failed to create a file" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (has(text, marks[i]))
-			return marks[i];
-	return NULL;
-}
-
-static const char *lost_node_mark(struct span text)
-{
-	static const char *const marks[] = {
-		"marked as dead", "marked dead because", "missed too many heartbeats", "because the health check failed",
-		"Health check failed for node", "Last heartbeat was sent", "Missed heartbeat",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (has(text, marks[i]))
-			return marks[i];
-	return NULL;
+	while (*marks && !has(text, *marks))
+		marks++;
+	return *marks;
 }
 
 /* The record in which raylet gives up may say why in words that we know. */
@@ -402,14 +394,16 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
-	const char *mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ? fds_mark(text) : NULL;
+	const char *mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ?
+				   mark_in(text, fds_marks) :
+				   NULL;
 	if (mark) /* the cause, for a worker that crashed */
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
 	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text.at, text.len, ret_event, &mark))
 		parse_other(text, ret_event->kind, ret_event, mark);
-	mark = has_no_cause(ret_event->kind) ? lost_node_mark(text) : NULL;
+	mark = has_no_cause(ret_event->kind) ? mark_in(text, lost_node_marks) : NULL;
 	if (mark)
 		parse_other(text, RAY_NODE_LOST, ret_event, mark);
 	mark = has_no_cause(ret_event->kind) ? isolation_remark(text.at, text.len) : NULL;

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/ray_process_cause.h"
+#include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/stop_request.h"
 
 /* An OOM kill up to this long before a SIGKILL is likely to be its cause. */
@@ -56,17 +57,6 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 	return how;
 }
 
-static const char *file_of(const struct ray_process_word *word)
-{
-	/* The result is one of these, because the list of evidence keeps only the pointer. */
-	static const char *const names[] = { "ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(word->file, names[i]))
-			return names[i];
-	return "Ray's logs";
-}
-
 static void add_end(const struct observation *o, const struct ray_process_end *end, struct verdict *v)
 {
 	struct ray_process_cause one = { .story = STORY_PROCESS, .kind = end->kind, .end = end };
@@ -87,7 +77,7 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 	if (c->raylet)
 		add_end(o, c->raylet, v);
 	if (*line)
-		verdict_add_evidence(v, file_of(c->word), "%s", line);
+		verdict_add_evidence(v, ray_verdict_source(c->word->file), "%s", line);
 	if (c->end && !c->end->status_known)
 		verdict_add_missing(v, "how that process of Ray's ended",
 				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
@@ -360,18 +350,26 @@ static bool stopped_at_its_own_end(const struct observation *o, const struct ray
 static void own_end_verdict(const struct observation *o, const struct ray_process_cause *c,
 			    struct verdict *v)
 {
-	char before[DURATION_TEXT_MAX];
+	bool later = c->end->ended_ns >= o->ended_ns;
+	char before[DURATION_TEXT_MAX], how[HOW_MAX];
 
 	if (v->class != FAILURE_APPLICATION_ERROR)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
-	v->stopped_its_ray = true;
+	verdict_add_missing(v, "why the command ended", "its own log");
 	duration_format(MAX(o->ended_ns - c->end->ended_ns, 0), before);
+	if (c->story == STORY_PROCESS) {
+		verdict_continue(v, "; %s %s %s%s: the Ray of a driver ends with the driver%s.",
+				 ray_process_title(c->kind), how_it_ended(o, c, how),
+				 later ? "as it ended" : before, later ? " or later" : " before",
+				 later ? "" : ", or the driver ended for want of it");
+		return;
+	}
+	v->stopped_its_ray = true;
 	verdict_continue(v, "; %s %s %s before, most likely %sby the command itself, as a driver does at its end.",
 			 c->kind == RAY_PROCESS_RAYLET ? "its raylet" : ray_process_title(c->kind),
 			 c->story == STORY_STOPPED ? "was stopped" : "ended in order", before,
 			 c->story == STORY_STOPPED ? "" : "stopped ");
-	verdict_add_missing(v, "why the command ended", "its own log");
 }
 
 /*
@@ -387,23 +385,6 @@ static bool may_follow_its_driver(const struct observation *o, const struct ray_
 	return c->story == STORY_PROCESS && c->end && !c->word && (!known || signal == SIGKILL) &&
 	       !began_with_ray_start(o) && !oom_was_near(o, c) &&
 	       o->ended_ns - c->end->ended_ns <= DRIVER_ENDS_NS + o->command_rss / 8;
-}
-
-static void beside_driver_verdict(const struct observation *o, const struct ray_process_cause *c,
-				  struct verdict *v)
-{
-	int64_t before_ns = o->ended_ns - c->end->ended_ns;
-	char how[HOW_MAX];
-
-	if (v->class != FAILURE_APPLICATION_ERROR)
-		return;
-	v->confidence = CONFIDENCE_LIKELY;
-	verdict_continue(v, "; %s %s %s%s: the Ray of a driver ends with the driver%s.",
-			 ray_process_title(c->kind), how_it_ended(o, c, how),
-			 before_ns > 0 ? DURATION_TEXT(before_ns) : "as it ended",
-			 before_ns > 0 ? " before" : " or later",
-			 before_ns > 0 ? ", or the driver ended for want of it" : "");
-	verdict_add_missing(v, "why the command ended", "its own log");
 }
 
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
@@ -431,13 +412,11 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 		oom_of_process(o, &c, v);
 		return;
 	}
-	if (ended_while_stopping(o, &c)) {
+	bool stopping = ended_while_stopping(o, &c);
+	if (stopping || may_follow_its_driver(o, &c)) {
 		add_evidence(o, &c, v);
-		return;
-	}
-	if (may_follow_its_driver(o, &c)) {
-		add_evidence(o, &c, v);
-		beside_driver_verdict(o, &c, v);
+		if (!stopping)
+			own_end_verdict(o, &c, v);
 		return;
 	}
 	set_process(&c, v);

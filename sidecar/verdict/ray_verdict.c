@@ -62,14 +62,15 @@ static const char *by_oom_killer(const struct observation *o)
 					  ", perhaps by the kernel's OOM killer";
 }
 
-static const char *source_of(const struct ray_finding *finding)
+const char *ray_verdict_source(const char *file)
 {
 	/* The result is one of these, because the list of evidence keeps only the pointer. */
-	static const char *const names[] = { "event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
-					     "monitor.log", "dashboard_agent.log" };
+	static const char *const names[] = {
+		"event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
+		"monitor.log", "dashboard_agent.log", "ray_process_exit.log" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(finding->file, names[i]))
+		if (strstr(file, names[i]))
 			return names[i];
 	return "Ray's logs";
 }
@@ -185,9 +186,11 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (is_of_user(o, user))
 		v->isolation = ISOLATION_USER;
 	if (e->detail[0])
-		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
+		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
 	else
-		verdict_add_evidence(v, source_of(o->ray), "%u worker(s) killed, the node running low on memory", e->workers);
+		verdict_add_evidence(v, ray_verdict_source(o->ray->file),
+				     "%u worker(s) killed, the node running low on memory",
+				     e->workers);
 	if (o->last.limit > 0)
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s", 100 * used,
 				     full ? "then" : "at most: less than Ray's words let expect");
@@ -315,7 +318,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
-		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
+		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
 	if (o->ray->logged_signal[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
 	if (!fds && (knows_status(o) ||
@@ -365,7 +368,7 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 
 	if (!e->detail[0])
 		return;
-	verdict_add_evidence(v, source_of(o->ray), "shortly before: %s", e->detail);
+	verdict_add_evidence(v, ray_verdict_source(o->ray->file), "shortly before: %s", e->detail);
 	if (e->kind == RAY_DAEMON_CRASH && v->class == FAILURE_APPLICATION_ERROR)
 		daemon_sentence(o, v);
 	/* The program exited with a code of its own after the descriptors had run out. */

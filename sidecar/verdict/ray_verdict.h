@@ -13,3 +13,6 @@ void ray_verdict(const struct observation *o, struct verdict *v);
  * from it.
  */
 void ray_last_words(const struct observation *o, struct verdict *v);
+
+/* The name of one of Ray's logs for the list of evidence, static text, by what the file's name contains. */
+const char *ray_verdict_source(const char *file);
