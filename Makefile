@@ -205,6 +205,7 @@ $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(BUILD)/obj/lib.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SIDECAR_LIBS)
 # Faults that do not come by themselves.
 $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
+$(BUILD)/test/lib/leave_session_test: LDFLAGS += -Wl,--wrap=fcntl
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=pread,--wrap=write,--wrap=fsync
 $(BUILD)/test/node/kernel_lines_test: LDFLAGS += -Wl,--wrap=open,--wrap=lseek,--wrap=sendmsg,--wrap=setsockopt
 $(BUILD)/test/node/core_handler_test: LDFLAGS += -Wl,--wrap=pod_of_process,--wrap=sidecar_link_receive

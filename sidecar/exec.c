@@ -87,11 +87,9 @@ static int make_directory(struct run *r, struct err *err)
 /* The loop goes on for at most so long: for reports that are being written, and for the store. */
 static void loop_end_within(struct run *r, int seconds)
 {
-	const struct timeval within = { .tv_sec = seconds };
-
 	r->ended = true;
 	sidecar_ship_until(r->sidecar, now_boottime_ns() + seconds * NS_PER_SEC);
-	if (event_add(r->deadline, &within) < 0)
+	if (event_add(r->deadline, &(struct timeval){ .tv_sec = seconds }) < 0)
 		event_base_loopbreak(r->base);
 }
 
@@ -296,7 +294,6 @@ static void leave_the_choice_of_the_oom_killer(struct run *r)
 _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 {
 	struct run r = { .options = parent->options, .record_options = parent->record_options, .ended = true };
-	const struct timeval within = { .tv_sec = REPORT_WITHIN_S };
 	char order[sizeof(r.socket_path) + 8];
 	struct err err;
 
@@ -305,7 +302,7 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 	r.record_options.left_behind = true;
 	r.record_options.record_success = false; /* it has no exit code */
 	if (make_directory(&r, &err) == 0 && start_loop(&r, &err) == 0 &&
-	    event_add(r.deadline, &within) == 0) {
+	    event_add(r.deadline, &(struct timeval){ .tv_sec = REPORT_WITHIN_S }) == 0) {
 		sidecar_on_idle(r.sidecar, stop_when_over, &r);
 		snprintf(order, sizeof(order), "stay %s", r.socket_path);
 		send(launcher_fd, order, strlen(order), MSG_NOSIGNAL);

@@ -243,7 +243,6 @@ static bool room_suffices(const struct stacks *s, struct err *err)
 
 static void answer_next(struct stacks *s)
 {
-	const struct timeval within = { .tv_sec = DUMP_WITHIN_S };
 	char line[PROCESS_NAME_MAX + 64];
 	struct err err = { 0 };
 	const struct target *t;
@@ -268,7 +267,7 @@ static void answer_next(struct stacks *s)
 	}
 	s->ordered = t->container && container_dump(t->container, s->id, t->pid, s->dump_fd) == 0;
 	if (s->ordered)
-		event_add(s->overdue, &within);
+		event_add(s->overdue, &(struct timeval){ .tv_sec = DUMP_WITHIN_S });
 	else
 		answer_failed(s, "its launcher cannot be reached");
 }
