@@ -52,11 +52,9 @@ struct service {
 /* Ships for that many seconds. A bundle that is not in the store by then is lost with the pod. */
 static void ship_for(struct service *s, int64_t seconds)
 {
-	const struct timeval within = { .tv_sec = seconds };
-
 	s->until_ns = now_boottime_ns() + seconds * NS_PER_SEC;
 	sidecar_ship_until(s->sidecar, s->until_ns - (seconds > 0 ? NS_PER_SEC : 0));
-	if (event_add(s->over, &within) < 0)
+	if (event_add(s->over, &(struct timeval){ .tv_sec = seconds }) < 0)
 		event_base_loopbreak(s->base);
 }
 

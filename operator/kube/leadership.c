@@ -188,12 +188,11 @@ static void worker_release(struct worker *w)
 static int start_events(struct leadership *l, struct err *err)
 {
 	struct worker *w = &l->worker;
-	const struct timeval second = { .tv_sec = HEARTBEAT_S };
 
 	w->readable = event_new(w->base, w->fd, EV_READ | EV_PERSIST, on_order, l);
 	w->watchdog = event_new(w->base, -1, EV_PERSIST, on_watchdog, l);
 	if (!w->readable || !w->watchdog || event_add(w->readable, NULL) < 0 ||
-	    event_add(w->watchdog, &second) < 0)
+	    event_add(w->watchdog, &(struct timeval){ .tv_sec = HEARTBEAT_S }) < 0)
 		return err_set(err, ENOMEM, "leader election");
 	return 0;
 }
@@ -286,12 +285,11 @@ static void on_heartbeat(evutil_socket_t, short, void *arg)
 
 static int watch_messages(struct leadership *l, struct err *err)
 {
-	const struct timeval second = { .tv_sec = HEARTBEAT_S };
-
 	l->readable = event_new(l->o.base, l->fd, EV_READ | EV_PERSIST, on_message, l);
 	l->heartbeat = event_new(l->o.base, -1, EV_PERSIST, on_heartbeat, l);
 	if (!l->readable || !l->heartbeat || event_priority_set(l->readable, 0) < 0 ||
-	    event_add(l->readable, NULL) < 0 || event_add(l->heartbeat, &second) < 0)
+	    event_add(l->readable, NULL) < 0 ||
+	    event_add(l->heartbeat, &(struct timeval){ .tv_sec = HEARTBEAT_S }) < 0)
 		return err_set(err, ENOMEM, "leader election");
 	return 0;
 }

@@ -94,8 +94,7 @@ static void try_connect(struct launcher *l)
 	l->queue_full = l->socket_fd == -EAGAIN;
 	if (l->socket_fd == -EACCES)
 		refuse_stranger(l);
-	if (l->socket_fd < 0)
-		l->socket_fd = -1;
+	l->socket_fd = MAX(l->socket_fd, -1);
 	launcher_greet(l);
 }
 
@@ -159,11 +158,9 @@ static void hook_ended(struct launcher *l, struct hook *hook, int status)
 	char text[64];
 	int len = snprintf(text, sizeof(text), "finished %d %d %d", hook->id, status, hook->timed_out);
 
-	bool unheard = hook->unheard;
-
-	*hook = (struct hook){ 0 };
-	if (l->socket_fd >= 0 && !unheard)
+	if (l->socket_fd >= 0 && !hook->unheard)
 		connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	*hook = (struct hook){ 0 };
 }
 
 static void reap(struct launcher *l)
@@ -259,8 +256,7 @@ static int poll_timeout_ms(const struct launcher *l)
 
 	if (seeks_sidecar(l) && l->retry_at_ns < at)
 		at = l->retry_at_ns;
-	if (hooks_next_ns(&l->hooks) < at)
-		at = hooks_next_ns(&l->hooks);
+	at = MIN(at, hooks_next_ns(&l->hooks));
 	if (!l->ended && forwarding_next_ns(&l->forwarding) < at)
 		at = forwarding_next_ns(&l->forwarding);
 	if (at == INT64_MAX)

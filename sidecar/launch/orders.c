@@ -15,8 +15,7 @@
 
 void launcher_disconnect(struct launcher *l)
 {
-	if (l->socket_fd >= 0)
-		close(l->socket_fd);
+	close(l->socket_fd);
 	l->socket_fd = -1;
 	hooks_kill_all(&l->hooks);
 	if (l->ended && !l->held && !l->awaiting)

@@ -345,7 +345,6 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 				const struct container_callbacks *callbacks, struct err *err)
 {
 	const struct timeval hello_within = { .tv_sec = HELLO_WITHIN_S };
-	const struct timeval *within = options->own_launcher ? NULL : &hello_within;
 	struct container *c = calloc(1, sizeof(*c));
 
 	if (!c) {
@@ -366,7 +365,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->timer = event_new(base, -1, 0, on_timer, c);
 	c->turn = event_new(base, -1, 0, on_turn, c);
 	if (!c->readable || !c->timer || !c->turn || event_add(c->readable, NULL) < 0 ||
-	    event_add(c->timer, within) < 0) {
+	    event_add(c->timer, options->own_launcher ? NULL : &hello_within) < 0) {
 		container_free(c);
 		err_set(err, ENOMEM, "container events");
 		return NULL;

@@ -15,6 +15,7 @@
 #define SAY_SPACING_NS (5 * NS_PER_SEC)
 #define REQUEST_PATIENCE_NS (2 * NS_PER_SEC) /* for a command that ends when it is asked to */
 #define MESSAGE_WITHIN_NS (500 * NS_PER_MS) /* enough for a disk that answers */
+#define LOOKS_MAX 3 /* at a termination log that grows */
 #define REARM 0.05 /* a threshold counts as left when usage is this much of the limit below it */
 
 /* --- The termination log --- */
@@ -40,14 +41,22 @@ static void write_message(const void *arg, void *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX + 1);
 	const struct message *m = arg;
-	off_t size = MAX(lseek(m->fd, 0, SEEK_END), (off_t)0), at = size == m->place.end ? m->place.begin : size;
-	size_t room = TERMINATION_MESSAGE_MAX - (size_t)MIN(at, (off_t)TERMINATION_MESSAGE_MAX / 2);
+	size_t room, looks = 0;
 	char last = '\n';
+	off_t size, at;
 
-	if (m->report && at > 0 && pread(m->fd, &last, 1, at - 1) == 1 && last != '\n')
-		strbuf_addc(&text, '\n');
-	if (m->report)
-		report_to_termination_message(m->report, m->final, room - text.len, &text);
+	do {
+		size = lseek(m->fd, 0, SEEK_END);
+		at = MAX(size == m->place.end ? m->place.begin : size, (off_t)0);
+		room = TERMINATION_MESSAGE_MAX -
+		       MIN((size_t)at, (size_t)TERMINATION_MESSAGE_MAX / 2);
+		strbuf_reset(&text);
+		if (m->report && at > 0 && pread(m->fd, &last, 1, at - 1) == 1 && last != '\n')
+			strbuf_addc(&text, '\n');
+		if (m->report)
+			report_to_termination_message(m->report, m->final, room - text.len, &text);
+		/* It may have written meanwhile: a pod that is to end asks both of us at once. */
+	} while (lseek(m->fd, 0, SEEK_END) != size && ++looks < LOOKS_MAX);
 	size = at + (off_t)text.len;
 	bool written = pwrite(m->fd, strbuf_str(&text), text.len, at) == (ssize_t)text.len &&
 		       ftruncate(m->fd, size) == 0;
@@ -149,8 +158,7 @@ void container_pod_terminating(struct container *c)
 {
 	struct report r;
 
-	if (!c->terminating_ns)
-		c->terminating_ns = now_boottime_ns();
+	c->terminating_ns = c->terminating_ns ? c->terminating_ns : now_boottime_ns();
 	if (c->state != CONTAINER_RUNNING)
 		return;
 	describe_snapshot(c, &r);

@@ -73,6 +73,43 @@ static void the_message_fits_whatever_the_container_wrote(void **state)
 		}
 }
 
+void __real_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out);
+void __wrap_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out);
+
+static int writes_meanwhile = -1; /* the container does, once */
+
+void __wrap_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out)
+{
+	__real_report_to_termination_message(r, final, max, out);
+	if (writes_meanwhile >= 0)
+		assert_int_equal(pwrite(writes_meanwhile, "own words", 9, 0), 9);
+	writes_meanwhile = -1;
+}
+
+static void what_the_container_writes_at_the_same_time_stays(void **state)
+{
+	static const struct record_options options = { 0 };
+	struct container c = {
+		.options = &options,
+		.termination_fd = memfd_create("log", MFD_CLOEXEC),
+		.observer.history = history_new(),
+	};
+	const struct report r = { .verdict.sentence = "it ended" };
+	char text[TERMINATION_MESSAGE_MAX + 1] = "";
+	(void)state;
+
+	writes_meanwhile = c.termination_fd;
+	container_write_termination_log(&c, &r, true);
+	writes_meanwhile = -1;
+	assert_return_code(pread(c.termination_fd, text, sizeof(text) - 1, 0), errno);
+	assert_ptr_equal(strstr(text, "own words\nit ended\n"), text);
+	history_free(c.observer.history);
+	close(c.termination_fd);
+}
+
 /* The kubelet may kill the sidecar before the container ends; then this is all that is left. */
 static void a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end(void **state)
 {
@@ -105,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_sidecar_replaces_the_message_of_the_last_one),
 		cmocka_unit_test(the_message_fits_whatever_the_container_wrote),
+		cmocka_unit_test(what_the_container_writes_at_the_same_time_stays),
 		cmocka_unit_test(a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
