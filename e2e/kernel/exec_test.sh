@@ -470,14 +470,17 @@ if command -v python3 >/dev/null; then
 			9>"$work/lock" 2>&1 | cat >"$work/err"
 		survivor=$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
 		launcher=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$survivor/stat")
-		# It has children of the same name.
-		for pid in $(grep -lz "^$work/left$" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do
-			grep -qz "^$work/left$" "/proc/$(cut -d' ' -f4 "/proc/$pid/stat")/cmdline" || follower=$pid
-		done 2>/dev/null
 		wait_until follows
+		sleep 2 # until it has seen that this is Ray's
 	}
-	# A Ray that ends before the process that stays has seen it has no report.
-	follows() { find "/proc/$follower/fd" -lname "/proc/$survivor/*" | grep -q .; }
+	# A Ray that ends before the process that stays has seen it has no report. Children of that process have the same command line.
+	follows() {
+		for follower in $(grep -lz "^$work/left$" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do
+			[ "$(cut -d' ' -f6 "/proc/$follower/stat")" = "$follower" ] &&
+				find "/proc/$follower/fd" -lname "/proc/$survivor/*" | grep -q . && return
+		done 2>/dev/null
+		return 1
+	}
 	nobody_stays() { [ -z "$(grep -lz "^$work/left$\|^left$" /proc/[0-9]*/cmdline 2>/dev/null)" ]; }
 	n_left() { set -- "$work"/left/local/left/*; [ -e "$1" ] && echo $# || echo 0; }
 	leave_ray
