@@ -78,7 +78,7 @@ struct event_row {
 
 /*
  * Returns whether the message contains "ns/pod" as a whole word: "Deleted pod ns/w-1" does not name
- * w-11.
+ * w-11, nor w-1.a.
  */
 static bool names(const char *message, const char *namespace, const char *name)
 {
@@ -87,9 +87,12 @@ static bool names(const char *message, const char *namespace, const char *name)
 	const char *at = message;
 
 	while ((at = strstr(at, word))) {
-		if ((at == message || at[-1] == ' ') && (!at[len] || strchr(" ;,:.", at[len])))
+		bool begins = at == message || at[-1] == ' ';
+
+		/* A dot ends a sentence, or goes on with a name. */
+		at += len + strspn(at + len, ".");
+		if (begins && (!*at || strchr(" ;,:", *at)))
 			return true;
-		at += len;
 	}
 	return false;
 }

@@ -196,6 +196,10 @@ static void events_of_the_owner_and_of_the_node_are_understood(void **state)
 {
 	_cleanup_json_ cJSON *service = json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo"));
 	_cleanup_json_ cJSON *other = json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo-2"));
+	_cleanup_json_ cJSON *dotted =
+		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo.x"));
+	_cleanup_json_ cJSON *sentence =
+		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo."));
 	_cleanup_json_ cJSON *spot = json_of(EVENT("SpotInterruption", "Spot Interruption notice for instance i-1"));
 	_cleanup_json_ cJSON *scaled = json_of(EVENT("ScaleDown", "marked the node as toBeDeleted/unschedulable"));
 	_cleanup_json_ cJSON *quiet = json_of(EVENT("NodeNotReady", "Node n1 status is now: NodeNotReady"));
@@ -206,6 +210,9 @@ static void events_of_the_owner_and_of_the_node_are_understood(void **state)
 	assert_int_equal(claim.by.kind, ENDED_BY_KUBERAY);
 	assert_string_equal(claim.by.name, "RayService/serve");
 	assert_false(claim_by_owner_events(other, &pod, "RayService", "serve", &claim));
+	/* A dot ends a sentence, or goes on with a name. */
+	assert_false(claim_by_owner_events(dotted, &pod, "RayService", "serve", &claim));
+	assert_true(claim_by_owner_events(sentence, &pod, "RayService", "serve", &claim));
 	assert_true(claim_by_node_events(spot, &pod, "n1", &claim));
 	assert_int_equal(claim.by.kind, ENDED_BY_AWS_TERMINATION);
 	assert_true(claim_by_node_events(scaled, &pod, "n1", &claim));
