@@ -39,11 +39,6 @@ void archive_release(struct archive *a)
 	*a = (struct archive){ .fd = -1 };
 }
 
-static bool is_manifest(const struct archive *a)
-{
-	return strcmp(a->name, ARCHIVE_MANIFEST) == 0;
-}
-
 /* Returns whether the present file is the only one that is kept. */
 static bool is_wanted(const struct archive *a)
 {
@@ -79,7 +74,7 @@ static int open_file(struct archive *a, struct err *err)
 
 static int begin_file(struct archive *a, struct err *err)
 {
-	if (!a->manifest && !is_manifest(a))
+	if (!a->manifest && strcmp(a->name, ARCHIVE_MANIFEST) != 0)
 		return err_set(err, EBADMSG, "the archive does not begin with " ARCHIVE_MANIFEST);
 	a->entry = json_find(json_get(a->manifest, "files"), "name", a->name);
 	if (a->manifest && (!a->entry || json_bool(a->entry, "isThere", false)))
@@ -132,8 +127,7 @@ static int end_file(struct archive *a, struct err *err)
 	int r = a->manifest ? check_file(a, digest, err) : take_manifest(a, err);
 	if (r < 0)
 		return r;
-	if (!is_manifest(a))
-		a->files++;
+	a->files += a->entry != NULL;
 	a->found = a->found || is_wanted(a);
 	if (a->on_file)
 		a->on_file(a->arg, a->name, a->size);
