@@ -232,17 +232,19 @@ static void of_process(const struct observation *o, struct verdict *v)
  */
 static void sender_is_missing(const struct observation *o, struct verdict *v)
 {
-	if (!o->pod || o->container_lives || o->n_signals || v->class != FAILURE_KILLED)
+	bool worker = v->class == FAILURE_WORKER_CRASH && v->signal == SIGKILL;
+
+	if (o->n_signals || (!worker && (o->container_lives || v->class != FAILURE_KILLED)))
 		return;
 	for (unsigned int i = 0; i < v->n_missing && v->confidence == CONFIDENCE_CERTAIN; i++)
-		if (strcmp(v->missing[i].what, "kernel log") == 0) {
+		if (o->pod && strcmp(v->missing[i].what, "kernel log") == 0) {
 			v->n_missing--;
 			memmove(&v->missing[i], &v->missing[i + 1],
 				(v->n_missing - i) * sizeof(v->missing[0]));
 		}
-	verdict_add_missing(
-		v, "who sent the SIGKILL",
-		"the node agent (nodeAgent.enabled), which sees each signal that ends a process");
+	verdict_add_missing(v, "who sent the SIGKILL",
+		o->pod ? "the node agent (nodeAgent.enabled), which sees each signal that ends a process" :
+			 "the log of its parent; at ulimit -H -t (CPU time) the kernel itself sends it");
 }
 
 void sender_verdict(const struct observation *o, struct verdict *v)

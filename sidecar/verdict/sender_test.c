@@ -148,7 +148,9 @@ static void who_sent_a_sigkill_is_missing_where_no_agent_watches(void **state)
 	o.pod = NULL;
 	o.n_signals = 0;
 	classify(&o, &v);
-	assert_false(misses(&v, "who sent the SIGKILL"));
+	assert_true(misses(&v, "who sent the SIGKILL"));
+	assert_null(strstr(v.missing[v.n_missing - 1].needs, "node agent"));
+	assert_non_null(strstr(v.missing[v.n_missing - 1].needs, "CPU time"));
 }
 
 static void senders_are_named_where_the_record_is_of_the_command(void **state)
