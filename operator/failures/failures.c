@@ -31,12 +31,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
-static bool has_sidecar(const cJSON *pod)
-{
-	return json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
-	       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
-}
-
 /* --- Which source to believe ----------------------------------------------------------------- */
 
 static bool contradicts(const cJSON *report, int64_t exit_code)
@@ -92,7 +86,7 @@ static void check_writer(struct death *d, const char *message)
 
 static void read_report(struct death *d)
 {
-	bool has = has_sidecar(d->pod), watched = has && is_ray_container(d);
+	bool has = pod_has_sidecar(json_get(d->pod, "spec")), watched = has && is_ray_container(d);
 	const char *message = watched ? json_str(d->terminated, "message") : NULL;
 	struct err err = { 0 };
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;

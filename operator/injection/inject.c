@@ -493,17 +493,11 @@ static bool mounts_ours(const cJSON *container)
 	return any_begins_with(json_get(container, "volumeMounts"), "name", "afterglow-");
 }
 
-static bool has_the_sidecars_name(const cJSON *container)
-{
-	return json_is(container, "name", SIDECAR_CONTAINER);
-}
-
 bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 {
 	if (inject_is_done(pod_spec))
 		return true;
-	return !pod_container_find(pod_spec, mounts_ours) &&
-	       !pod_container_find(pod_spec, has_the_sidecars_name) &&
+	return !pod_container_find(pod_spec, mounts_ours) && !pod_has_sidecar(pod_spec) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
 	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }

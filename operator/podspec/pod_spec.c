@@ -95,6 +95,12 @@ const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *c
 	return NULL;
 }
 
+bool pod_has_sidecar(const cJSON *pod_spec)
+{
+	return json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) ||
+	       json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER);
+}
+
 int pod_sidecar_port(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);

@@ -28,6 +28,9 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations);
 /* Returns the first container or init container for which fn returns true; NULL: there is none. */
 const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *container));
 
+/* Returns whether a container or init container has the sidecar's name. */
+bool pod_has_sidecar(const cJSON *pod_spec);
+
 /*
  * What ray.io/node-type is of our copy of a pod of KubeRay's submitter
  * (failure_controller/submitter_pods.h).

@@ -6,9 +6,9 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/webhook/pod_admission.h"
 
 #define NONE_PREFIX "none:"
@@ -55,8 +55,7 @@ static bool needs_sidecar(const cJSON *pod)
 {
 	const char *ray_node = missing_sidecar_member(pod, "metadata.labels", "ray.io/is-ray-node");
 
-	return ray_node && strcmp(ray_node, "yes") == 0 && !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
-	       !json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
+	return ray_node && strcmp(ray_node, "yes") == 0 && !pod_has_sidecar(json_get(pod, "spec"));
 }
 
 /* Returns the reason that the webhook wrote. A reason of a later version counts as Refused. */
