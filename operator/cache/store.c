@@ -307,10 +307,10 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 	bool wide = s->shorten && s->shorten(object, false);
 	int whole = wide ? -E2BIG : entry_put(s, key, object, own, false, entry), r = whole;
 	if (whole == -E2BIG && (s->shorten || s->keeps_remnants)) {
-		if (s->shorten)
-			s->shorten(object, true);
-		else
+		if (!s->shorten)
 			salvage_reduce(object, STORE_NO_ROOM);
+		else if (!wide)
+			s->shorten(object, true);
 		r = entry_put(s, key, object, own, s->shorten, entry);
 	}
 	if (r == -E2BIG)

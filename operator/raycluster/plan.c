@@ -314,11 +314,11 @@ static void tell_ignored_labels(struct planner *p)
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(1024);
 	char note[1000];
 
-	for (size_t i = 0; i < ARRAY_SIZE(scheduling_labels); i++)
+	for (size_t i = 0; !seen && i < ARRAY_SIZE(scheduling_labels); i++)
 		if (cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.labels"),
 						     scheduling_labels[i]))
 			strbuf_addf(&labels, "%s%s", labels.len ? ", " : "", scheduling_labels[i]);
-	if (seen || !labels.len)
+	if (!labels.len)
 		return;
 	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, because Afterglow uses no batch scheduler: %s",
 		 strbuf_str(&labels));
