@@ -146,7 +146,9 @@ static void unwinder_start(struct crash *crash)
 		.extra_max = 16 * 1024,
 		.within_ns = UNWIND_NS,
 	};
-	const struct child_result none = { .output = "", .extra = "", .errors = "not started" };
+	const struct child_result none = { .output = "",
+					   .extra = "",
+					   .errors = "afterglow-unwind could not be started" };
 	struct err err = { 0 };
 	_cleanup_close_ int files_fd = crash->owner->root_fd < 0 ? -1 : start_opener(crash, &err);
 
