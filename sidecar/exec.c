@@ -35,7 +35,7 @@
 
 #define LAUNCHER "afterglow-launch"
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
-#define FOLLOW_WITHIN_MS 1500 /* the launcher waits two seconds for its orders after the command's end */
+#define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
 
 struct run {
@@ -98,14 +98,14 @@ static void stop_when_over(void *arg)
 	struct run *r = arg;
 	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
-	/*
-	 * The user waits for the command, and not for a store that is down. The next run ships the
-	 * bundle.
-	 */
 	bool awaits_launcher = r->record_options.left_behind && !sidecar_was_greeted(r->sidecar);
 
 	if (!r->ended || awaits_launcher || sidecar_active(r->sidecar) > 0)
 		return;
+	/*
+	 * The user waits for the command, and not for a store that is down. The next run ships the
+	 * bundle.
+	 */
 	if (!sidecar_is_shipping(r->sidecar) || (stats && stats->failing))
 		event_base_loopbreak(r->base);
 	else if (!event_pending(r->deadline, EV_TIMEOUT, NULL))
@@ -118,12 +118,11 @@ static void stop_when_over(void *arg)
 static void on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct run *r = arg;
-	const struct timeval again = { .tv_sec = 1 };
-
 	/* A launcher has come to the process that stays. */
 	bool goes_on = r->record_options.left_behind && sidecar_active(r->sidecar) > 0;
 
-	if (!goes_on && (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0))
+	if (!goes_on && (!sidecar_keeps_core(r->sidecar) ||
+			 event_add(r->deadline, &(struct timeval){ .tv_sec = 1 }) < 0))
 		event_base_loopbreak(r->base);
 }
 
@@ -293,12 +292,13 @@ static void leave_the_choice_of_the_oom_killer(struct run *r)
 /* Runs in a child, which forgets the loop of its parent. */
 _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 {
-	struct run r = { .options = parent->options, .record_options = parent->record_options, .ended = true };
+	struct run r = { .options = parent->options, .ended = true };
 	char order[sizeof(r.socket_path) + 8];
 	struct err err;
 
 	leave_session(launcher_fd);
 	errand_set_pump(NULL, NULL);
+	r.record_options = parent->record_options;
 	r.record_options.left_behind = true;
 	r.record_options.record_success = false; /* it has no exit code */
 	if (make_directory(&r, &err) == 0 && start_loop(&r, &err) == 0 &&

@@ -94,7 +94,7 @@ static void try_connect(struct launcher *l)
 	l->queue_full = l->socket_fd == -EAGAIN;
 	if (l->socket_fd == -EACCES)
 		refuse_stranger(l);
-	l->socket_fd = MAX(l->socket_fd, -1);
+	l->socket_fd = l->socket_fd < 0 ? -1 : l->socket_fd;
 	launcher_greet(l);
 }
 

@@ -15,7 +15,8 @@
 
 void launcher_disconnect(struct launcher *l)
 {
-	close(l->socket_fd);
+	if (l->socket_fd >= 0)
+		close(l->socket_fd);
 	l->socket_fd = -1;
 	hooks_kill_all(&l->hooks);
 	if (l->ended && !l->held && !l->awaiting)
@@ -104,7 +105,7 @@ static void dump_process(struct launcher *l, const char *order, int dump_fd)
 }
 
 /* Goes over to another sidecar, which tells us when to end. From now on only the processes that the command left behind are ours. */
-static void stay(struct launcher *l, const char *socket_path)
+static void launcher_stay(struct launcher *l, const char *socket_path)
 {
 	char directory[64];
 	int fd = l->ended ? connection_open(socket_path) : -1, before = l->socket_fd;
@@ -148,7 +149,7 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 			l->held = true;
 		}
 	} else if (strncmp(text, "stay /", 6) == 0)
-		stay(l, text + 5);
+		launcher_stay(l, text + 5);
 	else if (strcmp(text, "done") == 0 && l->ended)
 		l->released = true;
 }

@@ -158,7 +158,7 @@ void container_pod_terminating(struct container *c)
 {
 	struct report r;
 
-	c->terminating_ns = c->terminating_ns ? c->terminating_ns : now_boottime_ns();
+	c->terminating_ns = c->terminating_ns ?: now_boottime_ns();
 	if (c->state != CONTAINER_RUNNING)
 		return;
 	describe_snapshot(c, &r);

@@ -57,7 +57,7 @@ static size_t count(const struct word *w, bool (*is)(char c))
 	return n;
 }
 
-static bool all(const struct word *w, bool (*is)(char c))
+static bool word_is_all(const struct word *w, bool (*is)(char c))
 {
 	return count(w, is) == w->len;
 }
@@ -67,9 +67,9 @@ static bool is_id(const struct word *w)
 {
 	if (is_digit(w->at[0])) /* numbers, sizes, durations, addresses such as 0x7f00 */
 		return true;
-	if (all(w, is_hex) && count(w, is_digit) > 0 && (w->len >= HEX_ID_MIN || (w->after_id && w->before == '-')))
+	if (word_is_all(w, is_hex) && count(w, is_digit) > 0 && (w->len >= HEX_ID_MIN || (w->after_id && w->before == '-')))
 		return true;
-	if (w->before != '-' || !all(w, is_generated))
+	if (w->before != '-' || !word_is_all(w, is_generated))
 		return false;
 	return w->len == 5 || (w->len >= 8 && w->len <= 10 && count(w, is_digit) > 0);
 }
@@ -240,7 +240,7 @@ static size_t without_suffix(const char *name, size_t len)
 	if (len > 19 && memcmp(name + len - 19, "::h", 3) == 0) {
 		struct word w = { .at = name + len - 16, .len = 16 };
 
-		if (all(&w, is_hex))
+		if (word_is_all(&w, is_hex))
 			len -= 19;
 	}
 	return len;
