@@ -337,8 +337,8 @@ static bool ends_the_submission(const struct incident_death *d)
 }
 
 /*
- * Returns whether both are of one pod, or of two pods of one Job. The names of such pods differ after
- * the last dash.
+ * Returns whether both deaths are of one pod, or of two pods of one Job. The names of a Job's pods
+ * differ only after the last dash.
  */
 static bool is_same_try(const struct incident_death *a, const struct incident_death *b)
 {

@@ -33,7 +33,8 @@ struct row {
 	const char *node; /* NULL: a node of its own */
 	const char *process, *ended_by;
 	int restart; /* counted from 1; 0: unknown */
-	bool lives, signaled, ft, other, submitter; /* other: it ended in a container beside Ray's; submitter: in KubeRay's */
+	bool lives, signaled, ft, other,
+		submitter; /* other: a container beside Ray's ended; submitter: KubeRay's submitter ended */
 	int exit_code; /* 0 stands for 1 */
 	/* Ray's node ID and the address follow from the pod and the instance; a driver names those of an end. */
 	const char *worker, *names_node, *names_worker, *names_ip;

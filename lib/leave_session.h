@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves whoever started this process: a pipe that they read to its end, a lock that they wait for and a terminal that they close are of no
- * concern to it any more. Descriptors of theirs are those without FD_CLOEXEC, since all that we open ourselves has it. A fork that forgets its
- * parent's descriptors as well names the one that it keeps. /proc lists those that are open: to try
- * all numbers takes long where system calls are slow, as in gVisor.
+ * Separates this process from the one that started it: from its session and terminal, and from the
+ * descriptors that were inherited from it, such as a pipe that somebody reads to its end. These are
+ * the ones without FD_CLOEXEC, since all that we open ourselves has it. With KEEP_OWN ours stay
+ * open. A fork that needs nothing of its parent gives the one descriptor that stays open.
+ *
+ * /proc lists the open ones: to try all numbers takes long where system calls are slow, as in gVisor.
  */
 #pragma once
 
@@ -22,6 +24,7 @@ static inline void leave_session(int keep)
 
 	setsid();
 	for (const struct dirent *d; all && (d = readdir(all));) {
+		/* "." and ".." are read as 0, which becomes /dev/null in any case. */
 		int fd = (int)strtol(d->d_name, NULL, 10), flags = fcntl(fd, F_GETFD);
 		bool is_own = fd == null || fd == dirfd(all) || (keep < 0 && flags & FD_CLOEXEC);
 

@@ -35,7 +35,10 @@ static bool is_null(int fd)
 	       S_ISCHR(a.st_mode);
 }
 
-/* Returns the exit code of check(far) in a child with a pipe as stdin, stdout and stderr and another one at `far`. */
+/*
+ * Runs check(far) in a child, whose stdin, stdout and stderr are a pipe; the pipe is open at the
+ * number `far`, too. Returns the child's exit code: 0 if check returned true.
+ */
 static int in_child(bool (*check)(int far, const int own[2]))
 {
 	struct rlimit limit = { 100001, 100001 };

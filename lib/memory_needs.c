@@ -8,8 +8,8 @@
 #include "lib/macros.h"
 
 /*
- * So many names of a container are read; a sidecar writes 64 at most. More are a tenant's, who would hold the
- * operator's loop with them.
+ * The most names that are read of one container, which is as many as a sidecar writes. A tenant may
+ * write more, and to add them up would hold the operator's loop.
  */
 #define NAMES_TAKEN 64
 #define COUNTS_TAKEN 128

@@ -155,21 +155,28 @@ static void main_threads_are_counted_with_where_they_are(void **state)
 	} rows[] = {
 		{ "end\n", 0, "" },
 		{ "target 9 gone\nfailed it has ended\nend\n", 0, "" },
-		{ "target 5 rank 0\nthread 5 S still python3\n" WAITS "  native, innermost first:\n     poll (libc.so.6)\n"
+		{ "target 5 rank 0\nthread 5 S still python3\n" WAITS
+		  "  native, innermost first:\n     poll (libc.so.6)\n"
 		  "thread 6 S still grpc\n" LOADS,
 		  1, "rank 0 (PID 5) at train.py:88 in all_reduce" },
-		{ "target 7 raylet\nthread 7 S still raylet\n  native, innermost first:\n     epoll_wait (libc.so.6)\n", 1,
-		  "raylet (PID 7) at epoll_wait (libc.so.6)" },
+		{ "target 7 raylet\nthread 7 S still raylet\n  native, innermost first:\n     epoll_wait (libc.so.6)\n",
+		  1, "raylet (PID 7) at epoll_wait (libc.so.6)" },
 		/* The frame below is another thread's. */
-		{ "target 8 x\nthread 8 D moved x\n  native: not seen\nthread 9 S still x\n" LOADS, 1, "x (PID 8) at a place that was not seen" },
-		{ "target 8 x\nthread 8 D moved x\nthread 9 S still x\n" LOADS, 1, "x (PID 8) at a place that was not seen" },
-		{ "target 5 a\nthread 5 S still a\n" WAITS "target 6 b\nthread 6 S still b\n" LOADS "target 7 c\nthread 7 S still c\n" WAITS, 3,
+		{ "target 8 x\nthread 8 D moved x\n  native: not seen\nthread 9 S still x\n" LOADS,
+		  1, "x (PID 8) at a place that was not seen" },
+		{ "target 8 x\nthread 8 D moved x\nthread 9 S still x\n" LOADS, 1,
+		  "x (PID 8) at a place that was not seen" },
+		{ "target 5 a\nthread 5 S still a\n" WAITS "target 6 b\nthread 6 S still b\n" LOADS
+		  "target 7 c\nthread 7 S still c\n" WAITS,
+		  3,
 		  "b (PID 6) at data.py:40 in next; 2 like a (PID 5) at train.py:88 in all_reduce" },
 		{ "target 1 a\nthread 1 S still a\n  \n     A\ntarget 2 a\nthread 2 S still a\n  \n     B\ntarget 3 a\nthread 3 S still a\n  \n     C\n"
-		  "target 4 a\nthread 4 S still a\n  \n     D\ntarget 5 a\nthread 5 S still a\n  \n     E\n", 5,
-		  "a (PID 1) at A; a (PID 2) at B; a (PID 3) at C; others" },
+		  "target 4 a\nthread 4 S still a\n  \n     D\ntarget 5 a\nthread 5 S still a\n  \n     E\n",
+		  5, "a (PID 1) at A; a (PID 2) at B; a (PID 3) at C; others" },
 		{ "target 1 a\nthread 1 S still a\n  \n     A at a place with a name that is as long as many names are of C++\n"
-		  "target 2 a\nthread 2 S still a\n  \n     B\n", 2, "a (PID 1) at A at a place with a name that is as long as many names are of C++; others" },
+		  "target 2 a\nthread 2 S still a\n  \n     B\n",
+		  2,
+		  "a (PID 1) at A at a place with a name that is as long as many names are of C++; others" },
 	};
 
 	(void)state;
@@ -189,8 +196,10 @@ static void where_main_threads_are_fits_whatever_the_names(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	snprintf(answer, sizeof(answer), "target 4194301 %s\nthread 4194301 S still a\n  \n     %s/train.py:88 in wait\n"
-		 "target 4194302 %s\nthread 4194302 S still a\n  \n     %s/other.py:7 in wait\n", name, name, name, name);
+	snprintf(answer, sizeof(answer),
+		 "target 4194301 %s\nthread 4194301 S still a\n  \n     %s/train.py:88 in wait\n"
+		 "target 4194302 %s\nthread 4194302 S still a\n  \n     %s/other.py:7 in wait\n",
+		 name, name, name, name);
 	assert_int_equal(main_threads(answer, &out), 2);
 	assert_in_range(out.len, 100, STACK_MAIN_MAX);
 	assert_non_null(strstr(strbuf_str(&out), "x/train.py:88 in wait; others"));

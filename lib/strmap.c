@@ -23,7 +23,7 @@ uint64_t strmap_hash(const char *text)
 		seed = FNV_START;
 	uint64_t h = fnv1a(text, seed);
 
-	/* Texts that differ in bit 6 of their last letter would share a bucket under every seed otherwise. */
+	/* Without this, two texts that differ in bit 6 of the last letter share a bucket under every seed. */
 	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 32;
 }

@@ -89,7 +89,7 @@ static void a_map_gives_its_own_copy_of_a_key(void **state)
 	strmap_release(&m, NULL);
 }
 
-/* These two differ in a bit that no seed brings into the lowest ones, or into those of the upper half. */
+/* FNV-1a keeps the bit in which these two differ out of the bits that choose a bucket. */
 static void names_that_differ_in_one_letter_do_not_share_a_bucket_by_design(void **state)
 {
 	int shared = 0;

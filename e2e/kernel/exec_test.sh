@@ -186,7 +186,7 @@ check "a limit of CPU time is named" tells 'limit of CPU time'
 for row in 129:Signaled 130:Interrupted 137:Killed 139:Segfault 141:Signaled 143:Terminated; do
 	reports "${row#*:}" "${row%:*}" -- "$probe" exit "${row%:*}"
 	check "exit ${row%:*} without a signal is not certain" has_confidence likely
-	check "exit ${row%:*} without a signal is told as an exit code" tells "ended with exit code ${row%:*}, .*that of a shell"
+	check "exit ${row%:*} without a signal is reported as an exit code" tells "ended with exit code ${row%:*}, .*that of a shell"
 done
 for row in 2:Interrupted 4:IllegalInstruction 5:Trap 6:Abort 7:BusError 8:ArithmeticError 9:Killed 11:Segfault 15:Terminated; do
 	reports "${row#*:}" $((128 + ${row%:*})) -- "$probe" signal "${row%:*}"

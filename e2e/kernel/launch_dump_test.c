@@ -308,7 +308,7 @@ static int wait_in_vfork(void)
 	return 0;
 }
 
-/* Starts the function of this program that main() knows by that word, and waits until it is ready. */
+/* Starts this program again with the word, by which main() chooses a function, and waits until that is ready. */
 static struct hello start_self(struct sidecar *s, struct process *p, const char *word)
 {
 	char self[PATH_MAX] = "";

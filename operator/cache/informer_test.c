@@ -34,7 +34,8 @@ static void tell(void *arg, enum store_change change, const cJSON *before, const
 	assert_string_equal(json_str(o, "kind"), "Pod");
 	assert_null(json_get(o, "metadata.managedFields"));
 	strbuf_addf(&seen->text, "%c%s %s%s;", signs[change], json_str(o, "metadata.name"),
-		    json_str(o, "metadata.resourceVersion"), json_is(o, "spec", "short") ? " short" : "");
+		    json_str(o, "metadata.resourceVersion"),
+		    json_is(o, "spec", "short") ? " short" : "");
 	seen->done = ++seen->n >= seen->wanted;
 }
 
@@ -56,7 +57,8 @@ static void note_unreadable(void *arg, struct informer *informer, const char *ke
 	struct bed *bed = (struct bed *)((char *)seen - offsetof(struct bed, seen));
 
 	(void)informer;
-	assert_non_null(strstr(reason, bed->shorten ? STORE_NO_ROOM : "nested more than 1000 levels deep"));
+	assert_non_null(
+		strstr(reason, bed->shorten ? STORE_NO_ROOM : "nested more than 1000 levels deep"));
 	strbuf_addf(&bed->unreadable, "%s;", key);
 }
 
@@ -144,7 +146,8 @@ static void of_an_object_that_is_too_wide_the_end_is_shortened_too(void **state)
 		NO_STREAMS,
 		{ "GET", "pods? limit=500", 200, LIST("10", "", "[" META("a", "u1", "5") "]") },
 		{ "GET", "watch=1 resourceVersion=10", 200,
-		  EVENT("MODIFIED", META("a", "u1", "11")) EVENT("DELETED", META("a", "u1", "12")), NULL, NULL, true },
+		  EVENT("MODIFIED", META("a", "u1", "11")) EVENT("DELETED", META("a", "u1", "12")),
+		  NULL, NULL, true },
 	};
 	struct bed bed = { .shorten = shorten_all };
 	(void)state;
@@ -430,9 +433,11 @@ int main(void)
 		cmocka_unit_test(of_an_object_that_is_too_wide_the_end_is_shortened_too),
 		cmocka_unit_test(of_a_kind_with_many_objects_pages_are_asked_for_first),
 		cmocka_unit_test(a_410_in_the_stream_lists_again_and_tells_what_was_missed),
-		cmocka_unit_test(metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),
+		cmocka_unit_test(
+			metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),
 		cmocka_unit_test(own_writes_are_read_at_once_unless_the_watch_has_passed_them),
-		cmocka_unit_test(an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_creation),
+		cmocka_unit_test(
+			an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_creation),
 		cmocka_unit_test(a_stream_fills_the_copy_and_goes_on_as_its_watch),
 		cmocka_unit_test(a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves),
 		cmocka_unit_test(a_version_that_is_too_new_for_the_server_is_given_up),

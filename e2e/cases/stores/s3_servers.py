@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests ask of versitygw, asked of MinIO, which people run. What it has is read by S3's own requests. Only make test-s3-servers runs this."""
+"""Runs the S3 tests against MinIO, which people run, in place of versitygw. The objects are read by requests of S3.
+
+Only `make test-s3-servers` runs this."""
 
 import datetime
 import hashlib
