@@ -79,7 +79,8 @@ enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t 
 	 * An errand that is late is killed, because it would wait for ever for a reader of its
 	 * messages.
 	 */
-	if (errand_start(e, read_report, &r, NULL) >= 0 && errand_wait(e, within_ns, on_part, &r) == ERRAND_LATE)
+	if (errand_start(e, read_report, &r, NULL) >= 0 &&
+	    errand_wait_outside_loop(e, within_ns, on_part, &r) == ERRAND_LATE)
 		kill(e->pid, SIGKILL);
 	return r.found;
 }

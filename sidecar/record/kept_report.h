@@ -18,6 +18,6 @@ enum kept_report {
 
 /*
  * bundle is an absolute path. Appends report.txt to text and report.json to json, up to their
- * ceilings. Waits for within_ns at most.
+ * ceilings. Waits for within_ns at most, so it is for the time before the event loop begins.
  */
 enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json);
