@@ -360,6 +360,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->observer.root_fd = -1;
 	c->spill = SPILL_WATCH_NONE;
 	c->spilling = ERRAND_NONE;
+	c->messages[0] = c->messages[1] = BACKGROUND_NONE;
+	c->message_error = ETIMEDOUT;
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
@@ -398,6 +400,8 @@ void container_free(struct container *c)
 	free(c->report);
 	strbuf_release(&c->stacks);
 	errand_cancel(&c->spilling);
+	background_cancel(&c->messages[0]);
+	background_cancel(&c->messages[1]);
 	observer_close(&c->observer);
 	discard_connection(c->fd);
 	discard(&c->termination_fd, 1);

@@ -103,7 +103,7 @@ static void on_named(const struct report *r, void *arg)
 
 	if (c->death_crash)
 		crash_will_be_in(c->death_crash, r->directory);
-	container_write_termination_log(c, r, true);
+	container_write_message(c, r, true);
 }
 
 static void publish_end(struct container *c)
@@ -119,7 +119,7 @@ static void publish_end(struct container *c)
 	 * The message is written again, because the bundle may have got another place after all, or
 	 * none.
 	 */
-	container_write_termination_log(c, r, true);
+	container_write_message(c, r, true);
 	if (c->death_crash)
 		container_keep_core(TAKE_PTR(c->death_crash), r);
 	container_report_other_crashes(c);
@@ -132,8 +132,8 @@ static void pass_over_end(struct container *c)
 	/* A warning of memory says nothing about a success. */
 	const struct message_place *warning = &history_life(c->observer.history)->message;
 
-	if (warning->end > warning->begin)
-		container_write_termination_log(c, NULL, true);
+	if (container_writes_message(c) || warning->end > warning->begin)
+		container_write_message(c, NULL, true);
 	if (c->death_crash)
 		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
 	container_report_other_crashes(c);
@@ -159,20 +159,27 @@ static bool survivors_hand_over(const struct container *c)
 void container_conclude(struct container *c)
 {
 	/* A driver that was killed leaves its Ray behind for seconds only. */
-	bool is_left = c->options->own_launcher && !c->options->left_behind && c->ending.status_known && c->ending.wait_status == 0 &&
-		       survivors_hand_over(c);
+	c->handed_over = c->options->own_launcher && !c->options->left_behind &&
+			 c->ending.status_known && c->ending.wait_status == 0 &&
+			 survivors_hand_over(c);
 
 	if (c->to_report)
 		publish_end(c);
 	else
 		pass_over_end(c);
-	if (!c->held_until_unix_ns) {
+	if (!c->held_until_unix_ns)
 		crashes_let_go(c->crashes);
-		if (!is_left)
-			launch_send(c->fd, "done", NULL, NULL);
-	}
 	c->concluded = true;
 	crashes_hurry(c->crashes);
+	container_dismiss(c);
+}
+
+void container_dismiss(struct container *c)
+{
+	if (container_writes_message(c))
+		return;
+	if (!c->held_until_unix_ns && !c->handed_over)
+		launch_send(c->fd, "done", NULL, NULL);
 	container_cores_changed(c);
 }
 
@@ -353,7 +360,7 @@ void container_report(struct container *c)
 	 * is gone.
 	 */
 	if (c->to_report)
-		container_write_termination_log(c, r, true);
+		container_write_message(c, r, true);
 	if (!c->to_report || !run_hooks_at_death(c, r))
 		container_event(c, CONTAINER_HOOKS_DONE);
 }

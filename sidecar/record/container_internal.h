@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lib/json.h"
+#include "lib/loop/background.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/crash/core_stream.h"
 #include "sidecar/node/node_message.h"
@@ -95,16 +96,26 @@ struct container {
 	struct errand spilling; /* reads for spill */
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
+	/* The one that writes the termination message, at [message], and one that waits for it. */
+	struct background messages[2];
+	bool message;
+	int message_error; /* an errno, ETIMEDOUT until it is written; 0: it was */
 	struct report *report; /* the report of its end; allocated at hello, so that there is memory for it */
 	int64_t held_until_unix_ns; /* the launcher was ordered to keep it so long; 0: it was not */
 	bool to_report; /* the report is written, and is to be published */
 	bool concluded; /* every core that is to be kept is being written */
+	bool handed_over; /* a process that stays watches what its command has left behind */
 };
 
 /* Writes an event as a line of JSON, if the options ask for events. Takes fields. */
 void container_emit(const struct container *c, const char *event, cJSON *fields);
-/* Writes the termination message, behind what the container itself has written there. NULL: takes ours away. */
-void container_write_termination_log(struct container *c, const struct report *r, bool final);
+/*
+ * Writes the termination message by an errand, behind what the container itself has written there.
+ * While an older one is being written it waits for that, in place of one that waits already. NULL:
+ * takes ours away.
+ */
+void container_write_message(struct container *c, const struct report *r, bool final);
+bool container_writes_message(const struct container *c);
 /*
  * Reads the counters. If the cgroup cannot be read, both results stay as they are; else *ret_known
  * becomes true.
@@ -164,6 +175,8 @@ void container_run_overdue(struct container *c);
 void container_report(struct container *c);
 /* Writes the bundle, publishes the report and keeps the cores. */
 void container_conclude(struct container *c);
+/* After that: lets the launcher go when the termination message is written, because the kubelet reads it then. */
+void container_dismiss(struct container *c);
 /*
  * In place of that while the bundle of another container is being written, which may take many seconds: only orders the hold and
  * prints the report on the container's stderr, as its launcher does not wait so long. The event loop concludes.

@@ -20,16 +20,18 @@
 
 /* --- The termination log --- */
 
+struct message_written {
+	int error;
+	struct message_place place;
+};
+
 struct message {
 	int fd;
 	const struct report *report; /* NULL: ours is taken away */
 	bool final;
+	bool waits; /* an older one is still being written; the place comes when that has ended */
 	struct message_place place; /* of our last message */
-};
-
-struct message_written {
-	int error;
-	struct message_place place;
+	struct message_written done;
 };
 
 /*
@@ -37,14 +39,16 @@ struct message_written {
  * shows the last 4096 bytes. A file that has grown or shrunk since our last message was written by
  * the container, so all of it counts as its own. The disk is the kubelet's and may be slow, or frozen.
  */
-static void write_message(const void *arg, void *out)
+static void message_write(int fd, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TERMINATION_MESSAGE_MAX + 1);
-	const struct message *m = arg;
+	struct message *m = arg;
 	size_t room, looks = 0;
 	char last = '\n';
 	off_t size, at;
 
+	if (m->waits && errand_receive(fd, &m->place, sizeof(m->place)) != sizeof(m->place))
+		return;
 	do {
 		size = lseek(m->fd, 0, SEEK_END);
 		at = MAX(size == m->place.end ? m->place.begin : size, (off_t)0);
@@ -60,29 +64,80 @@ static void write_message(const void *arg, void *out)
 	size = at + (off_t)text.len;
 	bool written = pwrite(m->fd, strbuf_str(&text), text.len, at) == (ssize_t)text.len &&
 		       ftruncate(m->fd, size) == 0;
-	*(struct message_written *)out = (struct message_written){ written ? 0 : errno, { at, size } };
+	m->done = (struct message_written){ written ? 0 : errno, { at, size } };
+	errand_send(fd, &m->done, sizeof(m->done), -1);
 }
 
 /* The place stands in the history: a launcher that connects again, or a new sidecar, must not take our message for the container's. */
-void container_write_termination_log(struct container *c, const struct report *r, bool final)
+static bool message_on_written(const void *data, size_t len, int passed_fd, void *arg)
 {
-	struct history *history = c->observer.history;
-	struct life life = *history_life(history);
-	const struct message m = { c->termination_fd, r, final, life.message };
-	struct message_written done = { ETIMEDOUT, life.message };
+	const struct message_written *done = data;
+	struct container *c = arg;
+	struct life life = *history_life(c->observer.history);
+
+	closep(&passed_fd);
+	if (len != sizeof(*done))
+		return false;
+	life.message = done->place;
+	history_set_life(c->observer.history, &life);
+	c->message_error = done->error;
+	return true;
+}
+
+static void message_tell_error(struct container *c)
+{
+	if (c->message_error)
+		log_warning_limited("%s: the termination message was not written: %s",
+				    c->hello.name, strerror(c->message_error));
+	c->message_error = ETIMEDOUT;
+}
+
+static void message_on_end(bool, void *arg)
+{
+	struct container *c = arg;
+	struct background *next = &c->messages[!c->message];
+
+	/* It was the one that waits, and was killed. */
+	if (c->messages[c->message].event)
+		return;
+	message_tell_error(c);
+	c->message = !c->message;
+	if (next->event) {
+		errand_send(next->errand.fd, &history_life(c->observer.history)->message,
+			    sizeof(struct message_place), -1);
+		background_limit(next, MESSAGE_WITHIN_NS);
+	}
+	if (c->concluded)
+		container_dismiss(c);
+}
+
+bool container_writes_message(const struct container *c)
+{
+	return c->messages[c->message].event;
+}
+
+void container_write_message(struct container *c, const struct report *r, bool final)
+{
+	struct message m = { .fd = c->termination_fd, .report = r, .final = final };
+	struct background *b;
 
 	if (c->termination_fd < 0)
 		return;
-	/* An older message must not be written after this one. */
-	errand_cancel(&c->observer.message);
-	if (!errand_call(&c->observer.message, write_message, &m, &done, sizeof(done), MESSAGE_WITHIN_NS) &&
-	    !errand_busy(&c->observer.message))
-		/* No process could be started, perhaps because of a fork bomb */
-		write_message(&m, &done);
-	life.message = done.place;
-	history_set_life(history, &life);
-	if (done.error)
-		log_warning_limited("%s: the termination message was not written: %s", c->hello.name, strerror(done.error));
+	background_await(&c->messages[c->message], 0);
+	m.waits = container_writes_message(c);
+	m.place = history_life(c->observer.history)->message;
+	b = &c->messages[c->message ^ m.waits];
+	/* One that is late, or that waits, must not be written after this one. */
+	background_cancel(b);
+	if (background_start(b, c->base, message_write, &m, m.waits ? INT64_MAX : MESSAGE_WITHIN_NS,
+			     message_on_written, message_on_end, c, NULL) >= 0)
+		return;
+	/* No process could be started, perhaps because of a fork bomb. */
+	background_cancel(&c->messages[c->message]);
+	m.waits = false;
+	message_write(-1, &m);
+	message_on_written(&m.done, sizeof(m.done), -1, c);
+	message_tell_error(c);
 }
 
 /* --- Thresholds: the higher ones follow from the first --- */
@@ -165,7 +220,7 @@ void container_pod_terminating(struct container *c)
 	verdict_say(&r.verdict, "Afterglow was asked to stop while container %s ran.",
 		    c->hello.name);
 	if (r.verdict.n_evidence)
-		container_write_termination_log(c, &r, false);
+		container_write_message(c, &r, false);
 }
 
 /* --- Spilled objects --- */
@@ -236,7 +291,7 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 		return;
 	c->step = step;
 	describe_snapshot(c, &r);
-	container_write_termination_log(c, &r, false);
+	container_write_message(c, &r, false);
 	hooks_due(c->hooks, HOOK_AT_THRESHOLD, r.n_top ? r.top[0].pid : 0, "threshold", now_ns);
 	if (c->logged_ns && now_ns - c->logged_ns < SAY_SPACING_NS && step < 3)
 		return;

@@ -66,7 +66,6 @@ void observer_close(struct observer *o)
 {
 	ray_watch_free(TAKE_PTR(o->ray));
 	errand_cancel(&o->files);
-	errand_cancel(&o->message);
 	closep(&o->root_fd);
 	kernel_log_close(&o->kernel);
 	memcg_close(&o->memcg);

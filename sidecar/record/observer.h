@@ -44,7 +44,6 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into bundles, NULL at the end; NULL: none */
 	struct ray_watch *ray; /* NULL: there is no root or no memory */
-	struct errand message; /* writes the termination message */
 	struct errand files; /* reads paths in the container; busy while a filesystem does not answer */
 	struct process_watch processes; /* Ray's own processes */
 	int64_t refused_told; /* refused processes and threads that a report of a process has told; 0: none */
