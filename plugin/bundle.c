@@ -2,7 +2,9 @@
 /* Brings a bundle from its store to a directory. */
 #include "plugin/bundle.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,7 +15,6 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "plugin/archive.h"
-#include "plugin/directory.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/reader_pod.h"
 #include "plugin/terminal.h"
@@ -80,6 +81,34 @@ static void delete_pod(const struct job *job)
 	if (kubectl_stream(job->kubectl, args, &stream, &err) < 0)
 		stderr_note("Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n", job->namespace, job->name,
 			err_text(&err));
+}
+
+/* --- The directory -------------------------------------------------------------------------------------- */
+
+static bool is_empty(int dir_fd)
+{
+	DIR *dir = fdopendir(dup(dir_fd));
+	const struct dirent *entry;
+	bool empty = dir != NULL;
+
+	while (empty && (entry = readdir(dir)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+/* Makes the directory and those above it that are missing, or opens it if it exists and is empty. */
+static int bundle_open_directory(const char *path, int *ret_fd, struct err *err)
+{
+	int r = dir_make_all(path, 0755, err);
+
+	if (r < 0)
+		return r;
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_fd < 0)
+		return err_set(err, errno, "directory %s", path);
+	return is_empty(*ret_fd) ? 0 : err_set(err, EEXIST, "directory %s is not empty", path);
 }
 
 /* --- The archive ---------------------------------------------------------------------------------------- */
@@ -164,7 +193,7 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 	int r = begin(&job, failure, pods, image, err);
 
 	if (r == 0)
-		r = directory_open_empty(directory, &dir_fd, err);
+		r = bundle_open_directory(directory, &dir_fd, err);
 	if (r == 0) {
 		stream_catch_signals();
 		archive_init(&job.archive, dir_fd);

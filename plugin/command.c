@@ -98,13 +98,6 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"60 seconds, so you need the right to create pods/exec, and the head some 150 MiB of memory.\n"
 		"\n"
 		"  -c, --container NAME   in which container (default: the first of the pod)\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
-	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
-		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
-		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"
-		"sidecar sees it now, what ended in it so far, the sidecar's metrics, the pod and its Events. It only\n"
-		"reads: nothing in the pod is changed or run, no bundle is written and no failure is recorded. You need\n"
-		"the right to get pods/proxy.\n"
-		"\n" NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
 		"Saves the bundle of a failure in DIR, which is made or empty. NAME is what `show` takes. A pod\n"
@@ -122,12 +115,6 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"
 		"\n"
 		"  -c, --container NAME   which container (default: the first Ray container of the pod)\n" NAMESPACE_HELP CONTEXT_HELP },
-	[COMMAND_POLICY] = { "policy", 2, 2, "explain POD", "show who decided each setting of a Ray pod",
-		"usage: kubectl afterglow policy explain POD [OPTION...]\n"
-		"Prints each setting with which a Ray pod was made, and who decided it: an annotation of the pod or of its\n"
-		"RayCluster, a RayPolicy, a ClusterRayPolicy, or the values of the chart. It also says which policies have\n"
-		"changed since: they hold for new pods only.\n"
-		"\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_DOCTOR] = { "doctor", 0, 0, "", "show what this cluster grants Afterglow, what each gap costs, how to close it",
 		"usage: kubectl afterglow doctor [OPTION...]\n"
 		"Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"

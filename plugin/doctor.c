@@ -97,11 +97,19 @@ static bool is_afterglows(const cJSON *object, const struct doctor_facts *facts)
 	return !is_known;
 }
 
+static bool has_rayfailures(const cJSON *crds)
+{
+	json_each(crd, json_get(crds, "items"))
+		if (json_is(crd, "metadata.name", "rayfailures.afterglow.dev"))
+			return true;
+	return false;
+}
+
 static void look_at_crds(struct report *report, const struct doctor_facts *facts)
 {
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
-	else if (!object_named(facts->crds, "rayfailures.afterglow.dev"))
+	else if (!has_rayfailures(facts->crds))
 		report_add(report, BROKEN, "Failures are recorded nowhere in Kubernetes.", INSTALL,
 			   "The CRD rayfailures.afterglow.dev is not installed.");
 	else

@@ -211,7 +211,7 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 {
 	struct kubectl kubectl = kubectl_of(o);
 	const char *where = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace, *all = "--all-namespaces";
-	struct doctor_facts facts;
+	struct doctor_facts facts = { 0 };
 	const struct {
 		const cJSON **ret_list;
 		const char *args[8];
@@ -230,7 +230,7 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
-		*reads[i].ret_list = read_quietly(o, reads[i].args);
+		kubectl_json(&kubectl, reads[i].args, true, (cJSON **)reads[i].ret_list, NULL);
 	struct doctor_result result = doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
 	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
 		cJSON_Delete((cJSON *)*reads[i].ret_list);
@@ -251,11 +251,9 @@ static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct s
 	[COMMAND_MEMORY] = memory_command,
 	[COMMAND_STACK] = stack_command,
 	[COMMAND_OBJECTS] = objects_command,
-	[COMMAND_SNAPSHOT] = live_snapshot,
 	[COMMAND_BUNDLE] = evidence_bundle,
 	[COMMAND_PAGE] = write_page,
 	[COMMAND_RELEASE] = pod_release,
-	[COMMAND_POLICY] = live_policy,
 	[COMMAND_DOCTOR] = plugin_examine,
 };
 

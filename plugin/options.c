@@ -95,8 +95,6 @@ static int check_arguments(const struct options *o, struct err *err)
 	if (o->n_arguments < command->least && !o->store)
 		return err_set(err, EINVAL, "%s needs %s; `kubectl afterglow %s --help` says what that is", command->name,
 			       command->arguments, command->name);
-	if (o->command == COMMAND_POLICY && strcmp(o->argument, "explain") != 0)
-		return err_set(err, EINVAL, "policy takes \"explain POD\", not \"%.80s\"", o->argument);
 	return 0;
 }
 
@@ -194,14 +192,12 @@ static void propose_commands(struct strbuf *out, const char *begun)
 void options_complete(char *const *words, int n, struct strbuf *out)
 {
 	const char *begun = n ? words[n - 1] : "", *before = n > 1 ? words[n - 2] : "";
-	bool has_command = false, of_policy = n > 2 && strcmp(words[n - 3], "policy") == 0;
+	bool has_command = false;
 
 	for (int i = 0; i + 1 < n; i++)
 		has_command = has_command || command_find(words[i]);
-	if (strcmp(before, "--class") == 0 || (strcmp(before, "explain") == 0 && !of_policy))
+	if (strcmp(before, "--class") == 0 || strcmp(before, "explain") == 0)
 		propose_classes(out, begun);
-	else if (strcmp(before, "policy") == 0)
-		options_propose(out, "explain", begun);
 	else if (text_begins_with(begun, "-"))
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 			options_propose(out, rows[i].name, begun);

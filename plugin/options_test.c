@@ -61,7 +61,6 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		  "--output of incidents can only be json, not \"yaml\"" },
 		{ { "doctor", "--watch" }, "doctor does not take --watch;" },
 		{ { "explain", "137", "--since", "2h" }, "explain does not take --since;" },
-		{ { "snapshot", "pod", "dir", "-o", "json" }, "snapshot does not take --output;" },
 		{ { "list", "pod" }, "list takes no argument, not \"pod\"" },
 		{ { "show" }, "show needs NAME;" },
 		{ { "bundle" }, "bundle needs NAME DIR;" },
@@ -72,15 +71,12 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "stack", "pod", "-o", "yaml" }, "--output of stack can only be json" },
 		{ { "stack", "pod", "--container=c" }, "stack does not take --container" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
-		{ { "policy", "--store", "dir" }, "policy does not take --store" },
 		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
 		{ { "list", "--store=dir", "-o", "wide" }, "--output of list can only be json" },
 		{ { "show", "--store=dir", "-o", "yaml" }, "--output of show can only be json" },
 		{ { "list", "--store", "dir", "--context=c" }, "do not go with --store" },
 		{ { "show", "--store", "dir", "--kubeconfig=f" }, "do not go with --store" },
 		{ { "report", "--store", "dir", "--image=i" }, "do not go with --store" },
-		{ { "policy", "pod" }, "policy needs explain POD;" },
-		{ { "policy", "delete", "pod" }, "policy takes \"explain POD\", not \"delete\"" },
 	};
 	(void)state;
 
@@ -115,8 +111,6 @@ static void completion_knows_commands_options_and_classes(void **state)
 		{ { "list", "--cl" }, 2, "--class\n--cluster\n:4\n", "--owner" },
 		{ { "list", "--class", "Kernel" }, 3, "KernelOOMPod\n", "Segfault" },
 		{ { "explain", "Seg" }, 2, "Segfault\n:4\n", "Killed" },
-		{ { "policy", "" }, 2, "explain\n:4\n", "list" },
-		{ { "policy", "explain", "" }, 3, ":4\n", "Segfault" },
 		{ { "show", "" }, 2, ":4\n", "list" },
 		{ { NULL }, 0, "list\n", "--class" },
 	};

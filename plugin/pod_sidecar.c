@@ -43,19 +43,6 @@ int pod_sidecar_port(const cJSON *sidecar)
 	return number > 0 && number <= PORT_MAX ? (int)number : 0;
 }
 
-bool pod_sidecar_serves(const cJSON *pod)
-{
-	return json_is(pod, "status.phase", "Running") && pod_sidecar_port(pod_sidecar(pod)) > 0;
-}
-
-const cJSON *object_named(const cJSON *list, const char *name)
-{
-	json_each(object, json_get(list, "items"))
-		if (json_is(object, "metadata.name", name))
-			return object;
-	return NULL;
-}
-
 const char *annotation_of(const cJSON *object, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));

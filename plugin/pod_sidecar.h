@@ -18,12 +18,6 @@ bool pod_sidecar_has_flag(const cJSON *sidecar, const char *option);
 /* Returns the port at which it serves HTTP; 0 if it serves none, as in pods with hostNetwork. */
 int pod_sidecar_port(const cJSON *sidecar);
 
-/* Whether the pod runs, and its sidecar serves HTTP. */
-bool pod_sidecar_serves(const cJSON *pod);
-
-/* Returns the object of a list with that name, owned by the list; NULL if there is none. */
-const cJSON *object_named(const cJSON *list, const char *name);
-
 /* Returns an annotation or label of an object, owned by it; NULL if there is none. */
 const char *annotation_of(const cJSON *object, const char *name);
 const char *label_of(const cJSON *object, const char *name);

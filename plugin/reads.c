@@ -125,14 +125,6 @@ int read_pods_named(const struct options *o, const char *what, cJSON **ret_list,
 	return name == what ? read_pods_of(o, what, ret_list, err) : -EIO;
 }
 
-cJSON *read_quietly(const struct options *o, const char *const *args)
-{
-	struct kubectl kubectl = kubectl_of(o);
-	cJSON *answer = NULL;
-
-	return kubectl_json(&kubectl, args, true, &answer, NULL) == 0 ? answer : NULL;
-}
-
 const char *where_looked(const struct options *o)
 {
 	return o->all_namespaces || o->store ? "" :

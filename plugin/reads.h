@@ -38,11 +38,6 @@ int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, st
 const char *cluster_named(const char *what);
 /* Reads the pod called what, or pod/NAME, as a list; otherwise as read_pods_of. */
 int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
-/*
- * Returns what kubectl prints for args, which the caller owns; NULL if the object does not exist or
- * the user has no right to read it. kubectl's messages are dropped.
- */
-cJSON *read_quietly(const struct options *o, const char *const *args);
 
 /* Finds the failure named o->argument, or the newest of the pod of that name. *ret_failure is owned by failures. */
 int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err);

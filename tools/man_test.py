@@ -13,8 +13,8 @@ case $* in
 usage: kubectl afterglow COMMAND [OPTION...]
 Lists failures.
 
-  list                list failures, the newest last
-  policy explain POD  show who decided: a RayPolicy
+  list           list failures, the newest last
+  release POD    end what is held: a RayPolicy
 
 `kubectl afterglow COMMAND --help` says more.
 END
@@ -44,14 +44,14 @@ class Pages(unittest.TestCase):
         cls.pages = {page.name: page.read_text(encoding="utf-8") for page in pathlib.Path(folder.name).glob("*.1")}
 
     def test_the_program_and_each_command_have_a_page(self):
-        self.assertEqual(["kubectl-afterglow-list.1", "kubectl-afterglow-policy.1", "kubectl-afterglow.1"], sorted(self.pages))
+        self.assertEqual(["kubectl-afterglow-list.1", "kubectl-afterglow-release.1", "kubectl-afterglow.1"], sorted(self.pages))
 
     def test_the_page_of_a_command_has_all_of_its_options(self):
-        page = self.pages["kubectl-afterglow-policy.1"]
+        page = self.pages["kubectl-afterglow-release.1"]
         for part in (
-            '.TH kubectl\\-afterglow\\-policy 1 "" "afterglow 1.2.3"',
-            ".SH NAME\nkubectl\\-afterglow\\-policy \\- show who decided: a RayPolicy\n",
-            ".SH SYNOPSIS\n.B kubectl afterglow policy [OPTION...]\n.SH DESCRIPTION\n",
+            '.TH kubectl\\-afterglow\\-release 1 "" "afterglow 1.2.3"',
+            ".SH NAME\nkubectl\\-afterglow\\-release \\- end what is held: a RayPolicy\n",
+            ".SH SYNOPSIS\n.B kubectl afterglow release [OPTION...]\n.SH DESCRIPTION\n",
             ".SH OPTIONS\n.TP\n.B \\-o, \\-\\-output FORMAT\njson or yaml\n.TP\n.B \\-\\-store DIR\n\\&.bundles below DIR\nand more of them\n.SH",
             ",\n.BR kubectl\\-afterglow (1)\n",
         ):

@@ -212,48 +212,8 @@ def test_top_shows_what_the_sidecars_see_now(afterglow, live):
     assert '"pods"' in afterglow("top", "--cluster", "other", "-o", "json", code=1)
 
 
-def test_a_snapshot_is_taken_of_a_pod_that_runs(afterglow, api, live, tmp_path):
-    wait_for("the task to be seen", lambda: "ray::train" in afterglow("top"))
-    place = tmp_path / "now"
-    assert afterglow("snapshot", "worker", place).startswith(f"6 files are in {place}. Nothing in the pod was changed")
-    assert {p.name for p in place.iterdir()} == {"memory.json", "memory.txt", "failures.json", "metrics.txt", "pod.json", "events.json"}
-    assert "ray::train" in (place / "memory.txt").read_text() and "afterglow_containers 1" in (place / "metrics.txt").read_text()
-    assert json.loads((place / "failures.json").read_text())["podUID"] == live.pod["metadata"]["uid"]
-    assert json.loads((place / "pod.json").read_text())["metadata"]["name"] == "worker"
-    assert not api.items("rayfailures")
-    assert "is not empty" in afterglow("snapshot", "worker", place, code=1)
-    # What needs no sidecar is there all the same.
-    other = tmp_path / "other"
-    assert afterglow("snapshot", "silent", other).startswith(f"2 files are in {other}.")
-    assert {p.name for p in other.iterdir()} == {"pod.json", "events.json"}
-
-
-def test_who_decided_the_settings_of_a_pod_is_explained(afterglow, api, make, start):
-    api.create("raypolicies", {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "patient"},
-                               "spec": {"recording": {"holdOnFailure": 600}}})
-    start()
-    _, [worker] = make("demo", group("small", 1)).wait_pods(1, 1)
-    name = worker["metadata"]["name"]
-
-    def explained():
-        return {line.split()[0]: " ".join(line.split()[1:]) for line in afterglow("policy", "explain", name).splitlines() if line}
-
-    told = explained()
-    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, spec.recording.holdOnFailure"
-    # The API server fills in what has a default.
-    assert told["recording.warnAt"] == "0.8 RayPolicy/patient, spec.recording.warnAt"
-    assert told["recording.hooks.atDeath"] == "0 commands default: RayPolicy/patient leaves it out"
-    assert told["store"].endswith("chart, store")
-    assert told["RayPolicy/patient,"] == "generation 1: it has not changed since."
-    api.patch("raypolicies", "patient", {"spec": {"recording": {"holdOnFailure": 900}}})
-    told = explained()
-    assert told["recording.holdOnFailure"] == "600 RayPolicy/patient, as it was then"
-    assert "it has changed since, to generation 2" in told["RayPolicy/patient,"]
-    assert "not found" in afterglow("policy", "explain", "nobody", code=1)
-
-
 @pytest.mark.parametrize("words, proposed", [
-    (["li"], ["list"]), (["policy", ""], ["explain"]), (["list", "--class", "KernelOOMC"], ["KernelOOMContainer"]), (["top", "--clu"], ["--cluster"]),
+    (["li"], ["list"]), (["list", "--class", "KernelOOMC"], ["KernelOOMContainer"]), (["top", "--clu"], ["--cluster"]),
 ])
 def test_kubectl_completes_the_words_of_the_plugin(plane, words, proposed):
     # What the completion of every shell asks: bash, zsh and fish.
