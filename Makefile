@@ -215,7 +215,7 @@ $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=k
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
 $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit,--wrap=extend_discard
-$(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
+$(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=object_call,--wrap=object_start,--wrap=http_wait
 $(BUILD)/test/sidecar/spool/inventory_test: LDFLAGS += -Wl,--wrap=renameat
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/webhook/cluster_admission_test $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive

@@ -8,11 +8,6 @@
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/http.h"
 
-/*
- * We use no more blocks for a file than this. Azure allows 50000, but the list of those would be longer than an answer may
- * be (HTTP_ANSWER_MAX).
- */
-#define AZURE_BLOCKS_MAX 10000
 #define AZURE_BLOCK_ID_MAX 65 /* base64, with the final NUL */
 
 /* The names that appear in the text of a fault. */

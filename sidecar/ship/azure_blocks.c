@@ -5,201 +5,78 @@
  * of ours; and it never uses a block of another file or of other content. At the end, Put Block List makes the blob out of all
  * blocks at once.
  */
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base64.h"
 #include "sidecar/ship/azure.h"
+#include "sidecar/ship/object_parts.h"
 
 /* Azure may need longer to put the blocks together than to receive a block. */
 #define COMMIT_STALL_S 120
 #define XML_TEXT_BYTES ((size_t)2 << 20)
 
-struct upload_of_blocks;
-
-struct sending {
-	struct upload_of_blocks *upload;
-	struct azure_call call;
-	char md5[MD5_TEXT_MAX];
-	size_t block;
-	int64_t sent;
-	bool busy;
-};
-
 struct upload_of_blocks {
-	struct azure *azure;
-	const struct item *item;
-	const char *key;
+	struct parts parts;
 	struct azure_blocks blocks;
-	bool *sent;	      /* for each block, whether the store has it with the right content */
-	bool any_taken;	      /* the store has accepted a block of this run */
-	struct sha256 sha256; /* of the file up to the next block */
-	struct sending sending[HTTP_PARALLEL];
-	size_t busy;
 };
 
-/* --- Blocks that are there already ----------------------------------------------------------- */
+/* --- Blocks ----------------------------------------------------------------------------------------------- */
 
 static int azure_blocks_cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
 {
-	struct azure_blocks *b = &u->blocks;
-
-	while ((u->item->size + wanted - 1) / wanted > AZURE_BLOCKS_MAX)
-		wanted *= 2;
-	*b = (struct azure_blocks){ .size = u->item->size, .part = wanted };
-	b->n = (size_t)((b->size + b->part - 1) / b->part);
-	b->ids = calloc(b->n, sizeof(*b->ids));
-	u->sent = calloc(b->n, sizeof(*u->sent));
-	return b->ids && u->sent ? 0 : fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->item->name);
+	if (parts_cut(&u->parts, wanted, fault) < 0)
+		return -1;
+	u->blocks = (struct azure_blocks){ .size = u->parts.item->size, .part = u->parts.size, .n = u->parts.n,
+					   .ids = calloc(u->parts.n, sizeof(*u->blocks.ids)) };
+	return u->blocks.ids ? 0 : fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->parts.item->name);
 }
 
 /* If the list cannot be read, for example with a token that may only write, all blocks are sent. */
 static int find_blocks(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	const struct azure_request request = {
-		.method = "GET", .key = u->key, .params = { { "blocklisttype", "uncommitted" }, { "comp", "blocklist" } },
+	const struct object_request request = {
+		.http.method = "GET", .key = u->parts.key, .params = { { "blocklisttype", "uncommitted" }, { "comp", "blocklist" } },
 	};
 
-	if (azure_call(u->azure, &request, &t, fault) < 0)
+	if (object_call(u->parts.store, &request, &t, fault) < 0)
 		return fault->kind == FAULT_PROTOCOL ? 0 : -1;
 	if (t->answer.status >= 500)
-		return azure_fault(&t->answer, &u->azure->place, fault);
+		return object_refused(u->parts.store, &t->answer, fault);
 	if (t->answer.status == 200)
 		azure_read_blocks(strbuf_str(&t->answer.body), t->answer.body.len, &u->blocks, NULL);
+	for (size_t i = 0; i < u->parts.n; i++)
+		u->parts.there[i] = *u->blocks.ids[i];
 	return 0;
 }
 
-/* --- Blocks --------------------------------------------------------------------------------------------- */
-
-static void azure_blocks_tell_progress(const struct upload_of_blocks *u)
+static bool block_is_there(struct parts *p, size_t i, const struct object_digest *digest)
 {
-	int64_t sum = 0;
+	char *id = ((struct upload_of_blocks *)p)->blocks.ids[i], wanted[AZURE_BLOCK_ID_MAX];
 
-	for (size_t i = 0; i < u->blocks.n; i++)
-		sum += u->sent[i] ? azure_block_size(&u->blocks, i) : 0;
-	progress_kept(u->azure->store.context->progress, sum);
-	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		sum += u->sending[i].busy ? u->sending[i].sent : 0;
-	progress_sent(u->azure->store.context->progress, sum);
+	azure_block_id(digest->md5_text, p->size, i, wanted);
+	const bool is_there = strcmp(id, wanted) == 0;
+	memcpy(id, wanted, sizeof(wanted));
+	return is_there;
 }
 
-static void on_block_sent(void *arg, int64_t sent)
+static void block_address(const struct parts *p, size_t i, char *, struct object_request *request)
 {
-	struct sending *s = arg;
-
-	s->sent = sent;
-	azure_blocks_tell_progress(s->upload);
+	request->params[0] = (struct object_param){ "blockid", ((const struct upload_of_blocks *)p)->blocks.ids[i] };
+	request->params[1] = (struct object_param){ "comp", "block" };
 }
 
-static int start_block(struct upload_of_blocks *u, size_t i, const char *md5, struct fault *fault)
-{
-	struct sending *s = u->sending;
-	struct azure_request request = {
-		.method = "PUT", .key = u->key, .fd = u->item->fd, .offset = (int64_t)i * u->blocks.part,
-		.len = azure_block_size(&u->blocks, i), .unasked = u->any_taken, .on_sent = on_block_sent,
-	};
-
-	while (s->busy)
-		s++;
-	s->upload = u;
-	s->block = i;
-	s->sent = 0;
-	snprintf(s->md5, sizeof(s->md5), "%s", md5);
-	request.md5 = s->md5;
-	request.arg = s;
-	request.params[0] = (struct azure_param){ "blockid", u->blocks.ids[i] };
-	request.params[1] = (struct azure_param){ "comp", "block" };
-	if (azure_start(u->azure, &request, &s->call, fault) < 0) {
-		azure_call_release(&s->call);
-		return -1;
-	}
-	s->busy = true;
-	u->busy++;
-	return 0;
-}
-
-/* Without memory no answer can be read any more, so all requests are dropped. */
-static void azure_blocks_drop_all(struct upload_of_blocks *u)
-{
-	http_cancel(u->azure->http);
-	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		if (u->sending[i].busy)
-			azure_call_release(&u->sending[i].call);
-		u->sending[i].busy = false;
-	}
-	u->busy = 0;
-}
-
-/* Waits until the request of any block has ended, with success or not. */
-static int finish_block(struct upload_of_blocks *u, struct fault *fault)
-{
-	_cleanup_transfer_ struct http_transfer *t = NULL;
-	int r = http_wait(u->azure->http, &t, fault);
-	struct sending *s = t ? t->request->arg : NULL;
-
-	if (!s) {
-		azure_blocks_drop_all(u);
-		return -1;
-	}
-	s->busy = false;
-	u->busy--;
-	if (r == 0 && t->answer.status != 201)
-		r = azure_fault(&t->answer, &u->azure->place, fault);
-	if (r == 0) {
-		u->any_taken = true;
-		u->sent[s->block] = true;
-		azure_blocks_tell_progress(u);
-	}
-	azure_call_release(&s->call);
-	return r;
-}
-
-/* Reads each block, even one that the store has, for the digest of the whole file. */
-static int send_block(struct upload_of_blocks *u, size_t i, struct fault *fault)
-{
-	struct object_digest d = { .file = &u->sha256, .wants_md5 = true };
-	char id[AZURE_BLOCK_ID_MAX];
-
-	if (object_read(u->azure->store.context, u->azure->http, u->item, (int64_t)i * u->blocks.part,
-			azure_block_size(&u->blocks, i), &d, fault) < 0)
-		return -1;
-	azure_block_id(d.md5_text, u->blocks.part, i, id);
-	u->sent[i] = strcmp(u->blocks.ids[i], id) == 0;
-	if (u->sent[i]) {
-		azure_blocks_tell_progress(u);
-		return 0;
-	}
-	memcpy(u->blocks.ids[i], id, sizeof(id));
-	if (u->busy == HTTP_PARALLEL && finish_block(u, fault) < 0)
-		return -1;
-	return start_block(u, i, d.md5_text, fault);
-}
-
-static int send_blocks(struct upload_of_blocks *u, struct fault *fault)
-{
-	struct fault later;
-	int r = 0;
-
-	sha256_begin(&u->sha256);
-	for (size_t i = 0; r == 0 && i < u->blocks.n; i++)
-		r = send_block(u, i, fault);
-	/*
-	 * After a fault the other requests may still succeed. Each one leaves the next try a block
-	 * less to send.
-	 */
-	while (u->busy > 0)
-		if (finish_block(u, r == 0 ? fault : &later) < 0)
-			r = -1;
-	return r;
-}
+static const struct parts_service azure_parts = { .is_there = block_is_there, .address = block_address };
 
 /* --- The end -------------------------------------------------------------------------------------------- */
 
-static void add_list(const struct upload_of_blocks *u, struct strbuf *xml)
+static void add_list(const struct azure_blocks *blocks, struct strbuf *xml)
 {
 	strbuf_adds(xml, "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
-	for (size_t i = 0; i < u->blocks.n; i++)
-		strbuf_addf(xml, "<Uncommitted>%s</Uncommitted>", u->blocks.ids[i]);
+	for (size_t i = 0; i < blocks->n; i++)
+		strbuf_addf(xml, "<Uncommitted>%s</Uncommitted>", blocks->ids[i]);
 	strbuf_adds(xml, "</BlockList>");
 }
 
@@ -207,46 +84,39 @@ static int azure_blocks_commit(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(XML_TEXT_BYTES);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	struct azure_blob_headers headers;
-	char md5[MD5_TEXT_MAX];
-	struct azure_request request = {
-		.method = "PUT", .key = u->key, .md5 = md5, .params = { { "comp", "blocklist" } }, .headers = { headers.type, headers.meta },
-		.stall_s = COMMIT_STALL_S,
-	};
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	char md5[BASE64_MAX(EVP_MAX_MD_SIZE)];
 
-	azure_blob_headers(u->item, &headers);
-	add_list(u, &xml);
+	add_list(&u->blocks, &xml);
 	if (strbuf_failed(&xml))
-		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->item->name);
-	if (azure_md5(strbuf_str(&xml), xml.len, md5) < 0)
-		return fault_set(fault, FAULT_MEMORY, "%s: no MD5", u->item->name);
-	request.body = strbuf_str(&xml);
-	request.len = (int64_t)xml.len;
-	if (azure_call(u->azure, &request, &t, fault) < 0)
+		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->parts.item->name);
+	/* Azure compares it with the data that it receives. */
+	if (!EVP_Digest(strbuf_str(&xml), xml.len, digest, NULL, EVP_md5(), NULL))
+		return fault_set(fault, FAULT_MEMORY, "%s: no MD5", u->parts.item->name);
+	base64_encode(digest, 16, md5);
+	const struct object_request request = {
+		.http = { .method = "PUT", .body = strbuf_str(&xml), .len = (int64_t)xml.len, .stall_s = COMMIT_STALL_S },
+		.key = u->parts.key, .md5 = md5, .params = { { "comp", "blocklist" } }, .creates = u->parts.item,
+	};
+	if (object_call(u->parts.store, &request, &t, fault) < 0)
 		return -1;
-	return t->answer.status == 201 ? 0 : azure_fault(&t->answer, &u->azure->place, fault);
+	return t->answer.status == u->parts.store->service->stored ? 0 : object_refused(u->parts.store, &t->answer, fault);
 }
 
-int azure_put_blocks(struct azure *azure, const struct item *item, const char *key, struct fault *fault)
+int azure_put_blocks(struct object_store *o, const struct item *item, const char *key, struct fault *fault)
 {
-	struct upload_of_blocks *u = calloc(1, sizeof(*u));
+	struct upload_of_blocks u = { .parts = { .service = &azure_parts, .store = o, .item = item, .key = key } };
+	int r = azure_blocks_cut(&u, o->store.context->options->azure_block, fault);
 
-	if (!u)
-		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", item->name);
-	u->azure = azure;
-	u->item = item;
-	u->key = key;
-	int r = azure_blocks_cut(u, azure->store.context->options->azure_block, fault);
 	if (r == 0)
-		r = find_blocks(u, fault);
+		r = find_blocks(&u, fault);
 	if (r == 0)
-		r = send_blocks(u, fault);
+		r = parts_send(&u.parts, fault);
 	if (r == 0)
-		r = object_check_sha256(item, &u->sha256, fault);
+		r = object_check_sha256(item, &u.parts.sha256, fault);
 	if (r == 0)
-		r = azure_blocks_commit(u, fault);
-	free(u->blocks.ids);
-	free(u->sent);
-	free(u);
+		r = azure_blocks_commit(&u, fault);
+	parts_release(&u.parts);
+	free(u.blocks.ids);
 	return r;
 }

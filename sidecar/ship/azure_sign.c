@@ -25,10 +25,10 @@ static int by_text(const void *a, const void *b)
  */
 static void azure_sign_add_headers(struct strbuf *out, const char *const *headers)
 {
-	const char *sorted[AZURE_HEADERS_MAX];
+	const char *sorted[OBJECT_HEADERS_MAX];
 	size_t n = 0;
 
-	for (; *headers && n < AZURE_HEADERS_MAX; headers++)
+	for (; *headers && n < OBJECT_HEADERS_MAX; headers++)
 		if (strncmp(*headers, "x-ms-", 5) == 0)
 			sorted[n++] = *headers;
 	qsort(sorted, n, sizeof(*sorted), by_text);
@@ -52,7 +52,7 @@ void azure_text_to_sign(struct strbuf *out, const struct azure_to_sign *r)
 	strbuf_addf(out, "\n%s\n\n\n\n\n\n\n\n", r->md5);
 	azure_sign_add_headers(out, r->headers);
 	strbuf_addf(out, "/%s%s", r->account, r->path);
-	for (const struct azure_param *p = r->params; p->name; p++)
+	for (const struct object_param *p = r->params; p->name; p++)
 		strbuf_addf(out, "\n%s:%s", p->name, p->value);
 }
 

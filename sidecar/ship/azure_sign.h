@@ -10,16 +10,10 @@
 
 #include "lib/err.h"
 #include "lib/strbuf.h"
+#include "sidecar/ship/object_store.h"
 
-#define AZURE_PARAMS_MAX 4
-#define AZURE_HEADERS_MAX 8
 #define AZURE_KEY_MAX 256	/* bytes; an account's key has 64 */
 #define AZURE_SIGNATURE_MAX 48	/* base64 of a SHA-256, with the final NUL */
-
-/* A parameter of a URL, not encoded. */
-struct azure_param {
-	const char *name, *value; /* name NULL: the end of a list */
-};
 
 /* The parts of a request that are signed. Other headers that Azure would take into account must not be sent. */
 struct azure_to_sign {
@@ -27,8 +21,8 @@ struct azure_to_sign {
 	const char *path;			/* of the URL, encoded, with the slash before it */
 	int64_t length;				/* of the body, bytes */
 	const char *md5;			/* the value of Content-MD5; "": absent */
-	const char *const *headers;		/* "x-ms-name: value", at most AZURE_HEADERS_MAX, NULL-terminated, in any order; others are passed over */
-	const struct azure_param *params;	/* in the order of their names */
+	const char *const *headers;		/* "x-ms-name: value", at most OBJECT_HEADERS_MAX, NULL-terminated, in any order; others are passed over */
+	const struct object_param *params;	/* in the order of their names */
 };
 
 /* Appends the text that azure_sign signs. */

@@ -26,7 +26,7 @@ static void check_text(const struct azure_to_sign *request, const char *wanted)
 static void the_text_is_that_of_the_documentation(void **state)
 {
 	static const char *const headers[] = { "x-ms-version: 2015-02-21", "x-ms-date: Fri, 26 Jun 2015 23:39:12 GMT", NULL };
-	static const struct azure_param params[] = { { "comp", "metadata" }, { "restype", "container" }, { "timeout", "20" }, { NULL, NULL } };
+	static const struct object_param params[] = { { "comp", "metadata" }, { "restype", "container" }, { "timeout", "20" }, { NULL, NULL } };
 	(void)state;
 
 	check_text(&(struct azure_to_sign){ .method = "GET", .account = "myaccount", .path = "/mycontainer", .md5 = "", .headers = headers,
@@ -38,7 +38,7 @@ static void length_digest_and_our_headers_stand_where_they_belong(void **state)
 {
 	static const char *const headers[] = { "x-ms-version: 2021-12-02", "Content-MD5: bWQ1", "x-ms-blob-type: BlockBlob",
 					       "x-ms-blob-content-type: text/html; charset=utf-8", "x-ms-date: now", NULL };
-	static const struct azure_param params[] = { { NULL, NULL } };
+	static const struct object_param params[] = { { NULL, NULL } };
 	(void)state;
 
 	check_text(&(struct azure_to_sign){ .method = "PUT", .account = "a", .path = "/a/c/pre%20fix/x", .length = 17, .md5 = "bWQ1",

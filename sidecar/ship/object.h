@@ -11,6 +11,7 @@
 #define OBJECT_SINGLE_MAX ((int64_t)32 << 20)
 /* Bytes. Files up to this size are sent without a HEAD before, because asking would cost more than sending the file again. */
 #define OBJECT_BLIND_MAX ((int64_t)256 << 10)
+#define OBJECT_PARTS_MAX 10000 /* of a file: S3's own limit; a longer list of Azure's would exceed HTTP_ANSWER_MAX */
 #define OBJECT_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX) /* bytes */
 #define OBJECT_RANGE_MAX 80
 #define MD5_TEXT_MAX 25 /* 16 bytes in base64, with the final NUL */

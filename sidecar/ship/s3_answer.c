@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sidecar/ship/object.h"
 #include "sidecar/ship/xml_leaves.h"
 
 /* Accepts printable text without characters that would have to be escaped when it is sent back. */
@@ -105,7 +106,7 @@ int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, 
 
 	if (r < 0)
 		return r;
-	if (p.truncated && (p.next <= 0 || p.next > S3_PARTS_MAX))
+	if (p.truncated && (p.next <= 0 || p.next > OBJECT_PARTS_MAX))
 		return err_set(err, EINVAL, "a list of parts goes on, and does not say where");
 	*ret_next = p.truncated ? p.next : 0;
 	return 0;

@@ -8,7 +8,6 @@
 #include "sidecar/ship/http.h"
 #include "sidecar/ship/state.h"
 
-#define S3_PARTS_MAX 10000 /* S3's own limit for a file */
 #define S3_UPLOADS_MAX 1000 /* S3 lists no more in an answer */
 #define S3_ETAG_MAX 128 /* bytes */
 

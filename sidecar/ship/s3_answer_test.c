@@ -229,18 +229,21 @@ static void the_bucket_is_in_the_host_or_in_the_path(void **state)
 	static const struct {
 		const char *endpoint;
 		bool path_style;
-		const char *key, *query, *url;
+		const char *key;
+		struct object_param params[2];
+		const char *url;
 	} rows[] = {
-		{ "https://s3.eu.amazonaws.com", false, "a b/c", NULL, "https://bkt.s3.eu.amazonaws.com/a%20b/c" },
-		{ "https://s3.eu.amazonaws.com/", true, "a/c", "uploads=", "https://s3.eu.amazonaws.com/bkt/a/c?uploads=" },
-		{ "http://[::1]:9000", true, "", "x=1", "http://[::1]:9000/bkt/?x=1" },
+		{ "https://s3.eu.amazonaws.com", false, "a b/c", { { NULL, NULL } }, "https://bkt.s3.eu.amazonaws.com/a%20b/c" },
+		{ "https://s3.eu.amazonaws.com/", true, "a/c", { { "uploads", "" } }, "https://s3.eu.amazonaws.com/bkt/a/c?uploads=" },
+		{ "http://[::1]:9000", true, "", { { "x", "1&/" } }, "http://[::1]:9000/bkt/?x=1%26%2F" },
 	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(200);
 
-		s3_url(&url, rows[i].endpoint, rows[i].path_style, "bkt", rows[i].key, rows[i].query);
+		s3_url(&url, rows[i].endpoint, rows[i].path_style, "bkt", rows[i].key);
+		object_add_params(&url, rows[i].params);
 		assert_string_equal(strbuf_str(&url), rows[i].url);
 	}
 }

@@ -221,9 +221,3 @@ void s3_identity_sign(const struct s3_identity *id, const char *scope, struct ht
 	request->user = given->access_key_id ? given->access_key_id : id->credentials.access_key_id;
 	request->password = given->secret_access_key ? given->secret_access_key : id->credentials.secret_access_key;
 }
-
-/* Google refuses a request that has its own kind of token and Amazon's names of headers. */
-void s3_identity_meta(const struct s3_identity *id, const char *sha256, char ret_header[static S3_META_HEADER_MAX])
-{
-	snprintf(ret_header, S3_META_HEADER_MAX, "x-%s-meta-sha256: %s", id->kind == IDENTITY_GOOGLE ? "goog" : "amz", sha256);
-}

@@ -36,7 +36,3 @@ int s3_identity_renew(struct s3_identity *id, struct http *http, struct fault *f
 
 /* Sets the members of request that sign it; scope: see http_request.sigv4. */
 void s3_identity_sign(const struct s3_identity *id, const char *scope, struct http_request *request);
-
-/* The header that keeps a file's digest: "x-amz-meta-sha256: ...", or Google's own name for it. */
-#define S3_META_HEADER_MAX 100
-void s3_identity_meta(const struct s3_identity *id, const char *sha256, char ret_header[static S3_META_HEADER_MAX]);

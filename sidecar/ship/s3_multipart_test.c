@@ -18,19 +18,19 @@
 static unsigned int n_started, n_waits;
 
 /* Stands for the server. It knows no upload, and gives a new one an id. */
-int __wrap_s3_call(struct s3 *s3, const struct s3_request *request,
+int __wrap_object_call(struct object_store *o, const struct object_request *request,
 		   struct http_transfer **ret_transfer, struct fault *fault);
-int __wrap_s3_call(struct s3 *s3, const struct s3_request *request,
+int __wrap_object_call(struct object_store *o, const struct object_request *request,
 		   struct http_transfer **ret_transfer, struct fault *fault)
 {
 	static const char created[] =
 		"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>";
 	struct http_transfer *t = calloc(1, sizeof(*t));
-	bool creates = strcmp(request->method, "POST") == 0;
+	bool creates = strcmp(request->http.method, "POST") == 0;
 	(void)fault;
 
 	assert_non_null(t);
-	t->http = s3->http;
+	t->http = o->http;
 	t->answer.status = creates ? 200 : 404;
 	t->answer.body = STRBUF_INIT(1024);
 	strbuf_adds(&t->answer.body, creates ? created : "");
@@ -38,15 +38,15 @@ int __wrap_s3_call(struct s3 *s3, const struct s3_request *request,
 	return 0;
 }
 
-int __wrap_s3_start(struct s3 *s3, const struct s3_request *request, struct s3_call *call,
+int __wrap_object_start(struct object_store *o, const struct object_request *request, struct object_call *call,
 		    struct fault *fault);
-int __wrap_s3_start(struct s3 *s3, const struct s3_request *request, struct s3_call *call,
+int __wrap_object_start(struct object_store *o, const struct object_request *request, struct object_call *call,
 		    struct fault *fault)
 {
-	(void)s3;
+	(void)o;
 	(void)request;
 	(void)fault;
-	*call = (struct s3_call){ .url = STRBUF_INIT(64) };
+	*call = (struct object_call){ .url = STRBUF_INIT(64) };
 	strbuf_adds(&call->url, "http://s3/");
 	n_started++;
 	return 0;
@@ -74,7 +74,7 @@ static void an_upload_without_memory_ends(void **state)
 	struct store_context context = { .options = &options,
 					 .state = &notes,
 					 .progress = &progress };
-	struct s3 s3 = { .store.context = &context };
+	struct object_store o = { .store.context = &context };
 	struct fault fault = { 0 };
 	int dir_fd;
 	(void)state;
@@ -84,15 +84,15 @@ static void an_upload_without_memory_ends(void **state)
 	item.fd = openat(dir_fd, "core", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(item.fd, item.size), 0);
 	assert_int_equal(state_open(dir_fd, "s3://b/x", &notes, NULL), 0);
-	assert_int_equal(http_new(&settings, &s3.http, &fault), 0);
+	assert_int_equal(http_new(&settings, &o.http, &fault), 0);
 	progress_init(&progress);
 	alarm(PATIENCE_S);
-	assert_int_equal(s3_put_parts(&s3, &item, "key", &fault), -1);
+	assert_int_equal(s3_put_parts(&o, &item, "key", &fault), -1);
 	alarm(0);
 	assert_int_equal(fault.kind, FAULT_MEMORY);
 	assert_int_equal(n_started, HTTP_PARALLEL);
 	assert_int_equal(n_waits, 1);
-	http_free(s3.http);
+	http_free(o.http);
 	state_release(&notes);
 	close(item.fd);
 	close(dir_fd);

@@ -27,7 +27,7 @@ bool s3_needs_path_style(const char *endpoint, const char *bucket)
 	return strncmp(endpoint, "https://", 8) == 0 && strchr(bucket, '.');
 }
 
-void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key, const char *query)
+void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key)
 {
 	size_t scheme = scheme_len(endpoint), len = strlen(endpoint);
 
@@ -41,6 +41,4 @@ void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const cha
 		strbuf_addf(out, "/%s", bucket);
 	strbuf_addc(out, '/');
 	store_path_encode(out, key);
-	if (query)
-		strbuf_addf(out, "?%s", query);
 }

@@ -33,72 +33,45 @@ time_t time(time_t *ret_now)
 
 /* --- Requests --- */
 
-static void store_s3_add_header(struct s3_call *call, const char *header)
+static void store_s3_add_object_headers(const struct s3 *s3, const struct item *item, struct object_call *call)
 {
-	size_t n = 0;
+	const struct ship_options *o = s3->objects.store.context->options;
 
-	while (call->headers[n])
-		n++;
-	if (n + 1 < S3_HEADERS_MAX)
-		call->headers[n] = header;
+	object_add_header(call, "Content-Type: %s", plan_content_type(item->name));
+	/* Google refuses a request that has its own kind of token and Amazon's names of headers. */
+	object_add_header(call, "x-%s-meta-sha256: %s", s3->identity.kind == IDENTITY_GOOGLE ? "goog" : "amz", item->sha256);
+	if (o->s3_encryption)
+		object_add_header(call, "x-amz-server-side-encryption: %s", o->s3_encryption);
+	if (o->s3_kms_key_id)
+		object_add_header(call, "x-amz-server-side-encryption-aws-kms-key-id: %s", o->s3_kms_key_id);
+	if (o->s3_bucket_key)
+		object_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
 }
 
-static void store_s3_add_object_headers(struct s3 *s3, const struct item *item, struct s3_call *call)
+static int s3_prepare(struct object_store *o, const struct object_request *r, struct object_call *call, struct fault *fault)
 {
-	snprintf(call->type_header, sizeof(call->type_header), "Content-Type: %s", plan_content_type(item->name));
-	store_s3_add_header(call, call->type_header);
-	s3_identity_meta(&s3->identity, item->sha256, call->meta_header);
-	store_s3_add_header(call, call->meta_header);
-	if (*s3->encryption_header)
-		store_s3_add_header(call, s3->encryption_header);
-	if (*s3->kms_key_header)
-		store_s3_add_header(call, s3->kms_key_header);
-	if (s3->store.context->options->s3_bucket_key)
-		store_s3_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
-}
+	struct s3 *s3 = (struct s3 *)o;
 
-int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
-{
-	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
-
-	*call = (struct s3_call){ .url = STRBUF_INIT(8 * OBJECT_KEY_MAX) };
-	if (s3_identity_renew(&s3->identity, s3->http, fault) < 0)
+	if (s3_identity_renew(&s3->identity, o->http, fault) < 0)
 		return -1;
-	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
-	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
-		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
-	if (is_signed)
-		store_s3_add_header(call, call->sha256_header);
-	snprintf(call->md5_header, sizeof(call->md5_header), "Content-MD5: %s", r->md5 ? r->md5 : "");
-	if (r->md5)
-		store_s3_add_header(call, call->md5_header);
+	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key);
+	object_add_params(&call->url, r->params);
+	if (s3->identity.kind != IDENTITY_GOOGLE)
+		object_add_header(call, "x-amz-content-sha256: %s", r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
 	if (*s3->identity.token_header)
-		store_s3_add_header(call, s3->identity.token_header);
+		object_add_header(call, "%s", s3->identity.token_header);
 	if (r->creates)
 		store_s3_add_object_headers(s3, r->creates, call);
-	if (r->header)
-		store_s3_add_header(call, r->header);
-	if (strbuf_failed(&call->url))
-		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
-	call->request = (struct http_request){
-		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers,
-		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s, .unasked = r->unasked,
-		.on_sent = r->on_sent, .arg = r->arg,
-	};
 	s3_identity_sign(&s3->identity, s3->scope, &call->request);
-	return http_start(s3->http, &call->request, NULL, fault);
+	return 0;
 }
 
-void s3_call_release(struct s3_call *call)
-{
-	strbuf_release(&call->url);
-}
-
-int s3_refused(struct s3 *s3, struct http_answer *answer, struct fault *fault)
+/* The first time that our clock is to blame, the fault is one that passes at once, because later requests have the store's time. */
+static int s3_refused(struct object_store *o, struct http_answer *answer, struct fault *fault)
 {
 	/* Our clock is not to blame for a request that had the store's time. */
 	answer->clock_off_s -= store_s3_clock_off_s;
-	s3_fault(answer, &s3->place, fault);
+	s3_fault(answer, &((struct s3 *)o)->place, fault);
 	if (fault->kind != FAULT_CLOCK || store_s3_clock_off_s || !answer->clock_off_s)
 		return -1;
 	store_s3_clock_off_s = answer->clock_off_s;
@@ -108,111 +81,47 @@ int s3_refused(struct s3 *s3, struct http_answer *answer, struct fault *fault)
 	return -1;
 }
 
-int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault)
+/* The body of a successful answer is that of the file, which may have any content. */
+static bool s3_is_missing(const struct http_answer *answer)
 {
-	struct s3_call call;
-	int r = s3_start(s3, request, &call, fault);
+	char code[64] = "";
 
-	*ret_transfer = NULL;
-	if (r == 0)
-		r = http_wait(s3->http, ret_transfer, fault);
-	s3_call_release(&call);
-	return r;
+	if (answer->status == 404)
+		s3_error_code(answer, code);
+	return strcmp(code, "NoSuchKey") == 0;
 }
 
-/* --- The store's operations --- */
+static const struct object_service s3_service = {
+	.range = "Range", .stored = 200, .prepare = s3_prepare, .refused = s3_refused, .is_missing = s3_is_missing, .put_parts = s3_put_parts,
+};
 
-static int s3_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
-{
-	struct s3 *s3 = (struct s3 *)s;
-	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char key[OBJECT_KEY_MAX];
-
-	object_key(s->context->options, item->path, key);
-	if (s3_call(s3, &(struct s3_request){ .method = "HEAD", .key = key }, &t, fault) < 0)
-		return -1;
-	return object_look(&t->answer, item, ret_look) ? 0 : s3_refused(s3, &t->answer, fault);
-}
-
-static int store_s3_put_single(struct s3 *s3, const struct item *item, const char *key,
-			       struct fault *fault)
-{
-	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char md5[MD5_TEXT_MAX];
-	const struct s3_request request = {
-		.method = "PUT", .key = key, .sha256 = item->sha256, .md5 = md5, .creates = item, .fd = item->fd,
-		.len = item->size, .on_sent = progress_sent, .arg = s3->store.context->progress,
-	};
-
-	if (object_check_file(s3->store.context, s3->http, item, md5, fault) < 0)
-		return -1;
-	if (s3_call(s3, &request, &t, fault) < 0)
-		return -1;
-	return t->answer.status == 200 ? 0 : s3_refused(s3, &t->answer, fault);
-}
-
-static int s3_put(struct store *s, const struct item *item, struct fault *fault)
-{
-	struct s3 *s3 = (struct s3 *)s;
-	char key[OBJECT_KEY_MAX];
-
-	object_key(s->context->options, item->path, key);
-	return item->size <= OBJECT_SINGLE_MAX ? store_s3_put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
-}
-
-static int s3_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
-{
-	struct s3 *s3 = (struct s3 *)s;
-	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char key[OBJECT_KEY_MAX], range[OBJECT_RANGE_MAX], code[64];
-	const struct s3_request request = { .method = "GET", .key = key, .header = range };
-
-	object_key(s->context->options, path, key);
-	object_range("Range", offset, len, range);
-	if (s3_call(s3, &request, &t, fault) < 0)
-		return -1;
-	/* The body of a successful answer is that of the file, which may have any content. */
-	if (t->answer.status == 404) {
-		s3_error_code(&t->answer, code);
-		if (strcmp(code, "NoSuchKey") == 0)
-			return 0;
-	}
-	return object_take(&t->answer, offset, out) ? 0 : s3_refused(s3, &t->answer, fault);
-}
+/* --- The store --- */
 
 static void s3_tidy(struct store *s, const struct item *item)
 {
-	struct s3 *s3 = (struct s3 *)s;
 	char key[OBJECT_KEY_MAX];
 
 	object_key(s->context->options, item->path, key);
-	s3_abort_uploads(s3, item, key);
+	s3_abort_uploads((struct object_store *)s, item, key);
 }
 
 static void s3_free(struct store *s)
 {
 	struct s3 *s3 = (struct s3 *)s;
 
-	http_free(s3->http);
+	http_free(s3->objects.http);
 	s3_identity_release(&s3->identity);
 	free(s3);
 }
 
-/* --- Opening --- */
-
 static void store_s3_set_place(struct s3 *s3)
 {
-	const struct ship_options *o = s3->store.context->options;
+	const struct ship_options *o = s3->objects.store.context->options;
 
 	if (o->s3_endpoint)
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "%s", o->s3_endpoint);
 	else
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com", o->s3_region);
-	if (o->s3_encryption)
-		snprintf(s3->encryption_header, sizeof(s3->encryption_header), "x-amz-server-side-encryption: %s", o->s3_encryption);
-	if (o->s3_kms_key_id)
-		snprintf(s3->kms_key_header, sizeof(s3->kms_key_header), "x-amz-server-side-encryption-aws-kms-key-id: %s",
-			 o->s3_kms_key_id);
 	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
 	s3->place = (struct s3_place){ .bucket = o->store.host, .region = o->s3_region, .endpoint = s3->endpoint };
 	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);
@@ -225,11 +134,13 @@ static int s3_open(struct store *s, struct fault *fault)
 	if (s3_identity_open(&s3->identity, s->context->options, fault) < 0)
 		return -1;
 	store_s3_set_place(s3);
-	return store_http_new(s->context, s3->identity.credentials.ca, &s3->http, fault);
+	s3->objects.service = &s3_service;
+	s3->objects.single_max = OBJECT_SINGLE_MAX;
+	return store_http_new(s->context, s3->identity.credentials.ca, &s3->objects.http, fault);
 }
 
 const struct store_ops store_s3_ops = {
 	.size = sizeof(struct s3), .open = s3_open, .free = s3_free,
-	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy,
+	.look = object_store_look, .put = object_store_put, .get = object_store_get, .tidy = s3_tidy,
 	.put_blindly_max = OBJECT_BLIND_MAX,
 };
