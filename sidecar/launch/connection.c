@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -93,6 +94,17 @@ static bool send_with(int socket_fd, const char *text, size_t len, const int *fd
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
 {
 	return send_with(socket_fd, text, len, fds, n_fds, MSG_DONTWAIT);
+}
+
+bool connection_sendf(int socket_fd, const int *fds, size_t n_fds, const char *format, ...)
+{
+	char text[LAUNCH_MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, format);
+	int len = vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	return len >= 0 && (size_t)len < sizeof(text) && connection_send(socket_fd, text, (size_t)len, fds, n_fds);
 }
 
 bool connection_send_last(int socket_fd, const char *text, size_t len)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/options.h"
 #include "sidecar/launch/protocol.h"
 
@@ -29,9 +30,10 @@ int connection_adopt(int socket_fd);
 
 /*
  * Sends a message with at most LAUNCH_FDS_MAX descriptors, which stay the caller's. Returns whether
- * it was sent.
+ * it was sent. connection_sendf makes the text, and sends none that is too long.
  */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
+bool connection_sendf(int socket_fd, const int *fds, size_t n_fds, const char *format, ...) _printf_(4, 5);
 
 /*
  * Sends a message without descriptors that has to arrive: if the sidecar left so much unread that

@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/core_limit.h"
 #include "sidecar/launch/proc_file.h"
@@ -119,20 +120,18 @@ static bool is_in_memory(int fd)
 	return fstatfs(fd, &fs) == 0 && core_place_is_in_memory(&fs);
 }
 
-/* Takes fd. */
-static void add(struct scan *s, int fd)
+/* Takes fd_taken. */
+static void add(struct scan *s, int fd_taken)
 {
+	_cleanup_close_ int fd = fd_taken;
 	struct stat st;
 	char path[40];
 
-	if (fstat(fd, &st) < 0) {
-		close(fd);
+	if (fstat(fd, &st) < 0)
 		return;
-	}
 	struct core_dir *dir = find_inode(s->dirs, st.st_dev, st.st_ino);
 	if (dir) {
 		dir->seen_ns = s->now_ns;
-		close(fd);
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -140,16 +139,10 @@ static void add(struct scan *s, int fd)
 	int watch =
 		dir ? inotify_add_watch(s->dirs->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) :
 		      -1;
-	if (watch < 0) {
-		close(fd);
+	if (watch < 0)
 		return;
-	}
-	*dir = (struct core_dir){ .fd = fd,
-				  .watch = watch,
-				  .dev = st.st_dev,
-				  .ino = st.st_ino,
-				  .seen_ns = s->now_ns,
-				  .in_memory = is_in_memory(fd) };
+	*dir = (struct core_dir){ .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns, .in_memory = is_in_memory(fd) };
+	dir->fd = TAKE_FD(fd);
 	s->fn(dir, s->arg);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "lib/file_time.h"
 #include "sidecar/launch/clock.h"
 
@@ -46,30 +47,20 @@ int core_file_open(int dir_fd, const char *name, enum core_found found, struct c
 {
 	char path[40];
 	struct stat st;
-	int fd, path_fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int path_fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
 
-	if (path_fd < 0)
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -ENOENT;
-	if (fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(path_fd);
-		return -ENOENT;
-	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	close(path_fd);
-	if (fd < 0 || !begins_as_a_core(fd)) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0 || !begins_as_a_core(fd))
 		return -ENOENT;
-	}
-	if (may_be_written_to(fd, &st, found)) {
-		close(fd);
+	if (may_be_written_to(fd, &st, found))
 		return -EAGAIN;
-	}
 	*ret_key = (struct core_key){
 		.dev = st.st_dev, .ino = st.st_ino, .mtime_ns = file_time_ns(st.st_mtim),
 	};
-	return fd;
+	return TAKE_FD(fd);
 }
 
 bool core_sent_add(struct core_sent *sent, const struct core_key *key)

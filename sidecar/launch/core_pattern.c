@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
+
 /*
  * A pattern of many texts side by side ("%e%h%f") can match a name in many ways, so the number of
  * tries is limited.
@@ -52,10 +54,8 @@ static bool read_line(const char *proc, const char *name, char *line, size_t siz
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/%s", proc, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, line, size - 1);
-	if (fd >= 0)
-		close(fd);
 	line[len < 0 ? 0 : len] = '\0';
 	return len >= 0;
 }

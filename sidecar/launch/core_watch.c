@@ -58,19 +58,15 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 
 	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &core))
 		return;
-	int fd = core_file_open(dir->fd, name, found, &key);
+	_cleanup_close_ int fd = core_file_open(dir->fd, name, found, &key);
 	if (fd == -EAGAIN)
 		w->retry_ns = now_ns() + RETRY_NS;
-	if (fd < 0 || !core_sent_add(&w->sent, &key)) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0 || !core_sent_add(&w->sent, &key))
 		return;
-	}
 	int len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)core.pid, (int)core.tid,
 			   core.signal, core.comm[0] ? core.comm : "-");
 	/* Blocks while the launcher is busy, because there is nothing else to do. */
 	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
-	close(fd);
 	core_dirs_keep(&w->dirs, dir, now_ns() + KEEP_NS);
 }
 
@@ -205,12 +201,9 @@ static void remove_if(const struct core_dir *dir, const char *name, void *arg)
 
 	if (!core_component_match(core_dirs_file_component(&r->watch->pattern), name, &unused))
 		return;
-	int fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
-	if (fd < 0)
-		return;
-	if (key.dev == r->key.dev && key.ino == r->key.ino && key.mtime_ns == r->key.mtime_ns)
+	_cleanup_close_ int fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
+	if (fd >= 0 && key.dev == r->key.dev && key.ino == r->key.ino && key.mtime_ns == r->key.mtime_ns)
 		unlinkat(dir->fd, name, 0);
-	close(fd);
 }
 
 static void remove_core(const struct watch *w, const char *which)
@@ -234,8 +227,7 @@ static bool take_order(struct watch *w)
 	int fd;
 	ssize_t len = connection_receive(w->socket_fd, text, &fd);
 
-	if (fd >= 0)
-		close(fd);
+	closep(&fd);
 	if (len == 0)
 		return false;
 	if (len < 0)
@@ -296,8 +288,7 @@ int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		if (unwanted_fd >= 0)
-			close(unwanted_fd);
+		closep(&unwanted_fd);
 		leave_session(KEEP_OWN);
 		run(core_limit, ends[1], launcher);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/core_watch.h"
@@ -28,8 +29,7 @@ void cores_start(struct cores *c, const volatile rlim_t *core_limit, int socket_
 
 static void stop(struct cores *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
+	closep(&c->fd);
 	c->fd = -1;
 }
 
@@ -50,8 +50,7 @@ static bool relay(struct cores *c, int socket_fd)
 	 */
 	if (len > 0 && fd >= 0 && socket_fd >= 0)
 		connection_send(socket_fd, text, (size_t)len, &fd, 1);
-	if (fd >= 0)
-		close(fd);
+	closep(&fd);
 	return len > 0 && strcmp(text, CORE_FLUSHED) == 0;
 }
 
@@ -69,11 +68,8 @@ void cores_again(struct cores *c)
 
 void cores_remove(struct cores *c, const char *which)
 {
-	char text[128];
-	int len = snprintf(text, sizeof(text), CORE_REMOVE " %s", which);
-
-	if (c->fd >= 0 && c->unasked && len > 0 && (size_t)len < sizeof(text))
-		c->removing += connection_send(c->fd, text, (size_t)len, NULL, 0);
+	if (c->fd >= 0 && c->unasked)
+		c->removing += connection_sendf(c->fd, NULL, 0, CORE_REMOVE " %s", which);
 }
 
 void cores_finish(struct cores *c)

@@ -50,12 +50,10 @@ enum disposition disposition_of(const char *status, int signo)
 /* Returns whether the set of signals at that address of the process has the signal; true if it cannot be read. */
 static bool waits_for(pid_t pid, off_t address, int signo)
 {
-	int fd = proc_file_open(pid, "mem");
+	_cleanup_close_ int fd = proc_file_open(pid, "mem");
 	uint64_t set;
 	bool known = fd >= 0 && pread(fd, &set, sizeof(set), address) == sizeof(set);
 
-	if (fd >= 0)
-		close(fd);
 	return !known || is_in_set(set, signo);
 }
 

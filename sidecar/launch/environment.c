@@ -142,12 +142,10 @@ static size_t environ_of_parent(char *ret_text, size_t size)
 {
 	size_t len = 0;
 	ssize_t n = -1;
-	int fd = proc_file_open(getppid(), "environ");
+	_cleanup_close_ int fd = proc_file_open(getppid(), "environ");
 
 	while (fd >= 0 && len < size && (n = read(fd, ret_text + len, size - len)) > 0)
 		len += (size_t)n;
-	if (fd >= 0)
-		close(fd);
 	return n == 0 ? len : 0;
 }
 

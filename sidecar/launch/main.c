@@ -58,11 +58,8 @@ static void refuse_stranger(struct launcher *l)
 /* A sidecar that does not know the verb ignores it. */
 static void send_cgroup(const struct launcher *l)
 {
-	char text[16];
-	int len = snprintf(text, sizeof(text), "cgroup %d", l->cgroup_version);
-
 	if (l->cgroup_fd >= 0)
-		connection_send(l->socket_fd, text, (size_t)len, &l->cgroup_fd, 1);
+		connection_sendf(l->socket_fd, &l->cgroup_fd, 1, "cgroup %d", l->cgroup_version);
 }
 
 static void drop_connection(struct launcher *l)
@@ -115,13 +112,10 @@ static void connect_first(struct launcher *l)
 static void send_unstarted(const struct launcher *l)
 {
 	const struct command_report *f = l->report;
-	char text[32 + LAUNCH_COMMAND_MAX];
 
-	if (!f || !f->error)
-		return;
-	int len = snprintf(text, sizeof(text), "unstarted %d %d %.*s", f->error, f->there,
-			   LAUNCH_COMMAND_MAX, l->options->argv[0]);
-	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	if (f && f->error)
+		connection_sendf(l->socket_fd, NULL, 0, "unstarted %d %d %.*s", f->error, f->there, LAUNCH_COMMAND_MAX,
+				 l->options->argv[0]);
 }
 
 static bool send_exit(struct launcher *l)
@@ -155,11 +149,8 @@ static bool send_end(struct launcher *l)
 
 static void hook_ended(struct launcher *l, struct hook *hook, int status)
 {
-	char text[64];
-	int len = snprintf(text, sizeof(text), "finished %d %d %d", hook->id, status, hook->timed_out);
-
 	if (l->socket_fd >= 0 && !hook->unheard)
-		connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+		connection_sendf(l->socket_fd, NULL, 0, "finished %d %d %d", hook->id, status, hook->timed_out);
 	*hook = (struct hook){ 0 };
 }
 
@@ -395,9 +386,8 @@ static void leave_self_fd(int fd, char *argv0)
 
 static void close_both(const int ends[2])
 {
-	for (int i = 0; i < 2; i++)
-		if (ends[i] >= 0)
-			close(ends[i]);
+	closep(&ends[0]);
+	closep(&ends[1]);
 }
 
 /*

@@ -15,8 +15,7 @@
 
 void launcher_disconnect(struct launcher *l)
 {
-	if (l->socket_fd >= 0)
-		close(l->socket_fd);
+	closep(&l->socket_fd);
 	l->socket_fd = -1;
 	hooks_kill_all(&l->hooks);
 	if (l->ended && !l->held && !l->awaiting)
@@ -35,10 +34,8 @@ void launcher_kill_children(const struct launcher *l)
 	if (!l->ended)
 		kill(l->command, SIGKILL);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
-	if (fd >= 0)
-		close(fd);
 	list[len < 0 ? 0 : len] = '\0';
 	/*
 	 * Each number ends with a blank. A number that the end of the buffer cuts has none, and is
@@ -65,41 +62,31 @@ static void kill_everything(struct launcher *l)
 static void run_hook(struct launcher *l, const char *order, int output_fd)
 {
 	int64_t now = now_ns();
-	char text[64];
-	int id, len;
+	int id;
 	pid_t pid = hooks_run(&l->hooks, order, output_fd, l->original_mask, now, &id);
 
-	if (pid > 0)
-		len = snprintf(text, sizeof(text), "ran %d %d", id, (int)pid);
-	else
-		len = snprintf(text, sizeof(text), "refused %d %d", id, (int)-pid);
-	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	connection_sendf(l->socket_fd, NULL, 0, pid > 0 ? "ran %d %d" : "refused %d %d", id, pid > 0 ? (int)pid : (int)-pid);
 	if (pid > 0 && l->ended && hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS > l->linger_until_ns)
 		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
 }
 
 static void watch(struct launcher *l, const char *order)
 {
-	char text[64];
 	pid_t pid;
-	int r = watched_add(&l->watched, order, &pid), len;
+	int r = watched_add(&l->watched, order, &pid);
 
-	if (r == 0 || pid <= 0)
-		return;
-	len = snprintf(text, sizeof(text), "unwatched %d %d", (int)pid, -r);
-	connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	if (r != 0 && pid > 0)
+		connection_sendf(l->socket_fd, NULL, 0, "unwatched %d %d", (int)pid, -r);
 }
 
 static void dump_process(struct launcher *l, const char *order, int dump_fd)
 {
-	int id, pid, fds[TRACER_FDS], r, len;
-	char text[64];
+	int id, pid, fds[TRACER_FDS], r;
 
 	if (sscanf(order, "%d %d", &id, &pid) != 2)
 		return;
 	r = tracer_dump(pid, dump_fd, fds);
-	len = snprintf(text, sizeof(text), "dumped %d %d", id, -r);
-	connection_send(l->socket_fd, text, (size_t)len, fds, r == 0 ? TRACER_FDS : 0);
+	connection_sendf(l->socket_fd, fds, r == 0 ? TRACER_FDS : 0, "dumped %d %d", id, -r);
 	for (int i = 0; r == 0 && i < TRACER_FDS; i++)
 		close(fds[i]);
 }
@@ -164,6 +151,5 @@ void launcher_read_order(struct launcher *l)
 		launcher_disconnect(l);
 	else if (len > 0)
 		take_order(l, text, (size_t)len, fd);
-	if (fd >= 0)
-		close(fd);
+	closep(&fd);
 }

@@ -15,6 +15,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
+
 #define CGROUP1_MAGIC 0x27e0eb
 #define CGROUP2_MAGIC 0x63677270
 #define PROCESSES_MAX (64 * 1024) /* bytes of the list; at our start it is short */
@@ -61,25 +63,20 @@ static bool lists_us(int fd)
 
 static bool is_ours(int dir_fd)
 {
-	int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	bool ours = fd >= 0 && lists_us(fd);
+	_cleanup_close_ int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0)
-		close(fd);
-	return ours;
+	return fd >= 0 && lists_us(fd);
 }
 
 int own_cgroup_open(int *ret_version)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		int fd = open(places[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		_cleanup_close_ int fd = open(places[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0 && is_of_type(fd, places[i].magic) && faccessat(fd, places[i].counter, R_OK, 0) == 0 && is_ours(fd)) {
 			*ret_version = places[i].version;
-			return fd;
+			return TAKE_FD(fd);
 		}
-		if (fd >= 0)
-			close(fd);
 	}
 	return -1;
 }

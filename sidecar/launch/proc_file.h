@@ -8,6 +8,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
+
 static inline int proc_file_open(pid_t pid, const char *name)
 {
 	char path[64];
@@ -19,11 +21,9 @@ static inline int proc_file_open(pid_t pid, const char *name)
 /* Returns false, and an empty text, if the file cannot be read. */
 static inline bool proc_file_read(pid_t pid, const char *name, char *text, size_t size)
 {
-	int fd = proc_file_open(pid, name);
+	_cleanup_close_ int fd = proc_file_open(pid, name);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
 
-	if (fd >= 0)
-		close(fd);
 	text[len < 0 ? 0 : len] = '\0';
 	return len >= 0;
 }

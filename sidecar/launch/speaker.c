@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/protocol.h"
 
 #define FINISH_MS 100 /* when stderr is full, the text is lost, but the container does not wait */
@@ -79,8 +80,7 @@ static void start(struct speaker *s)
 
 static void stop(struct speaker *s)
 {
-	if (s->fd >= 0)
-		close(s->fd);
+	closep(&s->fd);
 	*s = SPEAKER_NONE;
 }
 

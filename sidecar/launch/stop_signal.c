@@ -24,9 +24,6 @@ bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info
 
 void stop_signal_send(const struct stop_signal *s, int socket_fd)
 {
-	char text[64];
-	int len = snprintf(text, sizeof(text), "asked %d %d %lld", s->signo, (int)s->sender, (long long)s->at_ns);
-
 	if (s->signo && socket_fd >= 0)
-		connection_send(socket_fd, text, (size_t)len, NULL, 0);
+		connection_sendf(socket_fd, NULL, 0, "asked %d %d %lld", s->signo, (int)s->sender, (long long)s->at_ns);
 }

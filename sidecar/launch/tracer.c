@@ -150,7 +150,7 @@ static bool list_threads(void)
 	long len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)tracer.pid);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && (len = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
 		for (long at = 0; at < len;) {
 			const struct linux_dirent *entry = (const void *)((char *)list + at);
@@ -159,8 +159,6 @@ static bool list_threads(void)
 				take_tid((pid_t)strtol(entry->name, NULL, 10), &seen);
 			at += entry->len;
 		}
-	if (fd >= 0)
-		close(fd);
 	tracer.dump->head.threads_seen = seen;
 	return tracer.dump->head.n_threads > before;
 }
@@ -356,12 +354,10 @@ static void copy_threads(bool all_stopped)
 /* Opens what is sent. After seizing, because then no thread is in execve, which opening would wait for. */
 static int open_memory(void)
 {
-	int auxv_fd = proc_file_open(tracer.pid, "auxv");
+	_cleanup_close_ int auxv_fd = proc_file_open(tracer.pid, "auxv");
 	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.dump->head.auxv, sizeof(tracer.dump->head.auxv));
 
 	tracer.dump->head.auxv_len = n > 0 ? (uint32_t)n : 0;
-	if (auxv_fd >= 0)
-		close(auxv_fd);
 	tracer.pages_fd = proc_file_open(tracer.pid, "pagemap");
 	tracer.memory_fd = proc_file_open(tracer.pid, "mem");
 	if (tracer.memory_fd >= 0)
@@ -396,12 +392,6 @@ static int dump_map(int dump_fd)
 	return tracer.dump == MAP_FAILED ? -errno : 0;
 }
 
-static void tracer_close(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
 {
 	static struct sigaction old; /* its value survives siglongjmp */
@@ -423,13 +413,13 @@ int tracer_dump(pid_t pid, int dump_fd, int ret_fds[static TRACER_FDS])
 	timer_switch(false, &old);
 	let_all_go();
 	munmap(tracer.dump, sizeof(*tracer.dump));
-	tracer_close(tracer.pages_fd);
+	closep(&tracer.pages_fd);
 	if (r == 0) {
 		ret_fds[0] = tracer.memory_fd;
 		ret_fds[1] = tracer.maps_fd;
 	} else {
-		tracer_close(tracer.memory_fd);
-		tracer_close(tracer.maps_fd);
+		closep(&tracer.memory_fd);
+		closep(&tracer.maps_fd);
 	}
 	return r;
 }

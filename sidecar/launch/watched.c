@@ -97,8 +97,7 @@ static struct watched_process *find(struct watched *w, pid_t pid)
 
 static void forget(struct watched_process *p)
 {
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	closep(&p->pidfd);
 	*p = (struct watched_process){ 0 };
 }
 
@@ -113,24 +112,20 @@ static bool leaves_room(int fd)
 static int open_watched(pid_t pid, unsigned long long start, pid_t *ret_parent)
 {
 	struct stat_line line;
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0)
 		return -errno;
-	if (!leaves_room(fd)) {
-		close(fd);
+	if (!leaves_room(fd))
 		return -EMFILE;
-	}
 	/*
 	 * The descriptor is of the process that has the PID now. The start time, read afterwards,
 	 * shows whether that is the wanted process.
 	 */
-	if (read_stat(pid, &line) && line.start == start) {
-		*ret_parent = line.parent;
-		return fd;
-	}
-	close(fd);
-	return -ESRCH;
+	if (!read_stat(pid, &line) || line.start != start)
+		return -ESRCH;
+	*ret_parent = line.parent;
+	return TAKE_FD(fd);
 }
 
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
@@ -212,16 +207,12 @@ static void note_end(struct watched_process *p)
 
 static void tell(struct watched_process *p, int socket_fd)
 {
-	char text[64];
-	int len;
-
 	if (socket_fd < 0)
 		return;
 	if (p->status == WATCHED_STATUS_UNKNOWN)
-		len = snprintf(text, sizeof(text), "ended %d - %lld", (int)p->pid, (long long)p->ended_ns);
+		connection_sendf(socket_fd, NULL, 0, "ended %d - %lld", (int)p->pid, (long long)p->ended_ns);
 	else
-		len = snprintf(text, sizeof(text), "ended %d %d %lld", (int)p->pid, p->status, (long long)p->ended_ns);
-	connection_send(socket_fd, text, (size_t)len, NULL, 0);
+		connection_sendf(socket_fd, NULL, 0, "ended %d %d %lld", (int)p->pid, p->status, (long long)p->ended_ns);
 	forget(p);
 }
 
