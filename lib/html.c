@@ -2,19 +2,12 @@
 /* Adds untrusted text to HTML. */
 #include "lib/html.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "lib/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-static bool is_unwanted(uint32_t c)
-{
-	return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0xfeff || (c & 0xfffe) == 0xfffe;
-}
 
 /*
  * Returns the length of the sequence "ESC [ digits and semicolons m" at p, or 0 if there is none.
@@ -41,7 +34,7 @@ void html_add(struct strbuf *out, const char *text, size_t len)
 			i += colour;
 			continue;
 		}
-		if (n == 0 || is_unwanted(c))
+		if (n == 0 || (!utf8_is_printable(c) && c != '\n' && c != '\t'))
 			strbuf_adds(out, REPLACEMENT);
 		else if (c == '&')
 			strbuf_adds(out, "&amp;");

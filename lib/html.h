@@ -8,9 +8,9 @@
 
 /*
  * Appends len bytes as character data, fit for elements and for attributes in
- * double quotes. Control characters except newline and tab, bytes that are not
- * UTF-8, and characters that change the direction of text become U+FFFD; terminal
- * colours (ESC [ ... m) are left out.
+ * double quotes. Bytes that are not UTF-8, and characters that are not printable
+ * (lib/utf8.h) except newline and tab, become U+FFFD; terminal colours (ESC [ ... m)
+ * are left out.
  */
 void html_add(struct strbuf *out, const char *text, size_t len);
 void html_adds(struct strbuf *out, const char *text);

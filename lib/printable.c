@@ -18,13 +18,7 @@ static size_t printable_length(const char *p, size_t len)
 	uint32_t c = 0;
 	size_t n = utf8_character(p, len, &c);
 
-	/*
-	 * Control characters of both kinds, line ends, and characters that turn the direction of
-	 * the text.
-	 */
-	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
-		return 0;
-	return n;
+	return utf8_is_printable(c) ? n : 0;
 }
 
 void copy_printable(char *to, size_t size, const char *from, size_t len)

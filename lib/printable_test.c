@@ -23,6 +23,8 @@ static const struct {
 	{ "no UTF-8", "\xff\xc0\xaf", 3, 16, "???" },
 	{ "a surrogate", "\xed\xa0\x80", 3, 16, "???" },
 	{ "text turned around", "\xe2\x80\xae", 3, 16, "???" },
+	{ "marks of a direction", "\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", 8, 16, "????????" },
+	{ "an end of a line and an isolate", "\xe2\x80\xa8\xe2\x81\xa6", 6, 16, "??????" },
 	{ "room for the NUL only", "abc", 3, 1, "" },
 };
 

@@ -2,7 +2,6 @@
 /* Reads and mends UTF-8. */
 #include "lib/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define CHARACTER_MAX 4 /* bytes */
@@ -38,11 +37,13 @@ size_t utf8_cut(const char *text, size_t max)
 	return max;
 }
 
-/* Implements c-printable of YAML 1.2, without line breaks and the byte order mark. */
-static bool is_printable(uint32_t code)
+bool utf8_is_printable(uint32_t code)
 {
-	return (code >= 0x20 && code < 0x7f) ||
-	       (code >= 0xa0 && code != 0xfeff && code != 0xfffe && code != 0xffff);
+	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+	bool line_end_or_direction = code == 0x061c || code == 0x200e || code == 0x200f ||
+				     (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x206f);
+
+	return !control && !line_end_or_direction && code != 0xfeff && code != 0xfffe && code != 0xffff;
 }
 
 void utf8_mend(char *text)
@@ -52,7 +53,7 @@ void utf8_mend(char *text)
 
 	for (; *text; text += len) {
 		len = utf8_character(text, strnlen(text, CHARACTER_MAX), &code);
-		if (len > 0 && is_printable(code))
+		if (len > 0 && utf8_is_printable(code))
 			continue;
 		len = len > 0 ? len : 1;
 		for (size_t i = 0; i < len; i++)
@@ -68,7 +69,7 @@ void utf8_escape_json(const char *json, struct strbuf *out)
 	for (; *json; json += len) {
 		len = utf8_character(json, strnlen(json, CHARACTER_MAX), &code);
 		/* Below 0x20 are the line breaks and tabs between values. */
-		if (len > 0 && (is_printable(code) || code < 0x20))
+		if (len > 0 && (utf8_is_printable(code) || code < 0x20))
 			strbuf_add(out, json, len);
 		else
 			strbuf_addf(out, "\\u%04x", len > 0 ? (unsigned)code : 0xfffdU);

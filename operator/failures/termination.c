@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/oom.h"
+#include "lib/printable.h"
 #include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "operator/failures/signature.h"
@@ -25,33 +26,9 @@ static const char *const memory_fields[] = {
 };
 static const char *const process_numbers[] = { "pid", "rssBytes", "sharedBytes" };
 
-/* C1 controls (U+0080 to U+009F) steer terminals as well as C0 ones do. */
-static bool is_control(const unsigned char *p)
-{
-	return *p < 0x20 || *p == 0x7f || (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f);
-}
-
 void text_tame(const char *text, char *buf, size_t size)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	size_t len = 0;
-
-	while (*p && len + 1 < size) {
-		if (is_control(p)) {
-			p += *p == 0xc2 ? 2 : 1;
-			buf[len++] = '?';
-		} else {
-			buf[len++] = (char)*p++;
-		}
-	}
-	/* An incomplete character at the end is removed, too. */
-	if ((*p & 0xc0) == 0x80) {
-		while (len && ((unsigned char)buf[len - 1] & 0xc0) == 0x80)
-			len--;
-		if (len)
-			len--;
-	}
-	buf[len] = '\0';
+	copy_printable(buf, size, text, strlen(text));
 }
 
 static void take_text(const cJSON *from, cJSON *to, const char *name, size_t max)

@@ -75,7 +75,7 @@ static void what_is_wrong_is_dropped(void **state)
 		{ "{\"missing\":[{\"needs\":\"x\"},{\"what\":\"y\"}],\"evidence\":[{\"source\":\"x\"}]}",
 		  "{\"evidence\":[],\"missing\":[{\"what\":\"y\"}],\"final\":false}" },
 		{ "{\"sentence\":\"a\\u001b[31mb\\nc\\u009bd\"}",
-		  "{\"sentence\":\"a?[31mb?c?d\",\"final\":false}" },
+		  "{\"sentence\":\"a?[31mb?c??d\",\"final\":false}" },
 		{ "{\"class\":\"Killed\",\"signature\":\"v1:Killed:ray::f:x\"}",
 		  "{\"class\":\"Killed\",\"signature\":\"v1:Killed:ray::f:x\",\"final\":false}" },
 		{ "{\"class\":\"Killed\",\"signature\":\"v1:Segfault:ray::f:x\"}", "{\"class\":\"Killed\",\"final\":false}" },
@@ -164,10 +164,13 @@ static void tame_text_fits_any_buffer(void **state)
 		text_tame("\xe2\x82\xac\xe2\x82\xac\xc2\x85\xe2\x82\xac\x7f", buf, size);
 		assert_true(strlen(buf) < size);
 	}
-	assert_string_equal(buf, "\xe2\x82\xac\xe2\x82\xac?\xe2\x82\xac?");
+	assert_string_equal(buf, "\xe2\x82\xac\xe2\x82\xac??\xe2\x82\xac?");
+	text_tame("a\xe2\x80\xae" "b\xd8\x9c", buf, sizeof(buf));
+	assert_string_equal(buf, "a???b??");
 	text_tame("\xe2\x82\xac\xe2\x82\xac", buf, 5);
 	assert_string_equal(buf, "\xe2\x82\xac");
 	text_tame("\xc2", buf, sizeof(buf));
+	assert_string_equal(buf, "?");
 	text_tame("", buf, sizeof(buf));
 	assert_string_equal(buf, "");
 }
