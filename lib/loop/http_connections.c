@@ -16,8 +16,7 @@ static bool read_cookie(evutil_socket_t fd, uint64_t *ret_cookie)
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, ret_cookie, &len) == 0;
 }
 
-/* Returns the address of the other end, IPv4 as IPv6 has it; zero if it is gone already. */
-static struct in6_addr read_peer(evutil_socket_t fd)
+struct in6_addr http_connections_peer(evutil_socket_t fd)
 {
 	union {
 		struct sockaddr any;
@@ -92,7 +91,7 @@ static void http_connections_know(struct http_connections *all, evutil_socket_t 
 	all->known[all->n++] = (struct http_connection){
 		.fd = fd,
 		.cookie = cookie,
-		.peer = read_peer(fd),
+		.peer = http_connections_peer(fd),
 		.turn = ++all->turn,
 	};
 }

@@ -46,5 +46,7 @@ int http_connections_init(struct http_connections *all, struct event_base *base,
 void http_connections_release(struct http_connections *all);
 /* Makes a bufferevent for evhttp, which owns it. Returns NULL if there is no memory. */
 struct bufferevent *http_connections_add(struct http_connections *all);
+/* Returns the address of the other end, IPv4 as IPv6 has it; zero if it is gone already. */
+struct in6_addr http_connections_peer(evutil_socket_t fd);
 /* Call this when a request of that connection is answered. */
 void http_connections_answered(struct http_connections *all, evutil_socket_t fd);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "lib/loop/http_connections.h"
 #include "lib/macros.h"
 
 /*
@@ -24,6 +25,8 @@ struct tls_connection {
 	struct bufferevent *bev;
 	struct event *deadline;
 	enum phase phase;
+	struct in6_addr peer; /* zero: not known yet */
+	size_t sum; /* used by tls_connections_end_one */
 	size_t held; /* bytes of the request so far, or of the answer and what follows the request */
 	size_t answer_len; /* of which so many are the answer */
 	bool ended; /* its socket has been shut down */
@@ -120,14 +123,37 @@ void tls_connections_forget(struct tls_connections *all)
 	all->n = all->n_ended = 0;
 }
 
-static void end_the_oldest(struct tls_connections *all)
+/* Returns the first connection of the same address. evhttp gives a connection its descriptor, and so its address, late. */
+static struct tls_connection *first_of_address(const struct tls_connections *all, struct tls_connection *c)
 {
-	struct tls_connection *c = all->first;
+	struct tls_connection *first = all->first;
 
-	while (c && c->ended)
-		c = c->next;
-	if (c)
-		tls_connections_end(c);
+	if (IN6_IS_ADDR_UNSPECIFIED(&c->peer) && bufferevent_getfd(c->bev) >= 0)
+		c->peer = http_connections_peer(bufferevent_getfd(c->bev));
+	while (!IN6_ARE_ADDR_EQUAL(&first->peer, &c->peer))
+		first = first->next;
+	return first;
+}
+
+/*
+ * Ends a connection of the address that has the most of them, the oldest; or, if bytes are to be freed, of the address
+ * that holds the most of these, the biggest. So a neighbour who opens many ends none of the API server's.
+ */
+static void tls_connections_end_one(struct tls_connections *all, bool bytes)
+{
+	struct tls_connection *most = NULL, *end = NULL;
+
+	for (struct tls_connection *c = all->first; c; c = c->next) {
+		struct tls_connection *first = first_of_address(all, c);
+
+		first->sum = (first == c ? 0 : first->sum) + (bytes ? c->held : !c->ended);
+		most = !most || first->sum > most->sum ? first : most;
+	}
+	for (struct tls_connection *c = most; c; c = c->next)
+		if (!c->ended && IN6_ARE_ADDR_EQUAL(&c->peer, &most->peer) && (!end || (bytes && c->held > end->held)))
+			end = c;
+	if (end)
+		tls_connections_end(end);
 }
 
 /* --- Phases ----------------------------------------------------------------------------------------------- */
@@ -141,20 +167,10 @@ static void tls_connections_enter(struct tls_connection *c, enum phase phase)
 	event_add(c->deadline, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 }
 
-static void end_the_biggest(struct tls_connections *all)
-{
-	struct tls_connection *biggest = all->first;
-
-	for (struct tls_connection *c = all->first; c; c = c->next)
-		if (!c->ended && c->held >= biggest->held)
-			biggest = c;
-	tls_connections_end(biggest);
-}
-
 static void keep_bound(struct tls_connections *all)
 {
 	while (all && all->held > TLS_SERVER_HELD_MAX)
-		end_the_biggest(all);
+		tls_connections_end_one(all, true);
 }
 
 void tls_connection_answering(struct tls_connection *c, size_t answer_len)
@@ -245,7 +261,7 @@ struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *co
 	bufferevent_openssl_set_allow_dirty_shutdown(c->bev, 1);
 	tls_connections_enter(c, HANDSHAKE);
 	if (all->n - all->n_ended > TLS_SERVER_CONNECTIONS_MAX)
-		end_the_oldest(all);
+		tls_connections_end_one(all, false);
 	return c->bev;
 }
 

@@ -114,18 +114,29 @@ struct tls_client {
 	SSL *ssl;
 };
 
-static int connect_tcp(void)
+/* Connects from an address of the machine itself, such as 127.0.0.2. */
+static int connect_from(in_addr_t address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(listening_port()),
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr = { htonl(address) } };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct timeval patience = { .tv_sec = 30 };
 
+	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0) {
+		close(fd);
+		return -errno;
+	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
 		return fd;
 	close(fd);
 	return -errno;
+}
+
+static int connect_tcp(void)
+{
+	return connect_from(INADDR_LOOPBACK);
 }
 
 static void client_close(struct tls_client *c)
@@ -137,12 +148,12 @@ static void client_close(struct tls_client *c)
 	*c = (struct tls_client){ .fd = -1 };
 }
 
-/* Connects, and verifies as the API server does. */
-static bool client_open(struct tls_client *c, int min_version, int max_version)
+/* Verifies as the API server does, on a connection that is open. */
+static bool client_open_on(int fd, struct tls_client *c, int min_version, int max_version)
 {
 	_cleanup_x509_ X509 *root = x509_first(ca.cert);
 
-	*c = (struct tls_client){ .fd = connect_tcp(), .context = SSL_CTX_new(TLS_client_method()) };
+	*c = (struct tls_client){ .fd = fd, .context = SSL_CTX_new(TLS_client_method()) };
 	SSL_CTX_set_security_level(c->context, 0);
 	SSL_CTX_set_min_proto_version(c->context, min_version);
 	SSL_CTX_set_max_proto_version(c->context, max_version);
@@ -154,6 +165,11 @@ static bool client_open(struct tls_client *c, int min_version, int max_version)
 		return true;
 	client_close(c);
 	return false;
+}
+
+static bool client_open(struct tls_client *c, int min_version, int max_version)
+{
+	return client_open_on(connect_tcp(), c, min_version, max_version);
 }
 
 static bool send_all(struct tls_client *c, const void *data, size_t len)
@@ -489,6 +505,66 @@ static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void *
 	(void)state;
 	start();
 	do_work(be_many);
+	finish();
+}
+
+#define NEIGHBOUR (INADDR_LOOPBACK + 1)
+
+/* The API server's request is half sent when a neighbour opens more connections than there may be. */
+static void be_many_beside_one_request(struct work *w)
+{
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	int fds[TLS_SERVER_CONNECTIONS_MAX + 50];
+	struct tls_client c;
+
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nx", 39));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = connect_from(NEIGHBOUR);
+	for (size_t i = 0; i < 50; i++)
+		EXPECT(w, is_closed(fds[i]));
+	EXPECT(w, send_all(&c, "y", 1) && receive(&c, &answer));
+	EXPECT(w, strstr(strbuf_str(&answer), "\"len\":2"));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	client_close(&c);
+}
+
+static void an_address_with_too_many_connections_ends_its_own(void **state)
+{
+	(void)state;
+	start();
+	tls_server_set_times(server, 60000, 60000);
+	do_work(be_many_beside_one_request);
+	finish();
+}
+
+/* A neighbour holds nearly all that may be held, in requests that are smaller than the API server's. */
+static void hold_much_beside_one_request(struct work *w)
+{
+	enum { CLIENTS = 23, EACH = 1 << 20, USUAL = 3 << 20 };
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	_cleanup_free_ char *body = calloc(1, EACH);
+	struct tls_client clients[CLIENTS], c;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		EXPECT(w, client_open_on(connect_from(NEIGHBOUR), &clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
+		EXPECT(w, send_all(&clients[i], "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
+		EXPECT(w, send_all(&clients[i], body, EACH));
+	}
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", USUAL, &answer) == 200);
+	client_close(&c);
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&clients[i]);
+}
+
+static void an_address_that_holds_most_makes_room_for_the_large_request_of_another(void **state)
+{
+	(void)state;
+	start();
+	tls_server_set_times(server, 60000, 60000);
+	do_work(hold_much_beside_one_request);
 	finish();
 }
 
@@ -841,6 +917,8 @@ int main(void)
 		cmocka_unit_test(no_handshake_fails_while_certificates_are_exchanged),
 		cmocka_unit_test(slow_clients_are_cut_off),
 		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
+		cmocka_unit_test(an_address_with_too_many_connections_ends_its_own),
+		cmocka_unit_test(an_address_that_holds_most_makes_room_for_the_large_request_of_another),
 		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
 		cmocka_unit_test(answers_that_nobody_reads_share_a_bound),
 		cmocka_unit_test(answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever),
