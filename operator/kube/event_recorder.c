@@ -13,21 +13,28 @@
 #include "operator/kube/namespace_share.h"
 
 #define INTERVAL_MS 100
+/* Each so many Events one that is no warning has its turn, whatever warnings wait. */
+#define OTHERS_EACH 4
 
 struct message {
 	struct message *next;
+	const char *namespace; /* the event's */
+	uint64_t turn;
 	cJSON *event;
 	enum event_again again;
 };
 
+/* The namespaces take turns, as in operator/kube/workqueue.h. */
 struct queue {
-	struct message *first, **last;
+	struct message *first; /* by turn, then in the order they came */
+	uint64_t turn; /* that of the message that was taken last */
 };
 
 struct event_recorder {
 	struct event_recorder_options o;
 	struct event *tick; /* pending if an Event was written a moment ago */
 	struct queue warnings, others;
+	unsigned int n_taken;
 	struct namespace_share share; /* counts the waiting Events by namespace */
 	struct event_filter filter;
 };
@@ -43,8 +50,6 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 	recorder->o = *options;
 	if (!recorder->o.interval_ms)
 		recorder->o.interval_ms = INTERVAL_MS;
-	recorder->warnings.last = &recorder->warnings.first;
-	recorder->others.last = &recorder->others.first;
 	recorder->tick = evtimer_new(options->base, event_recorder_on_tick, recorder);
 	if (!recorder->tick) {
 		free(recorder);
@@ -56,8 +61,16 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 
 static void event_recorder_put(struct queue *queue, struct message *m)
 {
-	*queue->last = m;
-	queue->last = &m->next;
+	struct message **at = &queue->first;
+
+	m->turn = queue->turn + 1;
+	for (const struct message *other = queue->first; other; other = other->next)
+		if (strcmp(other->namespace, m->namespace) == 0)
+			m->turn = other->turn + 1;
+	while (*at && (*at)->turn <= m->turn)
+		at = &(*at)->next;
+	m->next = *at;
+	*at = m;
 }
 
 static struct message *take_from(struct queue *queue)
@@ -67,20 +80,20 @@ static struct message *take_from(struct queue *queue)
 	if (!m)
 		return NULL;
 	queue->first = m->next;
-	if (!queue->first)
-		queue->last = &queue->first;
+	queue->turn = m->turn;
 	return m;
 }
 
 /* Returns the next Event; NULL if none waits. The caller owns it. */
 static struct message *event_recorder_take(struct event_recorder *recorder)
 {
-	struct message *m = take_from(&recorder->warnings);
+	bool others_first = ++recorder->n_taken % OTHERS_EACH == 0;
+	struct message *m = take_from(others_first ? &recorder->others : &recorder->warnings);
 
 	if (!m)
-		m = take_from(&recorder->others);
+		m = take_from(others_first ? &recorder->warnings : &recorder->others);
 	if (m)
-		namespace_share_remove(&recorder->share, json_str_or(m->event, "metadata.namespace", ""), 1);
+		namespace_share_remove(&recorder->share, m->namespace, 1);
 	return m;
 }
 
@@ -141,16 +154,18 @@ static void event_recorder_on_tick(evutil_socket_t, short, void *arg)
 void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum event_again again)
 {
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
+	const char *namespace = json_str_or(event, "metadata.namespace", "");
 
-	if (!m || !namespace_share_add(&recorder->share, json_str_or(event, "metadata.namespace", ""), 1,
-				       EVENT_RECORDER_MAX, EVENT_RECORDER_NAMESPACE_MAX)) {
-		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
-				    json_str_or(event, "metadata.namespace", ""));
+	if (!m || !namespace_share_add(&recorder->share, namespace, 1, EVENT_RECORDER_MAX,
+				       EVENT_RECORDER_NAMESPACE_MAX)) {
+		log_warning_limited(
+			"Events of namespace %s are left out: too many wait already, or there is no memory",
+			namespace);
 		cJSON_Delete(event);
 		free(m);
 		return;
 	}
-	*m = (struct message){ .event = event, .again = again };
+	*m = (struct message){ .namespace = namespace, .event = event, .again = again };
 	event_recorder_put(json_is(event, "type", "Warning") ? &recorder->warnings : &recorder->others, m);
 	if (!event_pending(recorder->tick, EV_TIMEOUT, NULL))
 		event_active(recorder->tick, 0, 0);

@@ -121,6 +121,32 @@ static void a_namespace_with_many_events_displaces_none_of_another(void **state)
 	stop(&f);
 }
 
+static void neither_many_events_of_another_namespace_nor_its_warnings_go_first(void **state)
+{
+	static struct exchange script[102];
+	struct fixture f = { .interval_ms = 1 };
+	size_t before[2] = { 0 };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(script); i++)
+		script[i] = (struct exchange){ "POST", "/events", 201, "{}" };
+	start(&f, script, ARRAY_SIZE(script));
+	for (size_t i = 0; i < 100; i++)
+		event_recorder_emit(f.recorder, event("noisy", "Warning", "Noise"), EVENT_COUNTED);
+	event_recorder_emit(f.recorder, event("quiet", "Warning", "Alarm"), EVENT_COUNTED);
+	event_recorder_emit(f.recorder, event("quiet", "Normal", "Word"), EVENT_COUNTED);
+	turn(&f);
+	const char *bodies = strbuf_str(&f.server.bodies),
+		   *words[] = { strstr(bodies, "Alarm"), strstr(bodies, "Word") };
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (const char *at = bodies;
+		     words[i] && (at = strstr(at, "Noise")) && at < words[i]; at++)
+			before[i]++;
+	assert_in_range(before[0], 1, 2);
+	assert_in_range(before[1], 1, 3);
+	stop(&f);
+}
+
 static void a_replica_that_may_not_write_emits_nothing(void **state)
 {
 	struct fixture f = { 0 };
@@ -155,6 +181,8 @@ int main(void)
 		cmocka_unit_test(a_warning_goes_before_what_waited_longer),
 		cmocka_unit_test(what_is_there_is_counted_or_left_alone),
 		cmocka_unit_test(a_namespace_with_many_events_displaces_none_of_another),
+		cmocka_unit_test(
+			neither_many_events_of_another_namespace_nor_its_warnings_go_first),
 		cmocka_unit_test(a_replica_that_may_not_write_emits_nothing),
 		cmocka_unit_test(a_key_is_emitted_once_in_its_time),
 	};

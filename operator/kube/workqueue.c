@@ -24,6 +24,7 @@ struct workqueue_item {
 	int64_t since_ns; /* when it became ready or work on it began, by the queue's clock */
 	int64_t paced_ns; /* until then its turns are used up, at the pace */
 	int64_t not_before_ns; /* the pace minus the burst; 0: there is no pace */
+	uint64_t turn; /* orders what is ready */
 	unsigned failures;
 	bool ready, delayed, working;
 	bool again; /* it was added again while it was worked on */
@@ -78,6 +79,33 @@ static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item
 	item->since_ns = now_ns;
 }
 
+static bool is_in_namespace(const char *key, const char *namespace, size_t len)
+{
+	return strncmp(key, namespace, len) == 0 && (key[len] == '/' || key[len] == '\0');
+}
+
+/*
+ * Gives the item the turn after the last one of its namespace, and the next turn if none is ready. So
+ * what waits before a key is one key of each other namespace at most, and those of its own.
+ */
+static void insert_in_turn(struct workqueue *q, struct workqueue_item *item)
+{
+	struct workqueue_item *before;
+	size_t len = strcspn(item->key, "/");
+
+	TAILQ_FOREACH_REVERSE(before, &q->ready, workqueue_ready, in_ready)
+	if (is_in_namespace(before->key, item->key, len))
+		break;
+	item->turn = (before ? before->turn : q->turn) + 1;
+	before = TAILQ_LAST(&q->ready, workqueue_ready);
+	while (before && before->turn > item->turn)
+		before = TAILQ_PREV(before, workqueue_ready, in_ready);
+	if (before)
+		TAILQ_INSERT_AFTER(&q->ready, before, item, in_ready);
+	else
+		TAILQ_INSERT_HEAD(&q->ready, item, in_ready);
+}
+
 /*
  * Makes a key ready. A key is ready, delayed or worked on. While it is worked on it may also be
  * delayed, but never ready.
@@ -87,7 +115,7 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 	assert(!item->ready && !item->delayed && !item->working);
 	workqueue_tell_time(q, item, NULL);
 	item->ready = true;
-	TAILQ_INSERT_TAIL(&q->ready, item, in_ready);
+	insert_in_turn(q, item);
 	q->n_ready++;
 }
 
@@ -173,6 +201,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 		return NULL;
 	ready_remove(q, item);
 	workqueue_tell_time(q, item, q->on_waited);
+	q->turn = item->turn;
 	item->working = true;
 	item->paced_ns = MAX(item->paced_ns, now_ns) + q->pace_ns;
 	item->not_before_ns = q->pace_ns ? item->paced_ns - q->burst * q->pace_ns : 0;

@@ -6,7 +6,8 @@
  *
  *	add -> get -> (work) -> done, after forget (success) or retry (failure)
  *
- * A key that is added while it is being processed comes again after done.
+ * A key that is added while it is being processed comes again after done. Keys are "namespace/name", and the namespaces
+ * take turns: however many keys one has, a key of another waits for one of them.
  */
 #pragma once
 
@@ -20,7 +21,9 @@
 struct workqueue_item;
 struct workqueue {
 	struct strmap items; /* key -> struct workqueue_item */
-	TAILQ_HEAD(, workqueue_item) ready; /* in the order they came */
+	TAILQ_HEAD(workqueue_ready, workqueue_item)
+	ready; /* by turn, then in the order they came */
+	uint64_t turn; /* that of the key that get returned last */
 	LIST_HEAD(, workqueue_item) delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */

@@ -5,9 +5,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "lib/macros.h"
 #include "lib/units.h"
 
 static void keys_come_in_order_and_once(void **state)
@@ -28,6 +30,43 @@ static void keys_come_in_order_and_once(void **state)
 	workqueue_done(&q, "b");
 	assert_int_equal(q.items.n, 0);
 	assert_int_equal(workqueue_next_ns(&q), -1);
+	workqueue_release(&q);
+}
+
+static void many_keys_of_a_namespace_leave_each_other_namespace_its_turn(void **state)
+{
+	static const char *const added[] = { "a/1", "a/2", "a/3", "a/4", "ab/1", "ab/2", "c/1" };
+	static const char *const expected[] = { "a/1",	"ab/1", "c/1", "a/2",
+						"ab/2", "d/1",	"a/3", "a/4" };
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
+		workqueue_add(&q, added[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		if (i == 3)
+			workqueue_add(&q, "d/1");
+		assert_string_equal(workqueue_get(&q, 1), expected[i]);
+	}
+	workqueue_release(&q);
+}
+
+static void a_namespace_that_always_has_a_new_key_does_not_keep_others_from_their_turn(void **state)
+{
+	struct workqueue q;
+	int turns = 0;
+	(void)state;
+
+	workqueue_init(&q);
+	workqueue_add(&q, "busy/1");
+	workqueue_add(&q, "calm/1");
+	workqueue_add(&q, "calm/2");
+	for (const char *key; (key = workqueue_get(&q, 1)) && strcmp(key, "calm/2") != 0; turns++) {
+		workqueue_add(&q, turns % 2 ? "busy/1" : "busy/2");
+		workqueue_done(&q, key);
+	}
+	assert_in_range(turns, 2, 4);
 	workqueue_release(&q);
 }
 
@@ -236,6 +275,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_come_in_order_and_once),
+		cmocka_unit_test(many_keys_of_a_namespace_leave_each_other_namespace_its_turn),
+		cmocka_unit_test(
+			a_namespace_that_always_has_a_new_key_does_not_keep_others_from_their_turn),
 		cmocka_unit_test(a_key_added_while_worked_on_comes_after_done_and_not_before),
 		cmocka_unit_test(failures_double_from_5_ms_to_1000_s_and_success_forgets_them),
 		cmocka_unit_test(retry_after_is_the_least_delay),
