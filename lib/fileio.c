@@ -45,6 +45,19 @@ int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
 	return r;
 }
 
+int file_read_foreign(int dirfd, const char *path, struct strbuf *out, struct err *err)
+{
+	_cleanup_close_ int fd =
+		openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EPROTO, "%s is no file", path);
+	return fd_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
 ssize_t fd_read_whole(int fd, void *data, size_t len, off_t offset)
 {
 	size_t done = 0;

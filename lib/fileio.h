@@ -19,6 +19,12 @@ int fd_read_all(int fd, struct strbuf *out, struct err *err);
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err);
 
 /*
+ * Does the same where others may write: reads only a regular file, and not through a link at the end of path. A FIFO
+ * would keep us waiting, and a link could lead to what only we may read.
+ */
+int file_read_foreign(int dirfd, const char *path, struct strbuf *out, struct err *err);
+
+/*
  * Reads len bytes, fewer only at the end, also after short reads and EINTR. Returns their number,
  * or -errno. offset: the place in the file; -1: its current position, as in a pipe.
  */

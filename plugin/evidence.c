@@ -133,7 +133,8 @@ int evidence_file(const cJSON *failure, const char *name, struct strbuf *out, st
 {
 	char path[PATH_MAX];
 
-	if (evidence_bundle_path(failure, name, path, err) < 0 || file_read(AT_FDCWD, path, out, err) < 0)
+	if (evidence_bundle_path(failure, name, path, err) < 0 ||
+	    file_read_foreign(AT_FDCWD, path, out, err) < 0)
 		return -err->code;
 	if (out->len)
 		mend_printable(out->data, out->len, "\n\t");
@@ -144,8 +145,10 @@ static int page_of_directory(const struct options *o, cJSON **ret_failures, cons
 {
 	char path[PATH_MAX];
 
-	if (read_failures(o, ret_failures, err) < 0 || find_failure(o, *ret_failures, ret_failure, err) < 0 ||
-	    evidence_bundle_path(*ret_failure, REPORT, path, err) < 0 || file_read(AT_FDCWD, path, html, err) < 0)
+	if (read_failures(o, ret_failures, err) < 0 ||
+	    find_failure(o, *ret_failures, ret_failure, err) < 0 ||
+	    evidence_bundle_path(*ret_failure, REPORT, path, err) < 0 ||
+	    file_read_foreign(AT_FDCWD, path, html, err) < 0)
 		return -err->code;
 	return 0;
 }

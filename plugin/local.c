@@ -79,15 +79,18 @@ static void spec_complete(cJSON *spec, const char *bundle)
 		json_set_str(spec, "memoryText", SIZE_TEXT(usage));
 }
 
-/* Returns NULL if the report cannot be read. */
-static cJSON *local_failure_of_report(const char *path, const char *bundle, struct err *err)
+/* Returns NULL if the report cannot be read. room: the bytes that all further reports may have. */
+static cJSON *local_failure_of_report(const char *path, const char *bundle, size_t *room,
+				      struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MIN(REPORT_MAX, *room));
 	cJSON *spec = NULL, *failure, *metadata;
 	const char *slash = strrchr(bundle, '/');
 
-	if (file_read(AT_FDCWD, path, &text, err) < 0 || json_parse(strbuf_str(&text), text.len, &spec, err) < 0)
+	if (file_read_foreign(AT_FDCWD, path, &text, err) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &spec, err) < 0)
 		return NULL;
+	*room -= text.len;
 	if (!cJSON_IsObject(spec)) {
 		cJSON_Delete(spec);
 		err_set(err, EPROTO, "it is no report");
@@ -102,13 +105,13 @@ static cJSON *local_failure_of_report(const char *path, const char *bundle, stru
 	return failure;
 }
 
-static void take_report(const FTSENT *entry, cJSON *items)
+static void take_report(const FTSENT *entry, size_t *room, cJSON *items)
 {
 	_cleanup_strbuf_ struct strbuf bundle = STRBUF_INIT(PATH_MAX);
 	struct err err = { 0 };
 
 	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1), entry->fts_path);
-	cJSON *failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
+	cJSON *failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), room, &err);
 	if (failure)
 		json_append(items, failure);
 	else
@@ -118,6 +121,8 @@ static void take_report(const FTSENT *entry, cJSON *items)
 /* Takes what is below the directory. Returns a code of errno if that cannot be read itself. */
 static int tree_walk(FTS *tree, cJSON *items)
 {
+	size_t room = LOCAL_REPORTS_MAX;
+
 	for (FTSENT *e; (e = fts_read(tree));) {
 		if (e->fts_info == FTS_D && (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
 			fts_set(tree, e, FTS_SKIP);
@@ -128,7 +133,7 @@ static int tree_walk(FTS *tree, cJSON *items)
 		} else if (e->fts_level == 0 && e->fts_info != FTS_D && e->fts_info != FTS_DP)
 			return ENOTDIR;
 		else if (e->fts_info == FTS_F && strcmp(e->fts_name, "report.json") == 0) {
-			take_report(e, items);
+			take_report(e, &room, items);
 			if (cJSON_GetArraySize(items) < PAGE_FAILURES_MAX)
 				continue;
 			stderr_note("Only %d bundles were read.\n", PAGE_FAILURES_MAX);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "plugin/evidence.h"
 #include "plugin/failure_list.h"
 #include "plugin/testing.h"
 
@@ -103,6 +104,51 @@ static void what_is_no_report_is_left_out(void **state)
 	assert_null(local_newest(list));
 }
 
+static void a_file_of_a_bundle_that_is_a_link_or_a_fifo_is_not_read(void **state)
+{
+	_cleanup_json_ cJSON *failure = cJSON_CreateObject();
+	char bundle[96], path[128];
+	(void)state;
+
+	snprintf(bundle, sizeof(bundle), "%s/x", store);
+	json_set_str(json_object_at(failure, "spec"), "bundle", bundle);
+	write_report("x/own.txt", "words");
+	snprintf(path, sizeof(path), "%s/x/link.txt", store);
+	assert_int_equal(symlink("own.txt", path), 0);
+	snprintf(path, sizeof(path), "%s/x/fifo.txt", store);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(30);
+	for (const char *const *name =
+		     (const char *const[]){ "own.txt", "link.txt", "fifo.txt", NULL };
+	     *name; name++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+		struct err err = { 0 };
+		bool is_read = evidence_file(failure, *name, &text, &err) == 0;
+
+		assert_int_equal(is_read, strcmp(*name, "own.txt") == 0);
+		assert_string_equal(strbuf_str(&text), is_read ? "words" : "");
+	}
+	alarm(0);
+}
+
+static void reports_without_end_do_not_fill_the_memory(void **state)
+{
+	enum { EACH = 4000000, REPORTS = 20 };
+	_cleanup_free_ char *text = calloc(1, EACH + 1);
+	char path[64];
+	(void)state;
+
+	memset(text, ' ', EACH);
+	memcpy(text, "{\"class\":\"Killed\"}", 18);
+	for (int i = 0; i < REPORTS; i++) {
+		snprintf(path, sizeof(path), "x/%d/report.json", i);
+		write_report(path, text);
+	}
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_int_equal(cJSON_GetArraySize(json_get(list, "items")), LOCAL_REPORTS_MAX / EACH);
+}
+
 /* A mistyped name would be good news otherwise. */
 static void a_store_that_is_none_is_an_error(void **state)
 {
@@ -159,12 +205,23 @@ static void deaths_of_one_cluster_on_several_machines_are_one_incident(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(memory_of_a_shared_cgroup_is_that_of_the_processes, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(a_store_that_is_none_is_an_error, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(memory_of_a_shared_cgroup_is_that_of_the_processes,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store,
+						remove_store),
+		cmocka_unit_test_setup_teardown(
+			a_file_of_a_bundle_that_is_a_link_or_a_fifo_is_not_read, make_store,
+			remove_store),
+		cmocka_unit_test_setup_teardown(reports_without_end_do_not_fill_the_memory,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_store_that_is_none_is_an_error, make_store,
+						remove_store),
 		cmocka_unit_test_setup_teardown(a_store_may_be_a_link, make_store, remove_store),
-		cmocka_unit_test_setup_teardown(deaths_of_one_cluster_on_several_machines_are_one_incident, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(
+			deaths_of_one_cluster_on_several_machines_are_one_incident, make_store,
+			remove_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

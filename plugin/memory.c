@@ -127,7 +127,7 @@ static int bundle_needs(const struct options *o, const cJSON *failure, const cJS
 
 	if (o->store) {
 		strbuf_addf(&path, "%s/" NEEDS_FILE, failure_str(failure, "spec.bundle"));
-		r = file_read(AT_FDCWD, strbuf_str(&path), &text, err);
+		r = file_read_foreign(AT_FDCWD, strbuf_str(&path), &text, err);
 	} else
 		r = bundle_read(&kubectl, failure, pods, o->image, NEEDS_FILE, &text, err);
 	return r < 0 ? r : json_parse(strbuf_str(&text), text.len, ret_needs, err);

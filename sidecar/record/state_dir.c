@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -80,10 +79,8 @@ static void copy_file(const char *name, void *arg)
 {
 	const struct copying *c = arg;
 	_cleanup_strbuf_ struct strbuf data = STRBUF_INIT(FILE_MAX);
-	_cleanup_close_ int fd = openat(c->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_read_all(fd, &data, NULL) < 0)
+	if (file_read_foreign(c->from, name, &data, NULL) < 0)
 		return;
 	/* This is checked after reading the file, because reading takes the time. */
 	if (!c->keep || faccessat(c->to, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)

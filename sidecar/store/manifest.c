@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "lib/fileio.h"
@@ -59,25 +58,12 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 	return file_put(dirfd, as, text, strlen(text), FILE_MODE, err);
 }
 
-/* In a shared store the manifest may be a link, or a FIFO, which would block the open. */
-static int read_text(int dirfd, struct strbuf *text, struct err *err)
-{
-	_cleanup_close_ int fd = openat(dirfd, MANIFEST_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno, "open " MANIFEST_FILE);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, EPROTO, MANIFEST_FILE " is no file");
-	return fd_read_all(fd, text, err) < 0 ? err_wrap(err, MANIFEST_FILE) : 0;
-}
-
 int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MANIFEST_MAX);
 	_cleanup_json_ cJSON *manifest = NULL;
 
-	if (read_text(dirfd, &text, err) < 0)
+	if (file_read_foreign(dirfd, MANIFEST_FILE, &text, err) < 0)
 		return -err->code;
 	if (json_parse(strbuf_str(&text), text.len, &manifest, err) < 0)
 		return err_wrap(err, MANIFEST_FILE);
