@@ -25,6 +25,8 @@ PROGRAMS = ["afterglow-launch", "afterglow-sidecar", "afterglow-unwind", "afterg
 # The name of the machine in a tag, its number in ELF, and what strips its programs.
 MACHINES = {"amd64": ("x86_64", 62, "strip"), "arm64": ("aarch64", 183, "aarch64-linux-gnu-strip")}
 PLATFORMS = ["manylinux_2_17", "manylinux2014", "musllinux_1_1"]
+# The oldest name is the only one that pip knows before 19.0: that of RHEL 8 is 9.0.3, that of Debian 10 is 18.1. It exists for x86_64 alone.
+OLD_PLATFORMS = {"x86_64": ["manylinux1"], "aarch64": []}
 PT_INTERP, PT_DYNAMIC, DT_NEEDED = 3, 2, 1
 
 
@@ -46,6 +48,10 @@ def check_program(name, data, machine):
             raise Wrong(f"{name} needs the loader {data[offset : offset + length].rstrip(bytes(1)).decode()}")
         if kind == PT_DYNAMIC and DT_NEEDED in (tag for tag, _ in struct.iter_unpack("<QQ", data[offset : offset + length])):
             raise Wrong(f"{name} needs a shared library")
+
+
+def platforms(machine):
+    return [f"{platform}_{machine}" for platform in PLATFORMS + OLD_PLATFORMS[machine]]
 
 
 def stripped(path, strip):
@@ -72,7 +78,7 @@ def wheel_files(build, arch, version):
         files.append((f"afterglow_ray/bin/{name}", data, 0o755))
     metadata = (HERE / "METADATA").read_text().replace("@VERSION@", version) + (HERE / "README.md").read_text()
     wheel = "Wheel-Version: 1.0\nGenerator: wheel/build.py\nRoot-Is-Purelib: false\n"
-    wheel += "".join(f"Tag: py3-none-{platform}_{tag}\n" for platform in PLATFORMS)
+    wheel += "".join(f"Tag: py3-none-{platform}\n" for platform in platforms(tag))
     texts = {"METADATA": metadata, "WHEEL": wheel, "entry_points.txt": "[console_scripts]\nafterglow = afterglow_ray:main\n",
              "licenses/LICENSE": (HERE.parent / "LICENSE").read_text()}  # fmt: skip
     files += [(f"{info}/{name}", text.encode(), 0o644) for name, text in texts.items()]
@@ -115,8 +121,7 @@ def write_archive(path, files, version):
 
 def main():
     build, arch, version, out = sys.argv[1:]
-    platforms = ".".join(f"{platform}_{MACHINES[arch][0]}" for platform in PLATFORMS)
-    path = pathlib.Path(out) / f"afterglow_ray-{version}-py3-none-{platforms}.whl"
+    path = pathlib.Path(out) / f"afterglow_ray-{version}-py3-none-{'.'.join(platforms(MACHINES[arch][0]))}.whl"
     try:
         files = wheel_files(pathlib.Path(build), arch, version)
     except Wrong as wrong:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether wheel/build.py refuses what would not run on people's machines, and writes what pip takes."""
 
+import ast
 import base64
 import hashlib
 import pathlib
@@ -61,6 +62,16 @@ class Wheel(unittest.TestCase):
 
     def test_the_same_programs_give_the_same_bytes(self):
         self.assertEqual(self.written("a.whl").read_bytes(), self.written("b.whl").read_bytes())
+
+    def test_the_pip_of_rhel_8_and_debian_10_knows_one_of_its_tags(self):
+        files = {name: data for name, data, _ in build.wheel_files(self.folder, "amd64", "1.2.3")}
+        self.assertIn(b"Tag: py3-none-manylinux1_x86_64\n", files["afterglow_ray-1.2.3.dist-info/WHEEL"])
+        self.assertIn("manylinux1_x86_64", build.platforms("x86_64"))
+        self.assertNotIn("manylinux1_aarch64", build.platforms("aarch64"))  # a package index refuses a name that does not exist
+
+    def test_its_code_is_python_of_3_6(self):
+        for source in sorted((build.HERE / "afterglow_ray").glob("*.py")):
+            ast.parse(source.read_text(), feature_version=(3, 6))
 
     def test_without_pip_the_same_files_are_a_command(self):
         files = build.wheel_files(self.folder, "amd64", "1.2.3")

@@ -118,6 +118,13 @@ if busybox=$(command -v busybox) && mkdir -p "$bare/bin" "$bare/proc" && mkdir -
 fi
 
 if [ -n "$ray" ]; then
+	# What RHEL 8 and Debian 10 bring. It runs on no Python after 3.9.
+	if as_user 'python3 -c "import sys; sys.exit(sys.version_info >= (3, 10))"'; then
+		for version in 9.0.3 18.1; do
+			check "pip $version takes the wheel" as_user "python3 -m venv old && old/bin/pip install --quiet --disable-pip-version-check pip==$version &&
+				old/bin/pip install --quiet --no-index --disable-pip-version-check *.whl && old/bin/afterglow --version; code=\$?; rm -r old; exit \$code"
+		done
+	fi
 	check "pip installs Ray" as_user 'venv/bin/pip install --quiet --disable-pip-version-check ray'
 	cat >"$work/leak.py" <<-'CODE'
 		import ray
