@@ -54,6 +54,14 @@ def script_of(death):
     return "\n".join(line for line in lines if line)
 
 
+def missing_programs(runs):
+    """Of what the build makes: the sidecar's programs, and those that these deaths name. Without one a death would count as a wrong report."""
+    words = set(re.findall(r"[\w-]+", (HERE / "lib.sh").read_text() + "".join(script_of(death) for death, _ in runs)))
+    sources = sorted({path.stem for folder in (HERE, HERE.parent / "kernel") for path in folder.glob("*.c")} & words)
+    names = [f"afterglow-{name}" for name in ("launch", "sidecar", "unwind", "pack", "ship")] + [f"test/{name}" for name in sources]
+    return [str(BUILD / name) for name in names if not os.access(ROOT / BUILD / name, os.X_OK)]
+
+
 def slug(death, log):
     """A short name for its directory, because the path of a socket in it must be short."""
     words = re.sub(r"[^a-z0-9]+", "-", death.name.lower()).strip("-")
@@ -266,6 +274,9 @@ def main():
     place = Machine(work, o.jobs or 3) if o.vm else Here(work, o.jobs or 6)
     logs = ("auto", "off") if o.log == "both" else (o.log,)
     runs = [(d, log) for log in logs for d in chosen if not place.lacks(d)]
+    missing = missing_programs(runs)
+    if missing:
+        sys.exit(f"run.py: these programs are missing: {' '.join(missing)}; nothing was run. This builds them: make {' '.join(missing)}")
     table = Table(place.name, o.verbose, Results(o.results))
     place.run(table.take_over(runs)[: o.at_most], table.tell)
     if table.again:

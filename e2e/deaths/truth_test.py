@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """judge() holds a report against what happened, and a death that went another way against nobody; results outlive a run."""
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,6 +13,7 @@ sys.dont_write_bytecode = True
 from results import Results
 from truth import HONEST, NOT_RUN, RIGHT, WRONG, WRONG_AND_CERTAIN, Death, Outcome, judge, oom, signalled
 
+RUN = Path(__file__).resolve().parent / "run.py"
 KILLED_LATER = Death("a process from outside is OOM-killed, and kill -9 of the command a second later",
                      signalled(9, honest={"KernelOOMContainer"}, lives={"KernelOOMProcess"}), memory="64Mi", ooms=1)
 NAMED = replace(KILLED_LATER, truth=replace(KILLED_LATER.truth, victim="fact"))
@@ -77,6 +80,15 @@ class ResultsTest(unittest.TestCase):
             self.assertIsNone(later.settled("v1", "auto", "a"))
             later.add("v2", "auto", "c", RIGHT, True, "why")
             self.assertEqual(RIGHT, Results(path).settled("v2", "auto", "c")["score"])
+
+
+class ProgramsTest(unittest.TestCase):
+    def test_a_program_that_is_not_built_is_named_with_what_builds_it_and_nothing_runs(self):
+        with tempfile.TemporaryDirectory() as build:
+            done = subprocess.run([RUN, "--log", "off", "a child ends by SIGABRT, and exit 0"], env={**os.environ, "AFTERGLOW_BUILD": build},
+                                  capture_output=True, text=True)  # fmt: skip
+        self.assertEqual((1, ""), (done.returncode, done.stdout))
+        self.assertRegex(done.stderr, f"these programs are missing: .*{build}/afterglow-sidecar .*{build}/test/die .*: make .*test/die")
 
 
 if __name__ == "__main__":
