@@ -54,9 +54,7 @@ check "a deadlock has the thread that holds the other lock" prints 'hangs.py:[0-
 check "a thread that waits is said to wait" prints 'PID [0-9]+ .*: waits'
 check "a sleep has its native function" prints 'nanosleep'
 check "a loop in C is said to run" prints ': ran'
-if /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info[1] not in (11, 13, 14, 15))'; then
-	check "the thread that holds the GIL is named" prints 'Python \(it holds the GIL\), innermost first'
-fi
+check "the thread that holds the GIL is named" prints 'Python \(it holds the GIL\), innermost first'
 check "a stopped process is said to be stopped" prints 'stopped by a signal'
 check "a stopped process stays stopped" test "$(state_of stopped)" = T
 check "a blocked loop of asyncio has the handler's line" prints 'hangs.py:[0-9]+ in (blocks_its_loop.<locals>.)?handler'

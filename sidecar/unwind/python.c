@@ -216,7 +216,7 @@ static uint64_t gil_holder(const struct python *py, uint64_t interpreter)
 	uint64_t base = l->minor < 12 ? py->symbols.runtime : interpreter, holder = 0;
 	int32_t locked = 0;
 
-	if (!l->gil_locked || modules_read(py->modules, base + l->gil_locked, &locked, sizeof(locked)) != sizeof(locked) ||
+	if (modules_read(py->modules, base + l->gil_locked, &locked, sizeof(locked)) != sizeof(locked) ||
 	    locked != 1 || !read_u64(py, base + l->gil_holder, &holder))
 		return 0;
 	return holder;

@@ -21,7 +21,7 @@ struct python_thread {
 	uint64_t native_id; /* 0 before 3.11 */
 	uint64_t id; /* pthread_self() */
 	uint64_t frame; /* innermost */
-	bool holds_gil; /* false also where it is not known: 3.9, 3.10 and 3.12 */
+	bool holds_gil; /* false also where it is not known: a subinterpreter of 3.12 that shares the GIL */
 };
 
 struct python {

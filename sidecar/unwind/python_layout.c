@@ -9,6 +9,7 @@
 static const struct python_layout layouts[] = {
 	{
 		.minor = 9,
+		.gil_holder = 360, .gil_locked = 368,
 		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
 		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
@@ -18,6 +19,7 @@ static const struct python_layout layouts[] = {
 	},
 	{
 		.minor = 10,
+		.gil_holder = 360, .gil_locked = 368,
 		.runtime_interpreters = 32, .interpreter_next = 0, .interpreter_threads = 8,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 176, .thread_native_id = PYTHON_NONE,
 		.thread_frame = 24, .cframe_frame = PYTHON_NONE,
@@ -37,6 +39,7 @@ static const struct python_layout layouts[] = {
 	},
 	{
 		.minor = 12,
+		.gil_holder = 1048, .gil_locked = 1056,
 		.runtime_interpreters = 40, .interpreter_next = 0, .interpreter_threads = 72,
 		.thread_next = 8, .thread_interpreter = 16, .thread_id = 136, .thread_native_id = 144,
 		.thread_frame = 56, .cframe_frame = 0,

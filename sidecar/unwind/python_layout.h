@@ -16,7 +16,7 @@
 struct python_layout {
 	unsigned int minor; /* of 3.minor */
 	uint16_t runtime_interpreters;
-	uint16_t gil_holder, gil_locked; /* in the runtime before 3.12, then in an interpreter; 0: not known */
+	uint16_t gil_holder, gil_locked; /* in the runtime before 3.12, then in an interpreter */
 	uint16_t interpreter_next, interpreter_threads;
 	uint16_t thread_next, thread_interpreter, thread_id, thread_native_id;
 	uint16_t thread_frame; /* the innermost frame, or with cframe_frame the _PyCFrame that holds it */

@@ -79,7 +79,7 @@ static void frames_of_each_version_are_read(void **state)
 	(void)state;
 	for (unsigned int minor = 9; minor <= 15; minor++) {
 		struct python_frame frames[8];
-		struct memory m;
+		struct memory m = { 0 };
 		struct python py;
 		bool cut;
 
@@ -110,20 +110,42 @@ static void put(struct memory *m, size_t at, uint64_t value)
 	memcpy(m->data + at, &value, sizeof(value));
 }
 
+static uint64_t word_at(const struct memory *m, uint64_t address)
+{
+	uint64_t value;
+
+	assert_in_range(address, BASE, BASE + m->len - sizeof(value));
+	memcpy(&value, m->data + address - BASE, sizeof(value));
+	return value;
+}
+
+/* The places are those of offsetof() on the headers of each version. */
 static void the_thread_that_holds_the_gil_is_known(void **state)
 {
-	const struct core_thread thread = { .tid = 5 };
+	static const struct {
+		unsigned int minor;
+		size_t holder;
+	} rows[] = { { 9, 360 }, { 10, 360 }, { 11, 368 }, { 12, 1048 } };
+	const struct core_thread thread = { .tid = 5, .thread_pointer = 0x7f00 };
 
 	(void)state;
-	for (int locked = 0; locked <= 2; locked++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows) * 3; i++) {
+		unsigned int minor = rows[i / 3].minor, locked = i % 3;
+		const struct python_layout *l = python_layout_of(minor);
 		struct memory m;
 		struct python py;
 
-		load(&m, 11);
-		put(&m, 368, BASE + THREAD);
-		put(&m, 376, (uint64_t)locked);
-		begin(&m, &py, 11);
-		assert_int_equal(python_thread_of(&py, &thread)->holds_gil, locked == 1);
+		load(&m, minor);
+		uint64_t interpreter = word_at(&m, BASE + l->runtime_interpreters);
+		uint64_t at = (minor < 12 ? 0 : interpreter - BASE) + rows[i / 3].holder;
+		uint64_t holder = word_at(&m, interpreter + l->interpreter_threads);
+		m.len = MAX(m.len, at + 16);
+		put(&m, at, holder);
+		put(&m, at + 8, locked);
+		begin(&m, &py, minor);
+		const struct python_thread *t = python_thread_of(&py, &thread);
+		if (!t || t->holds_gil != (locked == 1))
+			fail_msg("3.%u, locked %u", minor, locked);
 		end(&m, &py);
 	}
 }
