@@ -119,6 +119,18 @@ int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old)
 	return 0;
 }
 
+void *strmap_get_or_add(struct strmap *m, const char *key, size_t size)
+{
+	void *value = strmap_get(m, key);
+
+	if (value)
+		return value;
+	value = calloc(1, size);
+	if (value && strmap_put(m, key, value, NULL) < 0)
+		free(TAKE_PTR(value));
+	return value;
+}
+
 void *strmap_remove(struct strmap *m, const char *key)
 {
 	if (m->n == 0)

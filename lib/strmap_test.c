@@ -105,6 +105,20 @@ static void names_that_differ_in_one_letter_do_not_share_a_bucket_by_design(void
 	assert_in_range(shared, 0, 64);
 }
 
+static void a_value_is_made_once_and_starts_as_zeros(void **state)
+{
+	struct strmap m = STRMAP_INIT;
+	(void)state;
+
+	int *made = strmap_get_or_add(&m, "a", sizeof(*made));
+	assert_int_equal((*made)++, 0);
+	assert_ptr_equal(strmap_get_or_add(&m, "a", sizeof(*made)), made);
+	assert_int_equal(*(int *)strmap_get(&m, "a"), 1);
+	assert_int_equal(*(int *)strmap_get_or_add(&m, "b", sizeof(*made)), 0);
+	assert_int_equal(m.n, 2);
+	strmap_release(&m, free);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +127,7 @@ int main(void)
 		cmocka_unit_test(ten_thousand_keys_are_found_and_removed),
 		cmocka_unit_test(putting_twice_gives_the_old_value_back),
 		cmocka_unit_test(a_walk_sees_every_key_once_and_may_remove_the_given_one),
+		cmocka_unit_test(a_value_is_made_once_and_starts_as_zeros),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

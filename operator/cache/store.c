@@ -21,7 +21,7 @@
 /* The entries that have one value of the index. */
 struct index_value {
 	LIST_HEAD(, store_entry) entries;
-	char text[];
+	const char *text; /* in the index */
 };
 
 struct store_entry {
@@ -151,17 +151,10 @@ static void index_remove(struct store *s, struct store_entry *entry)
 
 static struct index_value *index_value_at(struct store *s, const char *text)
 {
-	struct index_value *value = strmap_get(&s->index, text);
-	size_t len = strlen(text);
+	struct index_value *value = strmap_get_or_add(&s->index, text, sizeof(*value));
 
 	if (value)
-		return value;
-	value = calloc(1, sizeof(*value) + len + 1);
-	if (!value)
-		return NULL;
-	memcpy(value->text, text, len + 1);
-	if (strmap_put(&s->index, text, value, NULL) < 0)
-		free(TAKE_PTR(value));
+		value->text = strmap_key(&s->index, text);
 	return value;
 }
 

@@ -66,22 +66,9 @@ static const char *known_state_namespace_of(const char *key, char buf[static KEY
 	return buf;
 }
 
-static void *known_state_get_or_add(struct strmap *map, const char *key, size_t size)
-{
-	void *value = strmap_get(map, key);
-
-	if (value)
-		return value;
-	value = calloc(1, size);
-	if (value && strmap_put(map, key, value, NULL) < 0)
-		free(TAKE_PTR(value));
-	return value;
-}
-
 struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace)
 {
-	return known_state_get_or_add(&known->namespaces, namespace,
-				      sizeof(struct known_namespace));
+	return strmap_get_or_add(&known->namespaces, namespace, sizeof(struct known_namespace));
 }
 
 struct known_namespace *known_state_use(struct known_state *known, const char *name)
@@ -106,7 +93,7 @@ struct known_claim *known_state_of_claim(struct known_namespace *namespace, cons
 {
 	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
 		strmap_release(&namespace->claims, free);
-	return known_state_get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
+	return strmap_get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
 }
 
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key)
@@ -118,8 +105,7 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 		return cluster;
 	struct known_namespace *namespace =
 		known_state_of_namespace(known, known_state_namespace_of(key, name));
-	cluster =
-		namespace ? known_state_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
+	cluster = namespace ? strmap_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
 	if (cluster)
 		namespace->clusters++;
 	return cluster;
@@ -159,7 +145,7 @@ void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, 
 	char key[KEY_MAX];
 
 	applied_key(json_str(body, "kind"), json_str(body, "metadata.name"), key);
-	applied = known_state_get_or_add(&cluster->applied, key, sizeof(*applied));
+	applied = strmap_get_or_add(&cluster->applied, key, sizeof(*applied));
 	if (!applied)
 		return;
 	plan_object_hash(body, applied->hash);

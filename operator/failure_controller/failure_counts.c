@@ -63,9 +63,7 @@ static struct failure_count *failure_counts_count_of(struct failure_counts *coun
 		return count;
 	if (counts->series.map.n >= FAILURE_COUNTS_MAX)
 		failure_counts_make_room(counts);
-	count = calloc(1, sizeof(*count));
-	if (count && !namespace_map_put(&counts->series, key, count, SIZE_MAX, NULL))
-		free(TAKE_PTR(count));
+	count = namespace_map_get_or_add(&counts->series, key, sizeof(*count), SIZE_MAX);
 	if (count)
 		count->first_ns = now_ns;
 	return count;

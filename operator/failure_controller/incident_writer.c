@@ -116,19 +116,6 @@ size_t incident_writer_in_flight(const struct incident_writer *incidents)
 
 /* --- The clusters ---------------------------------------------------------------------------- */
 
-static struct incident_cluster *incident_writer_cluster_of(struct incident_writer *incidents,
-							   const char *key)
-{
-	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
-
-	if (cluster)
-		return cluster;
-	cluster = calloc(1, sizeof(*cluster));
-	if (cluster && strmap_put(&incidents->clusters, key, cluster, NULL) < 0)
-		free(TAKE_PTR(cluster));
-	return cluster;
-}
-
 /*
  * Notes that the cluster of that key has changed. A cluster without failures is forgotten, even
  * while nobody works on the queue.
@@ -159,7 +146,8 @@ static void remove_member(struct incident_writer *incidents, const char *key, co
 
 static void put_member(struct incident_writer *incidents, const char *key, const cJSON *failure)
 {
-	struct incident_cluster *cluster = incident_writer_cluster_of(incidents, key);
+	struct incident_cluster *cluster =
+		strmap_get_or_add(&incidents->clusters, key, sizeof(*cluster));
 
 	if (!cluster || incident_cluster_put(cluster, failure, now_boottime_ns()) < 0)
 		log_warning_limited("incidents are not computed: out of memory");

@@ -17,7 +17,7 @@ struct pending_namespace {
 	 * room.
 	 */
 	int64_t full_ns;
-	char name[];
+	const char *name;
 };
 
 struct pending_pod {
@@ -49,14 +49,11 @@ void pending_failures_release(struct pending_failures *p)
 static struct pending_namespace *pending_failures_namespace_of(struct pending_failures *p,
 							       const char *name)
 {
-	struct pending_namespace *namespace = strmap_get(&p->namespaces, name);
-	size_t size = strlen(name) + 1;
+	struct pending_namespace *namespace =
+		strmap_get_or_add(&p->namespaces, name, sizeof(*namespace));
 
-	if (namespace || !(namespace = calloc(1, sizeof(*namespace) + size)))
-		return namespace;
-	memcpy(namespace->name, name, size);
-	if (strmap_put(&p->namespaces, name, namespace, NULL) < 0)
-		free(TAKE_PTR(namespace));
+	if (namespace)
+	namespace->name = strmap_key(&p->namespaces, name);
 	return namespace;
 }
 
@@ -107,20 +104,13 @@ static struct pending_failure *pending_new(const struct ray_failure *failure, co
 
 static int count_in(struct pending_failures *p, const char *uid, int64_t now_ns)
 {
-	struct pending_pod *pod = uid ? strmap_get(&p->pods, uid) : NULL;
+	struct pending_pod *pod = uid ? strmap_get_or_add(&p->pods, uid, sizeof(*pod)) : NULL;
 
-	if (uid && !pod) {
-		pod = calloc(1, sizeof(*pod));
-		if (!pod || strmap_put(&p->pods, uid, pod, NULL) < 0) {
-			free(pod);
-			return -ENOMEM;
-		}
-	}
 	if (pod) {
 		pod->n++;
 		pod->since_ns = now_ns;
 	}
-	return 0;
+	return uid && !pod ? -ENOMEM : 0;
 }
 
 static void count_out(struct pending_failures *p, const char *uid)

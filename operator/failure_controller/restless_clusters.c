@@ -3,48 +3,26 @@
 #include "operator/failure_controller/restless_clusters.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static void restless_clusters_cluster_free(void *value)
-{
-	struct restless_cluster *cluster = value;
-
-	free(cluster->key);
-	free(cluster);
-}
 
 void restless_clusters_release(struct restless_clusters *clusters)
 {
-	strmap_release(&clusters->by_key, restless_clusters_cluster_free);
-}
-
-static struct restless_cluster *cluster_new(struct restless_clusters *clusters, const char *key)
-{
-	struct restless_cluster *cluster = calloc(1, sizeof(*cluster));
-
-	if (!cluster)
-		return NULL;
-	cluster->key = strdup(key);
-	if (!cluster->key || strmap_put(&clusters->by_key, key, cluster, NULL) < 0) {
-		restless_clusters_cluster_free(cluster);
-		return NULL;
-	}
-	return cluster;
+	strmap_release(&clusters->by_key, free);
 }
 
 struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters, const char *key)
 {
-	struct restless_cluster *cluster = strmap_get(&clusters->by_key, key);
+	struct restless_cluster *cluster =
+		strmap_get_or_add(&clusters->by_key, key, sizeof(*cluster));
 
-	if (!cluster)
-		cluster = cluster_new(clusters, key);
-	if (cluster)
+	if (cluster) {
+		cluster->key = strmap_key(&clusters->by_key, key);
 		cluster->n_pods++;
+	}
 	return cluster;
 }
 
 void restless_clusters_leave(struct restless_clusters *clusters, struct restless_cluster *cluster)
 {
 	if (cluster && --cluster->n_pods == 0)
-		restless_clusters_cluster_free(strmap_remove(&clusters->by_key, cluster->key));
+		free(strmap_remove(&clusters->by_key, cluster->key));
 }

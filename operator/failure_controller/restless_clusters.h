@@ -12,7 +12,7 @@
 
 /* The entry exists while the cluster has pods. */
 struct restless_cluster {
-	char *key; /* "namespace/name" */
+	const char *key; /* "namespace/name" */
 	size_t n_pods;
 	int64_t until_ns; /* 0: nothing happened yet */
 };

@@ -76,18 +76,6 @@ static void due_free(void *jobs)
 	free(jobs);
 }
 
-static struct strmap *due_of(struct submitter_pods *pods, const char *namespace)
-{
-	struct strmap *jobs = strmap_get(&pods->due, namespace);
-
-	if (jobs)
-		return jobs;
-	jobs = calloc(1, sizeof(*jobs));
-	if (jobs && strmap_put(&pods->due, namespace, jobs, NULL) < 0)
-		free(TAKE_PTR(jobs));
-	return jobs;
-}
-
 /* key: "namespace/name" of a Job */
 static void due_add(struct submitter_pods *pods, const char *key)
 {
@@ -95,7 +83,7 @@ static void due_add(struct submitter_pods *pods, const char *key)
 	struct strmap *jobs;
 
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
-	jobs = due_of(pods, namespace);
+	jobs = strmap_get_or_add(&pods->due, namespace, sizeof(*jobs));
 	if (!jobs || strmap_put(jobs, key, pods, NULL) < 0 || workqueue_add(&pods->turns, namespace) < 0)
 		pods->behind = true;
 	event_active(pods->wake, 0, 0);

@@ -42,13 +42,9 @@ bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t 
 	int64_t *until = strmap_get(&filter->until.map, key);
 	if (until && now_ns < *until)
 		return false;
-	if (!until) {
-		until = malloc(sizeof(*until));
-		if (!until || !namespace_map_put(&filter->until, key, until, EVENT_FILTER_MAX, NULL)) {
-			free(until);
-			return false;
-		}
-	}
+	until = namespace_map_get_or_add(&filter->until, key, sizeof(*until), EVENT_FILTER_MAX);
+	if (!until)
+		return false;
 	*until = now_ns + again_ns;
 	return true;
 }

@@ -40,13 +40,8 @@ static void *series_of(struct metrics *m, enum metric metric, size_t size, const
 
 	if (vsnprintf(text, sizeof(text), labels, ap) >= (int)sizeof(text))
 		return NULL;
-	void *value = strmap_get(series, text);
-	if (value || series->n >= METRIC_SERIES_MAX)
-		return value;
-	value = calloc(1, size);
-	if (value && strmap_put(series, text, value, NULL) < 0)
-		free(TAKE_PTR(value));
-	return value;
+	return series->n < METRIC_SERIES_MAX ? strmap_get_or_add(series, text, size) :
+					       strmap_get(series, text);
 }
 
 void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...)

@@ -39,13 +39,9 @@ bool namespace_share_grow(struct namespace_share *share, const char *key, size_t
 
 	if (share->n + n > max || (own ? *own : 0) + n > max_each)
 		return false;
-	if (!own) {
-		own = calloc(1, sizeof(*own));
-		if (!own || strmap_put(&share->counts, namespace, own, NULL) < 0) {
-			free(own);
-			return false;
-		}
-	}
+	own = strmap_get_or_add(&share->counts, namespace, sizeof(*own));
+	if (!own)
+		return false;
 	*own += n;
 	share->n += n;
 	return true;
@@ -79,6 +75,18 @@ bool namespace_map_put(struct namespace_map *m, const char *key, void *value, si
 	if (is_new)
 		namespace_share_remove(&m->share, key, 1);
 	return false;
+}
+
+void *namespace_map_get_or_add(struct namespace_map *m, const char *key, size_t size, size_t max)
+{
+	void *value = strmap_get(&m->map, key);
+
+	if (value)
+		return value;
+	value = calloc(1, size);
+	if (value && !namespace_map_put(m, key, value, max, NULL))
+		free(TAKE_PTR(value));
+	return value;
 }
 
 void *namespace_map_remove(struct namespace_map *m, const char *key)

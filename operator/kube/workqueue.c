@@ -28,7 +28,7 @@ struct workqueue_item {
 	unsigned failures;
 	bool ready, delayed, working;
 	bool again; /* it was added again while it was worked on */
-	char key[];
+	const char *key;
 };
 
 void workqueue_init(struct workqueue *q)
@@ -45,19 +45,10 @@ void workqueue_release(struct workqueue *q)
 
 static struct workqueue_item *item_of(struct workqueue *q, const char *key)
 {
-	struct workqueue_item *item = strmap_get(&q->items, key);
-	size_t len = strlen(key);
+	struct workqueue_item *item = strmap_get_or_add(&q->items, key, sizeof(*item));
 
 	if (item)
-		return item;
-	item = calloc(1, sizeof(*item) + len + 1);
-	if (!item)
-		return NULL;
-	memcpy(item->key, key, len + 1);
-	if (strmap_put(&q->items, key, item, NULL) < 0) {
-		free(item);
-		return NULL;
-	}
+		item->key = strmap_key(&q->items, key);
 	return item;
 }
 

@@ -25,13 +25,10 @@ void launcher_configmap_release(struct launcher_configmap *place)
 
 static struct key_use *use_of(struct launcher_configmap *place, const char *key)
 {
-	struct key_use *use = strmap_get(&place->keys, key);
+	struct key_use *use = place->keys.n < LAUNCHER_PLACE_KEYS_MAX ?
+				      strmap_get_or_add(&place->keys, key, sizeof(*use)) :
+				      strmap_get(&place->keys, key);
 
-	if (use)
-		return use;
-	use = place->keys.n < LAUNCHER_PLACE_KEYS_MAX ? calloc(1, sizeof(*use)) : NULL;
-	if (use && strmap_put(&place->keys, key, use, NULL) < 0)
-		free(TAKE_PTR(use));
 	place->crowded = place->crowded || !use;
 	return use;
 }

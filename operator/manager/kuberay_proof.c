@@ -88,16 +88,11 @@ static void holder_set(struct holder *h, const char *identity)
 
 static struct holder *holder_of(struct kuberay_proofs *p, const struct kuberay_sighting *lease)
 {
-	struct holder *h = strmap_get(&p->holders, lease->namespace);
+	struct holder *h = strmap_get_or_add(&p->holders, lease->namespace, sizeof(*h));
 	bool unrenewed = lease->at_start && !lease->runs, is_other;
 
-	if (!h) {
-		h = calloc(1, sizeof(*h));
-		if (!h || strmap_put(&p->holders, lease->namespace, h, NULL) < 0) {
-			free(h);
-			return NULL;
-		}
-	}
+	if (!h)
+		return NULL;
 	is_other = strcmp(h->identity, lease->holder) != 0 || h->unrenewed != unrenewed;
 	h->unrenewed = unrenewed;
 	if (*lease->holder && is_other)
@@ -190,18 +185,12 @@ bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sighting
 
 static void right_note(struct holder *h, const char *namespace, bool allowed)
 {
-	struct right *right = strmap_get(&h->rights, namespace);
+	struct right *right = strmap_get_or_add(&h->rights, namespace, sizeof(*right));
 
-	if (!right) {
-		right = calloc(1, sizeof(*right));
-		if (!right || strmap_put(&h->rights, namespace, right, NULL) < 0) {
-			free(right);
-			h->todo =
-				ASK_NOTHING; /* until the next round; a namespace without an answer counts as served */
-			return;
-		}
-	}
-	*right = (struct right){ .allowed = allowed, .fresh = true };
+	if (right)
+		*right = (struct right){ .allowed = allowed, .fresh = true };
+	else /* until the next round; a namespace without an answer counts as served */
+		h->todo = ASK_NOTHING;
 }
 
 static void standing_set(struct holder *h, enum kuberay_standing standing, enum todo todo)

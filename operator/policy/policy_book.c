@@ -68,18 +68,6 @@ struct policy_list policy_book_oldest(const struct policy_list *list)
 		      (struct policy_list){ 0 };
 }
 
-static struct policy_list *policy_book_list_of(struct policy_book *p, const char *namespace)
-{
-	struct policy_list *list = strmap_get(&p->lists, namespace);
-
-	if (list)
-		return list;
-	list = calloc(1, sizeof(*list));
-	if (list && strmap_put(&p->lists, namespace, list, NULL) < 0)
-		free(TAKE_PTR(list));
-	return list;
-}
-
 /* --- What holds ------------------------------------------------------------------------------- */
 
 static void effective_free(struct effective_policy *e)
@@ -226,8 +214,9 @@ static struct known_policy *known_new(struct policy_book *p, bool is_cluster_wid
 				      const char *namespace, struct policy_object *object)
 {
 	struct known_policy *k = calloc(1, sizeof(*k) + strlen(key) + 1);
-	struct policy_list *list =
-		is_cluster_wide ? &p->cluster_list : policy_book_list_of(p, namespace);
+	struct policy_list *list = is_cluster_wide ?
+					   &p->cluster_list :
+					   strmap_get_or_add(&p->lists, namespace, sizeof(*list));
 
 	if (!k || !list || policy_book_list_add(list, object) < 0) {
 		free(k);

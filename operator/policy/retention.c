@@ -80,18 +80,6 @@ static bool retention_key_of(const cJSON *failure, char key[static KEY_MAX])
 	return namespace && name && snprintf(key, KEY_MAX, "%s/%s", namespace, name) < KEY_MAX;
 }
 
-static struct kept_namespace *retention_namespace_of(struct kept_set *set, const char *name)
-{
-	struct kept_namespace *ns = strmap_get(&set->namespaces, name);
-
-	if (ns)
-		return ns;
-	ns = calloc(1, sizeof(*ns));
-	if (ns && strmap_put(&set->namespaces, name, ns, NULL) < 0)
-		free(TAKE_PTR(ns));
-	return ns;
-}
-
 static struct kept *kept_new(const cJSON *failure)
 {
 	const char *uid = json_str(failure, "metadata.uid");
@@ -119,7 +107,8 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 	/* An object of the same name may have been made anew. */
 	kept_set_remove(set, failure);
 	struct kept *k = kept_new(failure);
-	struct kept_namespace *ns = k ? retention_namespace_of(set, k->namespace) : NULL;
+	struct kept_namespace *ns =
+		k ? strmap_get_or_add(&set->namespaces, k->namespace, sizeof(*ns)) : NULL;
 	if (!ns || strmap_put(&set->all, key, k, NULL) < 0) {
 		kept_free(k);
 		return -ENOMEM;

@@ -31,26 +31,13 @@ static void pod_index_list_free(void *value)
 	free(list);
 }
 
-static struct pod_list *pod_index_list_of(struct pod_index *index, const cJSON *pod)
-{
-	const char *group = pod_group(pod);
-
-	if (pod_is_head(pod))
-		return &index->heads;
-	struct pod_list *list = strmap_get(&index->groups, group);
-	if (list)
-		return list;
-	list = calloc(1, sizeof(*list));
-	if (list && strmap_put(&index->groups, group, list, NULL) < 0)
-		free(TAKE_PTR(list));
-	return list;
-}
-
 static int index_pod(struct pod_index *index, const cJSON *pod, size_t at)
 {
 	const char *name = json_str(pod, "metadata.name");
-	struct pod_list *list = pod_index_list_of(index, pod);
+	struct pod_list *list = &index->heads;
 
+	if (!pod_is_head(pod))
+		list = strmap_get_or_add(&index->groups, pod_group(pod), sizeof(*list));
 	if (!list || pod_index_list_add(list, at) < 0)
 		return -ENOMEM;
 	return name ? strmap_put(&index->names, name, (void *)(uintptr_t)(at + 1), NULL) : 0;

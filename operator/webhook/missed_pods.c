@@ -93,14 +93,11 @@ static void missed_pods_forget(struct missed_pods *m, const char *key)
 
 static struct pod *missed_pods_get_or_add(struct missed_pods *m, const char *key)
 {
-	struct pod *pod = strmap_get(&m->pods, key);
+	struct pod *pod = m->pods.n < PODS_MAX ? strmap_get_or_add(&m->pods, key, sizeof(*pod)) :
+						 strmap_get(&m->pods, key);
 
 	if (pod)
 		return pod;
-	pod = m->pods.n < PODS_MAX ? calloc(1, sizeof(*pod)) : NULL;
-	if (pod && strmap_put(&m->pods, key, pod, NULL) == 0)
-		return pod;
-	free(pod);
 	log_warning_limited("pod %s has no sidecar and is not counted: %zu pods are counted already", key, m->pods.n);
 	return NULL;
 }
@@ -223,14 +220,10 @@ static struct count *missed_pods_count_of(struct strmap *namespaces, const char 
 	if (len >= sizeof(namespace))
 		return other;
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)len, key);
-	struct count *count = strmap_get(namespaces, namespace);
-	if (count)
-		return count;
-	count = namespaces->n < MISSED_PODS_NAMESPACES_MAX ? calloc(1, sizeof(*count)) : NULL;
-	if (count && strmap_put(namespaces, namespace, count, NULL) == 0)
-		return count;
-	free(count);
-	return other;
+	struct count *count = namespaces->n < MISSED_PODS_NAMESPACES_MAX ?
+				      strmap_get_or_add(namespaces, namespace, sizeof(*count)) :
+				      strmap_get(namespaces, namespace);
+	return count ? count : other;
 }
 
 static void set_metric(const struct missed_pods *m, const char *namespace, const struct count *count)

@@ -24,25 +24,16 @@ static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t
 			remembered_forget(r, name);
 }
 
-static struct remembered_name *remembered_add(struct remembered *r, const char *name,
-					      int64_t hold_ns, int64_t now_ns)
-{
-	struct remembered_name *known = calloc(1, sizeof(*known));
-
-	if (!known || namespace_map_put(&r->names, name, known, REMEMBERED_MAX, NULL))
-		return known;
-	remembered_forget_old(r, hold_ns, now_ns);
-	if (namespace_map_put(&r->names, name, known, REMEMBERED_MAX, NULL))
-		return known;
-	free(known);
-	return NULL;
-}
-
 void remembered_note(struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns)
 {
-	struct remembered_name *known = strmap_get(&r->names.map, name);
+	struct remembered_name *known =
+		namespace_map_get_or_add(&r->names, name, sizeof(*known), REMEMBERED_MAX);
 
-	if (!known && !(known = remembered_add(r, name, hold_ns, now_ns)))
+	if (!known) {
+		remembered_forget_old(r, hold_ns, now_ns);
+		known = namespace_map_get_or_add(&r->names, name, sizeof(*known), REMEMBERED_MAX);
+	}
+	if (!known)
 		return;
 	if (known->times == 0 || now_ns - known->last_ns > hold_ns)
 		*known = (struct remembered_name){ .first_ns = now_ns };
