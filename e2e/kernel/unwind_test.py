@@ -261,6 +261,20 @@ class Native(unittest.TestCase):
         self.assertRegex(ours.headline, r"^SIGABRT in give_up \(debug\)")
         self.assertEqual(ours.summary["code"], "SI_TKILL")
 
+    def test_what_glibc_wrote_before_it_aborted_is_shown(self):
+        for flags, way, who, message in (
+                (("-g", "-O1"), "assert", "fail_assertion", r"crash\.c:\d+: fail_assertion: Assertion `n < 0' failed\.$"),
+                (("-g", "-O1"), "free", "free_twice", r"^free\(\): double free detected in tcache 2$"),
+                (("-g", "-O1", "-static"), "assert", "fail_assertion", r"Assertion `n < 0' failed\.$"),
+                (("-g", "-O1", "-static"), "free", "free_twice", r"^free\(\): double free"),
+                (("-g", "-O1", "-fstack-protector-all"), "overrun", "overrun", r"^\*\*\* stack smashing detected \*\*\*: terminated$")):
+            with self.subTest(way, flags=flags):
+                ours = Result(core_of(compile_c("words" + "".join(flags), *flags), way))
+                self.assertRegex(ours.headline, rf"^SIGABRT in {who}")
+                self.assertRegex(ours.summary["message"], message)
+                self.assertIn("  message    " + ours.summary["message"] + "\n", ours.text)
+        self.assertIsNone(Result(core_of(compile_c("debug", "-g", "-O2"), "abort")).summary["message"])
+
     def test_a_division_by_zero(self):
         ours = self.compare(compile_c("debug", "-g", "-O2"), "divide", ["divide", "main"])
         self.assertEqual((ours.summary["signalName"], ours.summary["code"]), ("SIGFPE", "FPE_INTDIV"))

@@ -27,6 +27,7 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 		{ "executable", info->executable, sizeof(info->executable) },
 		{ "code", info->code, sizeof(info->code) },
 		{ "refused", info->refused, sizeof(info->refused) },
+		{ "message", info->message, sizeof(info->message) },
 		{ "faultAddress", info->fault_address, sizeof(info->fault_address) },
 		{ "crashedFrame.function", info->function, sizeof(info->function) },
 		{ "crashedFrame.module", info->module, sizeof(info->module) },

@@ -24,6 +24,7 @@ struct crash_info {
 	char code[24], fault_address[24]; /* "SEGV_MAPERR", "0x0" */
 	char refused
 		[64]; /* "io_uring_setup" for SIGSYS, "an AVX-512 instruction" for SIGILL, "its stack is full" */
+	char message[200]; /* what the C library wrote before it aborted */
 	char function[160], module[160], offset[24], build_id[48], source[128]; /* of the frame that crashed */
 	char python[160]; /* "crash.py:12 in f" */
 	char sentence[240]; /* the backtrace's first line */

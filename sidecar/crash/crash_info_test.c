@@ -56,6 +56,20 @@ static void a_summary_gives_who_sent_the_signal(void **state)
 	assert_false(info.sent);
 }
 
+static void a_summary_gives_what_the_c_library_wrote(void **state)
+{
+	struct crash_info info = { .known = true };
+
+	(void)state;
+	assert_int_equal(crash_info_of_summary("{\"signal\":6,\"message\":\"free(): \\u001b[1m\"}",
+					       "", &info, NULL),
+			 0);
+	assert_string_equal(info.message, "free(): ?[1m");
+	assert_int_equal(crash_info_of_summary("{\"signal\":6,\"message\":null}", "", &info, NULL),
+			 0);
+	assert_string_equal(info.message, "");
+}
+
 static void a_backtrace_that_is_cut_is_no_core_that_is(void **state)
 {
 	struct crash_info info = { .known = true };
@@ -145,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_summary_gives_frame_fault_and_python),
 		cmocka_unit_test(a_summary_gives_who_sent_the_signal),
+		cmocka_unit_test(a_summary_gives_what_the_c_library_wrote),
 		cmocka_unit_test(a_backtrace_that_is_cut_is_no_core_that_is),
 		cmocka_unit_test(what_is_no_summary_changes_nothing),
 		cmocka_unit_test(hostile_texts_are_bounded_and_printable),

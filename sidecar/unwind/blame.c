@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/printable.h"
+
 #define FINALIZING_WITHIN 256 /* frames; finalizers do not recurse deeply */
 #define STACK_NEAR \
 	((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
@@ -38,7 +40,18 @@ static const char *const messengers[] = {
 	"__chk_fail",
 	"__GI___chk_fail",
 	"malloc_printerr",
+	"malloc_consolidate",
+	"munmap_chunk",
+	"unlink_chunk",
+	"_int_malloc",
+	"_int_realloc",
 	"_int_free",
+	"__malloc",
+	"malloc",
+	"__realloc",
+	"realloc",
+	"__free",
+	"free",
 	"__GI___libc_free",
 	"__libc_free",
 	"std::terminate",
@@ -104,17 +117,16 @@ static void set_frame(struct symbols *symbols, const struct frame *f, struct cra
 }
 
 /*
- * A function without a name is a messenger only in the runtime library, where every abort goes through
- * such functions. For a system call that was refused, all of that library is.
+ * All of the runtime library is a messenger when it aborts, or when a system call was refused: its
+ * caller passed what it could not work with. A function without a name is one only there.
  */
 static bool is_messenger_at(const struct symbols *symbols, const struct frame *f,
-			    const struct symbol *symbol, const struct core_siginfo *info)
+			    const struct symbol *symbol, bool raised)
 {
 	const struct module *m = modules_at(symbols->u->modules, f->exact ? f->pc : f->pc - 1);
 
-	if (core_is_refusal(info) || !symbol->function[0])
-		return m && module_is_runtime(m);
-	return blame_is_messenger(symbol->function);
+	return ((raised || !symbol->function[0]) && m && module_is_runtime(m)) ||
+	       blame_is_messenger(symbol->function);
 }
 
 /* Returns whether the process sent itself the signal, as abort() does. */
@@ -128,12 +140,13 @@ static bool is_raised(const struct crash *crash, const struct core *core)
 static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
+	bool raised = core_is_refusal(&crash->info) || is_raised(crash, symbols->u->modules->core);
 
 	for (size_t i = first; i <= stack->last_certain; i++) {
 		size_t n = symbols_of(symbols, &stack->frames[i], found);
 
 		for (size_t k = 0; k < n; k++)
-			if (!is_messenger_at(symbols, &stack->frames[i], &found[k], &crash->info)) {
+			if (!is_messenger_at(symbols, &stack->frames[i], &found[k], raised)) {
 				set_symbol(&stack->frames[i], &found[k], crash);
 				return;
 			}
@@ -200,6 +213,38 @@ static bool is_finalizing(struct symbols *symbols, const struct stack *stack)
 	return false;
 }
 
+/* Returns whether it is glibc, or a program that contains it. */
+static bool may_hold_message(const struct module *m, const struct modules *modules)
+{
+	return strncmp(module_name(m), "libc.so", strlen("libc.so")) == 0 ||
+	       strncmp(module_name(m), "libc-2.", strlen("libc-2.")) == 0 ||
+	       m == modules_executable(modules);
+}
+
+/*
+ * glibc keeps for the core what it writes before it aborts: the assertion that failed, or what
+ * malloc() found to be wrong. At __abort_msg is the address of a length and that text.
+ */
+static void read_message(const struct unwinder *u, struct crash *crash)
+{
+	char text[sizeof(crash->message)];
+	uint64_t kept;
+
+	for (size_t i = 0; i < u->modules->n && !crash->message[0]; i++) {
+		const struct module *m = &u->modules->list[i];
+		Dwfl_Module *mod =
+			may_hold_message(m, u->modules) ? unwinder_module(u, m->start) : NULL;
+		uint64_t at = mod ? symbols_address(mod, "__abort_msg") : 0;
+
+		if (!at || !core_read_u64(u->modules->core, at, &kept) || !kept)
+			continue;
+		size_t n = core_read(u->modules->core, kept + sizeof(unsigned int), text,
+				     sizeof(text) - 1);
+		text[n] = '\0';
+		copy_printable(crash->message, sizeof(crash->message), text, strcspn(text, "\n"));
+	}
+}
+
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
 {
 	size_t first = 0;
@@ -220,6 +265,8 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		set_frame(symbols, &stack->frames[1], crash);
 	}
 	name_refused(symbols->u, crash);
+	if (crash->info.signal == SIGABRT)
+		read_message(symbols->u, crash);
 	crash->finalizing = is_finalizing(symbols, stack);
 	crash->sent = is_sent(crash, symbols->u->modules->core);
 	crash->truncated |= stack->cut || stack->beyond || stack->why;

@@ -181,6 +181,8 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 		    executable ? path_text(executable->path, path) : "not known");
 	if (core->arguments[0])
 		strbuf_addf(out, "  command    %s\n", core->arguments);
+	if (crash->message[0])
+		strbuf_addf(out, "  message    %s\n", crash->message);
 	if (crash->python[0])
 		strbuf_addf(out, "  Python     %s\n", crash->python);
 	add_completeness(out, modules);
@@ -384,6 +386,7 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	json_set_str(summary, "executable", executable ? path_text(executable->path, text) : NULL);
 	json_set_int(summary, "threads", (int64_t)core->threads_seen);
 	add_crashed_frame(summary, modules, crash);
+	json_set_str(summary, "message", or_null(crash->message));
 	json_set_str(summary, "python", or_null(crash->python));
 	/*
 	 * Even with a complete core the report may omit frames, as in an endless recursion. So this

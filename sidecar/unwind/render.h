@@ -14,6 +14,7 @@ struct crash {
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
 	char refused
 		[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, "its stack is full", or "" */
+	char message[200]; /* what glibc wrote before it aborted, or "" */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
 	bool finalizing; /* while Python ended */

@@ -47,6 +47,8 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 	else
 		verdict_add_evidence(v, "core", "%s (PID %d) dumped it%s%s", c->comm[0] ? c->comm : "a process", (int)c->pid,
 				     c->signal ? " after " : "", c->signal && signal_name(c->signal) ? signal_name(c->signal) : "");
+	if (c->message[0])
+		verdict_add_evidence(v, "core", "the C library aborted with: %s", c->message);
 	if (c->dump_ns >= DUMP_SHOWN_NS)
 		verdict_add_evidence(
 			v, "core",

@@ -102,6 +102,22 @@ static void a_core_whose_process_was_not_seen_proves_no_crash_of_the_container(v
 	}
 }
 
+static void what_the_c_library_wrote_before_it_aborted_is_evidence(void **state)
+{
+	struct crash_info info = segfault;
+	struct observation o = lives;
+	struct verdict v;
+	(void)state;
+
+	o.crash = &info;
+	classify(&o, &v);
+	assert_false(has_evidence(&v, "core", "aborted with"));
+	snprintf(info.message, sizeof(info.message), "free(): invalid pointer");
+	classify(&o, &v);
+	assert_true(
+		has_evidence(&v, "core", "the C library aborted with: free(): invalid pointer"));
+}
+
 /* A process at a breakpoint has SIGTRAP. It may go on, or the debugger ends it. */
 static void the_core_of_a_debugger_proves_no_crash(void **state)
 {
@@ -353,6 +369,7 @@ int main(void)
 			a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
 		cmocka_unit_test(
 			a_core_whose_process_was_not_seen_proves_no_crash_of_the_container),
+		cmocka_unit_test(what_the_c_library_wrote_before_it_aborted_is_evidence),
 		cmocka_unit_test(the_core_of_a_debugger_proves_no_crash),
 		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(a_dump_that_delayed_the_end_is_told_apart_from_the_crash),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crash WAY: dies in one of the ways that backtraces differ in. */
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,6 +63,16 @@ static NOINLINE int recurse(int n)
 	return r + room[0];
 }
 
+/* What -fstack-protector finds: its word between the variables and the return address is another one. */
+static NOINLINE int overrun(int n)
+{
+	volatile char room[16];
+
+	for (int i = 0; i < n; i++)
+		room[i] = 'A';
+	return room[0];
+}
+
 /* The frame's return address and all above it. */
 static NOINLINE int smash(void)
 {
@@ -96,6 +107,22 @@ static NOINLINE int divide(int by)
 static NOINLINE int give_up(void)
 {
 	abort();
+}
+
+static NOINLINE int fail_assertion(int n)
+{
+	assert(n < 0);
+	return n;
+}
+
+static NOINLINE int free_twice(void)
+{
+	void *volatile twice = malloc(24);
+
+	free(twice);
+	free(twice);
+	STAY();
+	return 0;
 }
 
 static NOINLINE int past_the_file(void)
@@ -279,6 +306,12 @@ int main(int argc, char **argv)
 		r = divide(0);
 	else if (strcmp(way, "abort") == 0)
 		r = give_up();
+	else if (strcmp(way, "assert") == 0)
+		return fail_assertion(argc);
+	else if (strcmp(way, "free") == 0)
+		return free_twice();
+	else if (strcmp(way, "overrun") == 0)
+		return overrun(argc + 30);
 	else if (strcmp(way, "bus") == 0)
 		r = past_the_file();
 	else if (strcmp(way, "vdso") == 0)
