@@ -29,20 +29,23 @@
 struct limits_of {
 	int root_fd;
 	pid_t launcher;
+	struct limits before;
 };
 
 static void fill_limits(const void *arg, void *out)
 {
 	const struct limits_of *of = arg;
 
-	limits_read(of->root_fd, of->launcher, out);
+	limits_read(of->root_fd, of->launcher, &of->before, out);
 }
 
 void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits)
 {
 	*ret_limits = (struct limits){ 0 };
 	if (o->root_fd >= 0)
-		errand_call(&o->files, fill_limits, &(struct limits_of){ o->root_fd, launcher }, ret_limits, sizeof(*ret_limits), LOOK_WITHIN_NS);
+		errand_call(&o->files, fill_limits,
+			    &(struct limits_of){ o->root_fd, launcher, o->limits }, ret_limits,
+			    sizeof(*ret_limits), LOOK_WITHIN_NS);
 }
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)

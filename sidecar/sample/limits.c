@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "lib/fileio.h"
@@ -79,7 +80,11 @@ void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, vo
 
 struct look {
 	int root_fd;
+	const struct limits *before; /* NULL: nothing is known of that time */
 	struct disk fullest;
+	bool is_new; /* the fullest is full, and was not so before */
+	dev_t full[LIMITS_FULL_MAX];
+	size_t n_full;
 	int64_t tmpfs_used;
 };
 
@@ -122,10 +127,12 @@ bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 {
 	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);
 	struct statfs st;
+	struct stat of_point;
 	struct disk d = { .total = 0 };
 
-	if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_blocks == 0)
+	if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_blocks == 0 || fstat(fd, &of_point) < 0)
 		return false;
+	d.device = of_point.st_dev;
 	d.total = (int64_t)st.f_blocks * st.f_frsize;
 	d.available = (int64_t)st.f_bavail * st.f_frsize;
 	d.inodes = (int64_t)st.f_files;
@@ -135,6 +142,27 @@ bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 		d.point[i] = point[i] > ' ' && point[i] < 0x7f ? point[i] : '?';
 	*ret_disk = d;
 	return true;
+}
+
+static bool was_full(const struct limits *before, dev_t device)
+{
+	for (size_t i = 0; before && i < LIMITS_FULL_MAX; i++)
+		if (before->full[i] == device)
+			return true;
+	return false;
+}
+
+/* One that was full before hides none that is full now. */
+static void limits_look_at_full(struct look *look, const struct disk *d)
+{
+	bool is_new = !was_full(look->before, d->device);
+
+	if (look->n_full < LIMITS_FULL_MAX)
+		look->full[look->n_full++] = d->device;
+	if (disk_is_full(&look->fullest) && (look->is_new || !is_new))
+		return;
+	look->fullest = *d;
+	look->is_new = is_new;
 }
 
 static void limits_look_at(const char *point, void *arg)
@@ -147,10 +175,12 @@ static void limits_look_at(const char *point, void *arg)
 		return;
 	if (d.tmpfs)
 		look->tmpfs_used += d.total - d.available;
+	if (disk_is_full(&d))
+		return limits_look_at_full(look, &d);
 	if (disk_is_full(fullest))
 		return;
-	if (!fullest->point[0] || disk_is_full(&d) ||
-	    (double)d.available / (double)d.total < (double)fullest->available / (double)fullest->total)
+	if (!fullest->point[0] || (double)d.available / (double)d.total <
+					  (double)fullest->available / (double)fullest->total)
 		*fullest = d;
 }
 
@@ -176,11 +206,11 @@ int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text)
 	return limits_read_proc(root_fd, pid, "mountinfo", text);
 }
 
-void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
+void limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret_limits)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(CGROUP_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(LIMITS_MOUNTS_MAX);
-	struct look look = { .root_fd = root_fd };
+	struct look look = { .root_fd = root_fd, .before = before };
 	char directory[512];
 	int version;
 
@@ -189,6 +219,7 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 		return;
 	limits_each_disk(strbuf_str(&mounts), limits_look_at, &look);
 	ret_limits->fullest = look.fullest;
+	memcpy(ret_limits->full, look.full, sizeof(look.full));
 	ret_limits->tmpfs_used = look.tmpfs_used;
 	if (limits_read_proc(root_fd, pid, "cgroup", &cgroup) < 0)
 		return;

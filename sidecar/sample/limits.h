@@ -17,12 +17,16 @@ struct disk {
 	int64_t total, available; /* bytes, for an ordinary user */
 	int64_t inodes, free_inodes; /* inodes 0: the filesystem does not count them */
 	bool tmpfs;
+	dev_t device;
 };
+
+#define LIMITS_FULL_MAX 8 /* full filesystems that are remembered */
 
 struct limits {
 	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
 	int64_t processes_refused; /* how often that cgroup refused a fork; 0 also if that is not known */
-	struct disk fullest;
+	struct disk fullest; /* first of those that are full, one that was not so before */
+	dev_t full[LIMITS_FULL_MAX]; /* all that are full */
 	/*
 	 * The periods (a tenth of a second, as a rule) in which the container ran, and those of them in which its CPU limit
 	 * stopped it; 0 not known, or there is no such limit.
@@ -37,8 +41,11 @@ struct limits {
  */
 bool disk_is_full(const struct disk *d);
 
-/* Reads the limits of process pid, as root_fd's /proc numbers it. What cannot be read stays 0. */
-void limits_read(int root_fd, pid_t pid, struct limits *ret_limits);
+/*
+ * Reads the limits of process pid, as root_fd's /proc numbers it. What cannot be read stays 0. before: what was read at its
+ * start, or NULL.
+ */
+void limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret_limits);
 
 /*
  * Finds the mount point of the filesystem that path is on. Returns false if that is not a local

@@ -45,10 +45,10 @@ static void what_files_in_memory_hold_is_summed(void **state)
 	fd = mkstemp(path);
 	if (fd < 0 || !limits_stat_disk(root_fd, "/dev/shm", &shm) || !shm.tmpfs)
 		skip();
-	limits_read(root_fd, getpid(), &before);
+	limits_read(root_fd, getpid(), NULL, &before);
 	for (int i = 0; i < 256; i++)
 		assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
-	limits_read(root_fd, getpid(), &after);
+	limits_read(root_fd, getpid(), NULL, &after);
 	unlink(path);
 	close(fd);
 	close(root_fd);
@@ -82,17 +82,19 @@ static void a_disk_is_full_when_nothing_fits(void **state)
 		struct disk d;
 		bool full;
 	} rows[] = {
-		{ { "/", 100 * GIB, 50 * GIB, 1000, 500, false }, false },
-		{ { "/", 100 * GIB, 0, 1000, 500, false }, true },
-		{ { "/", 100 * GIB, 15 * MIB, 1000, 500, false }, true }, /* one ten-thousandth */
-		{ { "/", 100 * GIB, 16 * MIB, 1000, 500, false }, false },
-		{ { "/", 100 * GIB, 50 * GIB, 1000, 0, false }, true },
-		{ { "/", 100 * GIB, 50 * GIB, 0, 0, false }, false }, /* btrfs does not report inodes */
-		{ { "/dev/shm", MIB, 0, 0, 0, false }, true },
-		{ { "/dev/shm", MIB, 8 * KIB, 0, 0, false }, false },
-		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0, false }, false },
-		{ { "", 100 * GIB, 0, 0, 0, false }, false },
-		{ { "/", 0, 0, 0, 0, false }, false },
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 500, false, 0 }, false },
+		{ { "/", 100 * GIB, 0, 1000, 500, false, 0 }, true },
+		{ { "/", 100 * GIB, 15 * MIB, 1000, 500, false, 0 },
+		  true }, /* one ten-thousandth */
+		{ { "/", 100 * GIB, 16 * MIB, 1000, 500, false, 0 }, false },
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 0, false, 0 }, true },
+		{ { "/", 100 * GIB, 50 * GIB, 0, 0, false, 0 },
+		  false }, /* btrfs does not report inodes */
+		{ { "/dev/shm", MIB, 0, 0, 0, false, 0 }, true },
+		{ { "/dev/shm", MIB, 8 * KIB, 0, 0, false, 0 }, false },
+		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0, false, 0 }, false },
+		{ { "", 100 * GIB, 0, 0, 0, false, 0 }, false },
+		{ { "/", 0, 0, 0, 0, false, 0 }, false },
 	};
 	(void)state;
 
@@ -173,12 +175,12 @@ static void a_root_gives_what_it_can(void **state)
 	struct limits l;
 	(void)state;
 
-	limits_read(root_fd, getpid(), &l);
+	limits_read(root_fd, getpid(), NULL, &l);
 	assert_true(l.fullest.point[0] == '/' && l.fullest.total > 0);
 	assert_true(l.processes >= 0 && l.processes_max >= 0 && l.processes_refused >= 0);
-	limits_read(root_fd, -1, &l);
+	limits_read(root_fd, -1, NULL, &l);
 	assert_string_equal(l.fullest.point, "");
-	limits_read(-1, getpid(), &l);
+	limits_read(-1, getpid(), NULL, &l);
 	assert_string_equal(l.fullest.point, "");
 	close(root_fd);
 }

@@ -72,7 +72,8 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 	 * The disk was full before, and the container lived on. So this is mentioned, but it is no
 	 * cause.
 	 */
-	bool already = disk_is_full(before) && strcmp(before->point, d->point) == 0;
+	bool already = disk_is_full(before) && before->device == d->device &&
+		       strcmp(before->point, d->point) == 0;
 	char total[SIZE_TEXT_MAX];
 
 	if (!disk_is_full(d))
