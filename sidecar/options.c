@@ -214,6 +214,9 @@ static const struct option_row rows[] = {
 	{ "--stacks-at-stop", "SECONDS", OPTION_INT, AT(stacks_at_stop_s), .max = 86400,
 	  .help = "this long after a request to stop, see where what still runs hangs, for the\n"
 		  "report; it stands still for some milliseconds (default 0: do not)" },
+	{ "--stacks-at-threshold", NULL, OPTION_FLAG, AT(stacks_at_threshold),
+	  .help = "when memory use has risen above --warn-at, see where the processes are, for the\n"
+		  "report, at most every 10 minutes; they stand still for some milliseconds" },
 	{ "--record-success", NULL, OPTION_FLAG, AT(record_success), .help = "write a report for exit code 0 as well" },
 	{ "--help", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, help) },
 	{ "--version", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, version), .help = "" },

@@ -105,6 +105,16 @@ def deep_threads():
     time.sleep(1000)
 
 
+def fills_memory():
+    # More each time that somebody has looked, until the kernel ends it.
+    kept = [bytearray(b"x") * (150 << 20)]
+    yield
+    while not os.path.exists(os.path.join(sys.argv[2], "looked_at_memory")):
+        time.sleep(0.1)
+    while True:
+        kept.append(bytearray(b"x") * (8 << 20))
+
+
 if __name__ == "__main__":
     hang = globals()[sys.argv[1]]()
     next(hang)

@@ -128,6 +128,21 @@ fill "$around/shared" 33554432
 check "where command and sidecar share a memory limit, little room is a reason to refuse" wait_until refuses
 check "a refusal costs nobody's life" test "$(kills "$around/shared")$(lives && echo lives)" = 0lives
 
+# What a container that runs out of memory was doing before.
+(exec "$work/bin/afterglow-sidecar" exec --store "$work/store" --name full --memory-max 256M --warn-at 0.5 --stacks-at-threshold -- \
+	/usr/bin/python3 "$work/bin/hangs.py" fills_memory "$work") >"$work/err" 2>&1 &
+filler=$!
+launched="$launched $filler"
+check "what runs when memory is nearly full is said while it runs" \
+	wait_until says 'At [5-9][0-9] % of the memory limit, 1 process ran; its main thread: .*hangs.py:[0-9]+ in fills_memory'
+touch "$work/looked_at_memory"
+wait "$filler"
+check "it ends for lack of memory" test "$?" = 137
+bundle=$(sed -n 's/^afterglow: bundle //p' "$work/err" | tail -n 1)
+check "the report has its line" grep -Eq 'At [5-9][0-9] % of the memory limit and [0-9.]+ m?s before the end, 1 process ran; .*hangs.py:[0-9]+ in fills_memory' \
+	"$bundle/report.json"
+check "its stacks are in the bundle, too" grep -q 'hangs.py:[0-9]* in fills_memory' "$bundle/stacks.txt"
+
 # Nothing is left traced or stopped.
 for name in $names; do
 	[ "$name" = child_in_the_kernel ] || check "$name is not traced afterwards" grep -q '^TracerPid:.0' "/proc/$(pid_of "$name")/status"

@@ -288,6 +288,8 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	}
 	if (in->policy->recording.stacks_at_stop)
 		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
+	if (in->policy->recording.stacks_at_threshold)
+		add_string(args, "--stacks-at-threshold");
 	if (in->policy->syslog) {
 		add_string(args, "--syslog");
 		add_string(args, SYSLOG);

@@ -769,6 +769,7 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 		char wanted[64];
 
 		p.recording.stacks_at_stop = i < ARRAY_SIZE(rows);
+		p.recording.stacks_at_threshold = i % 2;
 		if (rows[i % ARRAY_SIZE(rows)].grace >= 0)
 			json_set_int(spec, "terminationGracePeriodSeconds", rows[i % ARRAY_SIZE(rows)].grace);
 		assert_true(inject(spec, &in));
@@ -776,6 +777,8 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 		snprintf(wanted, sizeof(wanted), "\"--stacks-at-stop\",%s", rows[i % ARRAY_SIZE(rows)].seconds);
 		assert_int_equal(strstr(args, wanted) != NULL, p.recording.stacks_at_stop);
 		assert_int_equal(strstr(args, "--stacks-at-stop") != NULL, p.recording.stacks_at_stop);
+		assert_int_equal(strstr(args, "\"--stacks-at-threshold\"") != NULL,
+				 p.recording.stacks_at_threshold);
 	}
 }
 

@@ -399,6 +399,7 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	free(c->report);
 	strbuf_release(&c->stacks);
+	strbuf_release(&c->stacks_answer);
 	errand_cancel(&c->spilling);
 	background_cancel(&c->messages[0]);
 	background_cancel(&c->messages[1]);

@@ -28,6 +28,23 @@ struct received {
 #define NODE_CORES_MAX 4
 #define DEAD_WORKERS_MAX 4
 #define STILL_RUNNING_MAX 416
+#define STACKS_WHEN_MAX 64
+#define STACKS_FULL_SPACING_NS (600 * NS_PER_SEC) /* between two thresholds of memory */
+
+/* Which looks at what still runs a request to stop has brought about. */
+enum stop_looked {
+	STOP_LOOKED_NEVER,
+	STOP_LOOKED_EARLY, /* soon after a request to the container alone */
+	STOP_LOOKED_LATE, /* before the kill */
+};
+
+/* A moment in which stacks were taken. */
+struct stacks_moment {
+	int64_t at_ns; /* CLOCK_BOOTTIME; 0: never */
+	bool digested; /* its answer is complete */
+	char when[STACKS_WHEN_MAX]; /* begins a sentence */
+	const char *ran; /* what the processes did: "ran" or "still ran" */
+};
 
 /* A core of the container that the node agent sends. */
 struct node_core {
@@ -68,10 +85,12 @@ struct container {
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
-	/* When the stacks of what still ran were taken, CLOCK_BOOTTIME; 0: not yet. */
-	int64_t stacks_at_ns, stacks_after_ns; /* the second one counts from the request */
-	bool stacks_digested;
-	struct strbuf stacks; /* the answer (record/stacks.h); once it is digested, stacks.txt */
+	enum stop_looked stops_looked;
+	int64_t full_looked_ns; /* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
+	/* The last one, and the last in which a process was seen. */
+	struct stacks_moment stacks_begun, stacks_taken;
+	struct strbuf stacks_answer; /* of stacks_begun (record/stacks.h) */
+	struct strbuf stacks; /* of stacks_taken: stacks.txt */
 	/* The sentence for the report, and its second half; "": nothing was seen. */
 	char still_running[STILL_RUNNING_MAX], still_run[STILL_RUNNING_MAX];
 	struct stop_request asked; /* how it was asked to stop, according to its launcher; signal 0: it was not */
@@ -148,9 +167,14 @@ void container_watch_memory_events(struct container *c);
 void container_check_threshold(struct container *c, int64_t now_ns);
 /* After each sample: says once that a command without a pod goes on, though it was asked to stop. */
 void container_check_request(struct container *c, int64_t now_ns);
-/* After each sample: once, takes the stacks of what still runs so long after a request to stop. */
+/*
+ * After each sample: takes the stacks of what still runs soon after a request to stop that only the
+ * container got, and those of what still runs when it will soon be killed; each once.
+ */
 void container_check_stop(struct container *c, int64_t now_ns);
-/* At its end: adds to e what still ran. */
+/* When memory has risen above a threshold: takes stacks, unless it did so in the last minutes. */
+void container_check_full(struct container *c, int64_t now_ns, double fraction);
+/* At its end: adds to e what still ran when stacks were taken. */
 void container_add_stacks(struct container *c, struct ending *e);
 /*
  * After each sample: reports memory that grows for hours towards its limit, and the end of such

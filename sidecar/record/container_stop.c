@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes the stacks of what still runs when the grace period of a container is nearly over. */
+/*
+ * Takes the stacks of a container's processes at moments after which it may end: some time after it
+ * was asked to stop, and when its memory is nearly full.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +13,11 @@
 /* No grace period leaves so much time after them: such an end has other reasons. */
 #define STACKS_MATTER_NS (600 * NS_PER_SEC)
 #define STACKS_TAKEN_TEXT_MAX ((size_t)1 << 20) /* bytes: of the answer, and of stacks.txt */
-#define AFTER_IT "%s after the request to stop"
+/*
+ * After a request to this container alone, as a failed liveness probe makes it. A pod's requests come
+ * at the same time, and what ends at once has ended by then.
+ */
+#define ALONE_AFTER_NS (1 * NS_PER_SEC)
 
 /* Returns when somebody who kills it later asked for its end; INT64_MAX: nobody did, it seems. */
 static int64_t stop_began_ns(const struct container *c)
@@ -23,73 +30,109 @@ static int64_t stop_began_ns(const struct container *c)
 	return c->terminating_ns ? MIN(asked_ns, c->terminating_ns) : asked_ns;
 }
 
+/* Returns whether they will come; not while others are being taken. ran: what processes did. */
+static bool stacks_begin(struct container *c, int64_t now_ns, const char *when, const char *ran)
+{
+	if (c->stacks_begun.at_ns && !c->stacks_begun.digested)
+		return false;
+	strbuf_release(&c->stacks_answer);
+	strbuf_init(&c->stacks_answer, STACKS_TAKEN_TEXT_MAX);
+	c->stacks_begun = (struct stacks_moment){ .at_ns = now_ns, .ran = ran };
+	snprintf(c->stacks_begun.when, sizeof(c->stacks_begun.when), "%s", when);
+	if (!c->callbacks.hangs(c, c->callbacks.arg))
+		c->stacks_begun.at_ns = 0;
+	return c->stacks_begun.at_ns != 0;
+}
+
+static enum stop_looked stop_look_due(const struct container *c, int64_t after_ns)
+{
+	bool alone = !c->terminating_ns && !c->options->own_launcher;
+
+	if (after_ns >= c->options->stacks_at_stop_s * NS_PER_SEC)
+		return STOP_LOOKED_LATE;
+	return alone && after_ns >= ALONE_AFTER_NS ? STOP_LOOKED_EARLY : STOP_LOOKED_NEVER;
+}
+
 void container_check_stop(struct container *c, int64_t now_ns)
 {
 	int64_t after_ns = now_ns - stop_began_ns(c);
-	int seconds = c->options->stacks_at_stop_s;
+	enum stop_looked due = stop_look_due(c, after_ns);
+	char when[STACKS_WHEN_MAX];
 
-	if (!seconds || c->stacks_at_ns || after_ns < seconds * NS_PER_SEC)
+	if (!c->options->stacks_at_stop_s || due <= c->stops_looked)
 		return;
-	c->stacks_at_ns = now_ns;
-	c->stacks_after_ns = after_ns;
-	strbuf_init(&c->stacks, STACKS_TAKEN_TEXT_MAX);
-	/* Somebody is asking for stacks now: the next sample tries again. */
-	if (!c->callbacks.hangs(c, c->callbacks.arg))
-		c->stacks_at_ns = 0;
+	snprintf(when, sizeof(when), "%s after the request to stop", DURATION_TEXT(after_ns));
+	/* Otherwise the next sample tries again. */
+	if (stacks_begin(c, now_ns, when, "still ran"))
+		c->stops_looked = due;
 }
 
-/* Makes what people read of the answer, once. */
+void container_check_full(struct container *c, int64_t now_ns, double fraction)
+{
+	char when[STACKS_WHEN_MAX];
+
+	if (!c->options->stacks_at_threshold ||
+	    (c->full_looked_ns && now_ns - c->full_looked_ns < STACKS_FULL_SPACING_NS))
+		return;
+	snprintf(when, sizeof(when), "At %.0f %% of the memory limit", 100 * fraction);
+	if (stacks_begin(c, now_ns, when, "ran"))
+		c->full_looked_ns = now_ns;
+}
+
+/* Makes what people read of the answer, which takes the place of that of an earlier moment. */
 static void stacks_digest(struct container *c, bool all)
 {
-	_cleanup_free_ char *answer = strbuf_detach(&c->stacks);
+	_cleanup_free_ char *answer = strbuf_detach(&c->stacks_answer);
 	_cleanup_strbuf_ struct strbuf where = STRBUF_INIT(STILL_RUNNING_MAX);
 	struct stack_groups *groups = answer ? stack_groups_new() : NULL;
 	size_t n;
 
-	c->stacks_digested = true;
-	strbuf_init(&c->stacks, STACKS_TAKEN_TEXT_MAX);
+	c->stacks_begun.digested = true;
 	if (!groups)
 		return;
 	stack_groups_add(groups, NULL, answer);
 	n = stack_groups_main(groups, &where);
 	/* Where one has no stack, it may have run as well. */
 	all = all && n == stack_groups_processes(groups);
-	if (n)
-		snprintf(c->still_run, sizeof(c->still_run), ", %s%zu process%s still ran; %s: %s",
-			 all ? "" : "at least ", n, n == 1 ? "" : "es",
+	if (n) {
+		c->stacks_taken = c->stacks_begun;
+		snprintf(c->still_run, sizeof(c->still_run), ", %s%zu process%s %s; %s: %s",
+			 all ? "" : "at least ", n, n == 1 ? "" : "es", c->stacks_taken.ran,
 			 n == 1 ? "its main thread" : "their main threads", strbuf_str(&where));
-	stack_groups_write(groups, &c->stacks);
+		strbuf_release(&c->stacks);
+		strbuf_init(&c->stacks, STACKS_TAKEN_TEXT_MAX);
+		stack_groups_write(groups, &c->stacks);
+	}
 	stack_groups_free(groups);
 }
 
 void container_take_stacks(struct container *c, const char *text, size_t len, bool all)
 {
-	char line[STILL_RUNNING_MAX + 64];
+	char line[STILL_RUNNING_MAX + STACKS_WHEN_MAX + 64];
 
-	if (c->state != CONTAINER_RUNNING || c->stacks_digested)
+	if (c->state != CONTAINER_RUNNING || !c->stacks_begun.at_ns || c->stacks_begun.digested)
 		return;
-	if (text && c->stacks.len + len < STACKS_TAKEN_TEXT_MAX) {
-		strbuf_add(&c->stacks, text, len);
+	if (text && c->stacks_answer.len + len < STACKS_TAKEN_TEXT_MAX) {
+		strbuf_add(&c->stacks_answer, text, len);
 		return;
 	}
 	stacks_digest(c, !text && all);
 	/* Where all of a pod is killed at once, we are as well: this line is all that is left. */
-	snprintf(line, sizeof(line), "[afterglow] " AFTER_IT "%s\n",
-		 DURATION_TEXT(c->stacks_after_ns), c->still_run);
-	if (c->still_run[0])
+	snprintf(line, sizeof(line), "[afterglow] %s%s\n", c->stacks_taken.when, c->still_run);
+	if (c->stacks_taken.at_ns == c->stacks_begun.at_ns)
 		container_say(c, line);
 }
 
 void container_add_stacks(struct container *c, struct ending *e)
 {
-	int64_t before_ns = MAX(e->ended_ns - c->stacks_at_ns, (int64_t)0);
-
-	if (c->stacks_at_ns && !c->stacks_digested)
+	if (c->stacks_begun.at_ns && !c->stacks_begun.digested)
 		stacks_digest(c, false);
+
+	int64_t before_ns = MAX(e->ended_ns - c->stacks_taken.at_ns, (int64_t)0);
 	if (!c->still_run[0] || before_ns > STACKS_MATTER_NS)
 		return;
-	snprintf(c->still_running, sizeof(c->still_running), AFTER_IT " and %s before the end%s",
-		 DURATION_TEXT(c->stacks_after_ns), DURATION_TEXT(before_ns), c->still_run);
+	snprintf(c->still_running, sizeof(c->still_running), "%s and %s before the end%s",
+		 c->stacks_taken.when, DURATION_TEXT(before_ns), c->still_run);
 	e->still_running = c->still_running;
 	e->stacks = &c->stacks;
 }

@@ -36,23 +36,31 @@ static struct container container_with(const struct record_options *options)
 	return (struct container){ .state = CONTAINER_RUNNING, .fd = -1, .options = options, .callbacks = { .hangs = on_hangs } };
 }
 
-static void they_are_taken_once_when_who_asked_will_soon_kill(void **state)
+static void container_stacks_release(struct container *c)
+{
+	strbuf_release(&c->stacks);
+	strbuf_release(&c->stacks_answer);
+}
+
+static void they_are_taken_when_who_asked_will_soon_kill(void **state)
 {
 	static const struct {
 		const char *what;
 		const struct record_options *options;
 		struct stop_request asked;
 		int64_t terminating_s, at_s; /* -1: never */
+		int64_t early_s; /* 0: only at at_s */
 	} rows[] = {
-		{ "nobody asked", &in_pod, { 0 }, 0, -1 },
-		{ "the runtime asked", &in_pod, { SIGTERM, 0, "", AT(100) }, 0, 124 },
-		{ "a process of the container asked", &in_pod, { SIGTERM, 7, "", AT(100) }, 0, -1 },
-		{ "a preStop hook does not end", &in_pod, { 0 }, 90, 114 },
-		{ "a preStop hook took most of the time", &in_pod, { SIGTERM, 0, "", AT(100) }, 90, 114 },
-		{ "a process of the container asked before the pod was deleted", &in_pod, { SIGTERM, 7, "", AT(80) }, 90, 114 },
-		{ "the pod was deleted after the request", &in_pod, { SIGTERM, 0, "", AT(80) }, 90, 104 },
-		{ "a batch scheduler asked", &below_exec, { SIGTERM, 7, "slurmstepd", AT(100) }, 0, 124 },
-		{ "nobody wants them", &without, { SIGTERM, 0, "", AT(100) }, 90, -1 },
+		{ "nobody asked", &in_pod, { 0 }, 0, -1, 0 },
+		{ "the runtime asked this container alone", &in_pod, { SIGTERM, 0, "", AT(100) }, 0, 124, 101 },
+		{ "the runtime asked all containers", &in_pod, { SIGTERM, 0, "", AT(100) }, 100, 124, 0 },
+		{ "a process of the container asked", &in_pod, { SIGTERM, 7, "", AT(100) }, 0, -1, 0 },
+		{ "a preStop hook does not end", &in_pod, { 0 }, 90, 114, 0 },
+		{ "a preStop hook took most of the time", &in_pod, { SIGTERM, 0, "", AT(100) }, 90, 114, 0 },
+		{ "a process of the container asked before the pod was deleted", &in_pod, { SIGTERM, 7, "", AT(80) }, 90, 114, 0 },
+		{ "the pod was deleted after the request", &in_pod, { SIGTERM, 0, "", AT(80) }, 90, 104, 0 },
+		{ "a batch scheduler asked", &below_exec, { SIGTERM, 7, "slurmstepd", AT(100) }, 0, 124, 0 },
+		{ "nobody wants them", &without, { SIGTERM, 0, "", AT(100) }, 90, -1, 0 },
 	};
 	(void)state;
 
@@ -63,10 +71,13 @@ static void they_are_taken_once_when_who_asked_will_soon_kill(void **state)
 		c.terminating_ns = AT(rows[i].terminating_s);
 		for (int64_t at_s = 90; at_s < 1000; at_s++) {
 			container_check_stop(&c, AT(at_s));
-			if (n_wanted != (rows[i].at_s >= 0 && at_s >= rows[i].at_s))
+			container_take_stacks(&c, NULL, 0, true);
+			unsigned int wanted = rows[i].at_s >= 0 && at_s >= rows[i].at_s;
+			wanted += rows[i].early_s && at_s >= rows[i].early_s;
+			if (n_wanted != wanted)
 				fail_msg("%s: taken %u times at %lld", rows[i].what, n_wanted, (long long)at_s);
 		}
-		strbuf_release(&c.stacks);
+		container_stacks_release(&c);
 	}
 }
 
@@ -81,8 +92,8 @@ static void they_are_taken_later_while_somebody_else_asks_for_stacks(void **stat
 	refused = false;
 	container_check_stop(&c, AT(126));
 	assert_int_equal(n_wanted, 1);
-	assert_int_equal(c.stacks_after_ns, AT(26));
-	strbuf_release(&c.stacks);
+	assert_string_equal(c.stacks_begun.when, "26.0 s after the request to stop");
+	container_stacks_release(&c);
 }
 
 /* Takes that answer, in parts, and ends. */
@@ -137,7 +148,68 @@ static void the_end_has_what_was_seen_until_then(void **state)
 			assert_string_equal(e.still_running, rows[i].text);
 			assert_non_null(strstr(strbuf_str(e.stacks), "Main thread of 1 of "));
 		}
-		strbuf_release(&c.stacks);
+		container_stacks_release(&c);
+	}
+}
+
+static const struct record_options at_threshold = { .stacks_at_stop_s = 24, .stacks_at_threshold = true };
+
+static void take_answer(struct container *c, const char *text)
+{
+	container_take_stacks(c, text, strlen(text), false);
+	container_take_stacks(c, NULL, 0, true);
+}
+
+static void they_are_taken_when_memory_is_nearly_full_but_not_too_often(void **state)
+{
+	struct container c = container_with(&in_pod);
+	struct ending e = { .ended_ns = AT(107) };
+	(void)state;
+
+	container_check_full(&c, AT(100), 0.913);
+	assert_int_equal(n_wanted, 0);
+	c = container_with(&at_threshold);
+	for (int64_t at_s = 100; at_s < 701; at_s++) {
+		container_check_full(&c, AT(at_s), 0.913);
+		take_answer(&c, ANSWER);
+		if (n_wanted != (at_s < 700 ? 1 : 2))
+			fail_msg("%u looks at %lld", n_wanted, (long long)at_s);
+		if (at_s == 107)
+			container_add_stacks(&c, &e);
+	}
+	assert_string_equal(e.still_running, "At 91 % of the memory limit and 7.0 s before the end, 1 process ran; its main thread: train.py (PID 12) at "
+					     "train.py:88 in wait");
+	container_stacks_release(&c);
+}
+
+static void a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen(void **state)
+{
+	static const struct {
+		const char *answer, *text;
+	} rows[] = {
+		{ ANSWER, "24.0 s after the request to stop and 6.0 s before the end, 1 process still ran;" },
+		{ "target 12 train.py\nfailed it has ended\n", "1.0 s after the request to stop and 29.0 s before the end, 1 process still ran;" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct container c = container_with(&at_threshold);
+		struct ending e = { .ended_ns = AT(130) };
+
+		c.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = AT(100) };
+		container_check_stop(&c, AT(101));
+		/* An answer that has not come whole is not given up for another. */
+		container_check_full(&c, AT(102), 0.99);
+		assert_int_equal(n_wanted, 1);
+		take_answer(&c, ANSWER);
+		container_check_stop(&c, AT(124));
+		take_answer(&c, rows[i].answer);
+		container_add_stacks(&c, &e);
+		assert_int_equal(n_wanted, 2);
+		if (strncmp(e.still_running, rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("%s", e.still_running);
+		assert_non_null(strstr(strbuf_str(e.stacks), "train.py:88 in wait"));
+		container_stacks_release(&c);
 	}
 }
 
@@ -152,15 +224,17 @@ static void what_there_is_no_room_for_is_left_out(void **state)
 	memset(large, ' ', sizeof(large) - 1);
 	e = ending_with(&c, parts, AT(130));
 	assert_string_equal(e.still_running, TIMES "at least " WHERE);
-	strbuf_release(&c.stacks);
+	container_stacks_release(&c);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(they_are_taken_once_when_who_asked_will_soon_kill),
+		cmocka_unit_test(they_are_taken_when_who_asked_will_soon_kill),
 		cmocka_unit_test(they_are_taken_later_while_somebody_else_asks_for_stacks),
 		cmocka_unit_test(the_end_has_what_was_seen_until_then),
+		cmocka_unit_test(they_are_taken_when_memory_is_nearly_full_but_not_too_often),
+		cmocka_unit_test(a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen),
 		cmocka_unit_test(what_there_is_no_room_for_is_left_out),
 	};
 

@@ -292,6 +292,7 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 	c->step = step;
 	describe_snapshot(c, &r);
 	container_write_message(c, &r, false);
+	container_check_full(c, now_ns, fraction);
 	hooks_due(c->hooks, HOOK_AT_THRESHOLD, r.n_top ? r.top[0].pid : 0, "threshold", now_ns);
 	if (c->logged_ns && now_ns - c->logged_ns < SAY_SPACING_NS && step < 3)
 		return;

@@ -378,6 +378,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.of_slurm = r.of_command && options->slurm && !options->own_memcg;
 	r.memory_shared = r.of_command && o->cgroup_shared;
 	report_diagnose(&r);
+	/* A death for lack of memory has a diagnosis of its own. */
+	if (r.still_running && !strstr(r.diagnosis, r.still_running))
+		verdict_add_evidence(&r.verdict, "stacks", "%s.", r.still_running);
 	if (r.of_command)
 		report_use_command_words(&r);
 	*ret_report = r;

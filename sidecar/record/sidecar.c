@@ -371,7 +371,7 @@ static void listen_to_node(struct sidecar *r)
 struct each_process {
 	struct container *container;
 	pid_t launcher;
-	void (*fn)(struct container *c, pid_t pid, const char *name, void *arg);
+	stacks_fn *fn;
 	void *arg;
 };
 
@@ -380,10 +380,10 @@ static void pass_process(const struct process *p, void *arg)
 	const struct each_process *each = arg;
 
 	if (p->pid != each->launcher && strncmp(p->name, "afterglow-", 10) != 0)
-		each->fn(each->container, p->pid, p->name, each->arg);
+		each->fn(each->container, p->pid, p->name, process_own(p), each->arg);
 }
 
-static void each_process(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg)
+static void each_process(stacks_fn *fn, void *fn_arg, void *arg)
 {
 	struct sidecar *r = arg;
 

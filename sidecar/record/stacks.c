@@ -35,6 +35,7 @@
 struct target {
 	struct container *container; /* NULL: it is over */
 	pid_t pid;
+	int64_t memory;
 	char name[PROCESS_NAME_MAX];
 };
 
@@ -282,20 +283,37 @@ static bool target_is_wanted(const struct stacks *s, pid_t pid, const char *name
 	return strstr(name, s->wanted);
 }
 
-static void target_add(struct container *c, pid_t pid, const char *name, void *arg)
+static void target_add(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg)
 {
 	struct stacks *s = arg;
 	struct target *t = &s->targets[s->n_targets];
 
 	if (s->subject ? c != s->subject : !target_is_wanted(s, pid, name))
 		return;
-	if (s->n_targets == (s->subject ? STACKS_TAKEN_PROCESSES_MAX : STACKS_PROCESSES_MAX)) {
+	if (s->n_targets == STACKS_PROCESSES_MAX) {
 		s->left_out++;
 		return;
 	}
-	*t = (struct target){ .container = c, .pid = pid };
+	*t = (struct target){ .container = c, .pid = pid, .memory = memory };
 	copy_printable(t->name, sizeof(t->name), name, strlen(name));
 	s->n_targets++;
+}
+
+static int target_compare(const void *one, const void *other)
+{
+	const struct target *a = one, *b = other;
+
+	return a->memory != b->memory ? (a->memory < b->memory ? 1 : -1) : a->pid - b->pid;
+}
+
+/* Of a subject the largest processes are looked at, because there may be no time for the others. */
+static void targets_choose(struct stacks *s)
+{
+	qsort(s->targets, s->n_targets, sizeof(*s->targets), target_compare);
+	if (s->n_targets <= STACKS_TAKEN_PROCESSES_MAX)
+		return;
+	s->left_out += s->n_targets - STACKS_TAKEN_PROCESSES_MAX;
+	s->n_targets = STACKS_TAKEN_PROCESSES_MAX;
 }
 
 static void answer_begin(struct stacks *s, const char *line)
@@ -307,6 +325,8 @@ static void answer_begin(struct stacks *s, const char *line)
 		snprintf(s->wanted, sizeof(s->wanted), "%.*s", (int)(len - 6), line + 6);
 	s->n_targets = s->next = s->left_out = 0;
 	s->callbacks.each(target_add, s, s->callbacks.arg);
+	if (s->subject)
+		targets_choose(s);
 	answer_next(s);
 }
 

@@ -35,9 +35,12 @@
 struct container;
 struct stacks;
 
+/* memory: its own bytes, RSS minus SHR. */
+typedef void stacks_fn(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg);
+
 struct stacks_callbacks {
 	/* Calls fn for each process of each container whose launcher is connected. */
-	void (*each)(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg);
+	void (*each)(stacks_fn *fn, void *fn_arg, void *arg);
 	/*
 	 * Takes a part of what stacks_take was called for, whole lines. NULL: that was all; all: of
 	 * all of its processes.
@@ -52,7 +55,7 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 void stacks_free(struct stacks *s);
 
 /*
- * Answers, by taken(), as if somebody had asked for the processes of c alone. Returns false if
+ * Answers, by taken(), as if somebody had asked for the processes of c alone, the largest first. Returns false if
  * somebody is being answered, or s is NULL.
  */
 bool stacks_take(struct stacks *s, struct container *c);

@@ -26,7 +26,7 @@
 #include "sidecar/socket/listener.h"
 
 /* Without processes. */
-static void each(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg)
+static void each(stacks_fn *fn, void *fn_arg, void *arg)
 {
 	(void)fn;
 	(void)fn_arg;
@@ -182,12 +182,12 @@ static void a_process_outside_of_our_pid_namespace_is_refused(void **state)
 static struct container containers[2];
 
 /* With two processes of a container, and one of another. */
-static void each_of_two(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg)
+static void each_of_two(stacks_fn *fn, void *fn_arg, void *arg)
 {
 	(void)arg;
-	fn(&containers[0], 5, "first", fn_arg);
-	fn(&containers[1], 6, "other", fn_arg);
-	fn(&containers[0], 7, "second", fn_arg);
+	fn(&containers[0], 5, "small", 10, fn_arg);
+	fn(&containers[1], 6, "other", 20, fn_arg);
+	fn(&containers[0], 7, "large", 11, fn_arg);
 }
 
 static struct strbuf taken_text;
@@ -203,7 +203,7 @@ static void on_taken(struct container *c, const char *text, size_t len, bool all
 		taken_all = all;
 }
 
-static void a_container_gets_the_stacks_of_its_own_processes(void **state)
+static void a_container_gets_the_stacks_of_its_own_processes_the_largest_first(void **state)
 {
 	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
 	struct event_base *base = event_base_new();
@@ -217,8 +217,8 @@ static void a_container_gets_the_stacks_of_its_own_processes(void **state)
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
 	assert_true(stacks_take(stacks, containers));
 	assert_true(taken_all);
-	assert_string_equal(strbuf_str(&taken_text), "target 5 first\nfailed its launcher cannot be reached\n"
-						     "target 7 second\nfailed its launcher cannot be reached\nend\n");
+	assert_string_equal(strbuf_str(&taken_text), "target 7 large\nfailed its launcher cannot be reached\n"
+						     "target 5 small\nfailed its launcher cannot be reached\nend\n");
 	stacks_free(stacks);
 	event_base_free(base);
 	strbuf_release(&taken_text);
@@ -256,7 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
 		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
-		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes),
+		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes_the_largest_first),
 		cmocka_unit_test(others_wait_until_its_launcher_has_answered_or_it_has_gone),
 		cmocka_unit_test(a_flood_of_connections_is_taken_slowly),
 	};

@@ -87,6 +87,7 @@ coreDumpLimit: {{ .Values.recording.coreDumpLimit | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 stacksAtStop: {{ .Values.recording.stacksAtStop }}
+stacksAtThreshold: {{ .Values.recording.stacksAtThreshold }}
 {{- with .Values.memory }}
 memoryMode: {{ kindIs "bool" .mode | ternary "Off" .mode | default "" | quote }}
 memoryBudgets: {{ kindIs "bool" .budgets | ternary "Off" .budgets | default "" | quote }}
