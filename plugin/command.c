@@ -97,7 +97,9 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"RayJob/NAME, RayService/NAME or a pod. A script of Python runs in the Ray container of the head for at most\n"
 		"60 seconds, so you need the right to create pods/exec, and the head some 150 MiB of memory.\n"
 		"\n"
-		"  -c, --container NAME   in which container (default: the first of the pod)\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
+		"  -c, --container NAME   in which container (default: the first of the pod)\n"
+		"      --before FILE      say how much each has grown since FILE, which --output json wrote: the most grown first\n"
+		JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
 		"Saves the bundle of a failure in DIR, which is made or empty. NAME is what `show` takes. A pod\n"

@@ -3,11 +3,14 @@
 #include "plugin/objects.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "plugin/objects_growth.h"
 #include "plugin/pod_sidecar.h"
 #include "plugin/reads.h"
 #include "plugin/table.h"
@@ -65,6 +68,17 @@ static void holder_add(const cJSON *holder, struct strbuf *out)
 	strbuf_adds(out, "\n");
 }
 
+/* Nothing if the group was not compared with an earlier answer. */
+static void before_add(const cJSON *group, struct strbuf *out)
+{
+	int64_t n = json_int(group, "objectsBefore", -1);
+
+	if (n == 0)
+		strbuf_adds(out, " (before: none)");
+	else if (n > 0)
+		strbuf_addf(out, " (before: %s in %jd)", SIZE_TEXT(json_int(group, "bytesBefore", 0)), (intmax_t)n);
+}
+
 static void group_add(const cJSON *group, struct strbuf *out)
 {
 	int64_t n = json_int(group, "objects", 0), unknown = json_int(group, "sizeUnknown", 0);
@@ -73,6 +87,7 @@ static void group_add(const cJSON *group, struct strbuf *out)
 	int shown = 0, left = cJSON_GetArraySize(holders) - HOLDERS_SHOWN;
 
 	strbuf_addf(out, "\n%s in %jd object%s", SIZE_TEXT(json_int(group, "bytes", 0)), (intmax_t)n, n == 1 ? "" : "s");
+	before_add(group, out);
 	if (unknown)
 		strbuf_addf(out, " (the size of %jd is not known)", (intmax_t)unknown);
 	strbuf_adds(out, strcmp(by, "ray.put") == 0 ? ", made by ray.put" : strcmp(by, "task") == 0 ? ", returned by a task that was called" :
@@ -132,14 +147,29 @@ static const cJSON *objects_pod(const cJSON *pods)
 	return found;
 }
 
+/* Reads what `--output json` wrote earlier. */
+static int before_read(const char *path, cJSON **ret_before, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
+	int r = file_read(AT_FDCWD, path, &text, err);
+
+	if (r == 0)
+		r = json_parse(strbuf_str(&text), text.len, ret_before, err);
+	if (r == 0 && !json_is(*ret_before, "kind", "Objects"))
+		r = err_set(err, EINVAL, "it is not what `objects --output json` writes");
+	return r < 0 ? err_wrap(err, "--before %.200s", path) : 0;
+}
+
 int objects_command(const struct options *o, struct strbuf *out, struct err *err)
 {
 	const struct kubectl kubectl = kubectl_of(o);
-	_cleanup_json_ cJSON *pods = NULL, *answer = NULL;
+	_cleanup_json_ cJSON *pods = NULL, *answer = NULL, *before = NULL;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
 	const struct stream stream = { .on_data = stream_into_strbuf, .arg = &text, .asks = true };
-	int r = read_pods_named(o, o->argument, &pods, err);
+	int r = o->before ? before_read(o->before, &before, err) : 0;
 
+	if (r == 0)
+		r = read_pods_named(o, o->argument, &pods, err);
 	if (r < 0)
 		return r;
 	const cJSON *pod = objects_pod(pods), *container = json_first(json_get(pod, "spec.containers"));
@@ -152,6 +182,8 @@ int objects_command(const struct options *o, struct strbuf *out, struct err *err
 		r = json_parse(strbuf_str(&text), text.len, &answer, err);
 	if (r < 0)
 		return err_wrap(err, "Ray in pod %.253s did not say what its object store holds", json_str_or(pod, "metadata.name", ""));
+	if (before)
+		objects_compare(answer, before);
 	if (o->output)
 		document_print(answer, "Objects", out);
 	else

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "plugin/objects_growth.h"
 #include "plugin/testing.h"
 
 #define PROCESS(pid, ip) "{'ip': '" ip "', 'pid': " #pid "}"
@@ -93,6 +94,56 @@ static void nodes_that_did_not_answer_may_hold_more(void **state)
 		"\nMore objects may be held, as not all nodes answered. Ray says: Failed to query data from raylet. 1/2 raylet? failed\n");
 }
 
+static void growth_since_an_earlier_answer_is_said_the_most_grown_first(void **state)
+{
+#define OF(site, objects, bytes, rest) "{'madeBy': 'task', 'site': '" site "', 'objects': " #objects ", 'bytes': " #bytes rest "}"
+#define OWNED(pid) ", 'owner': {'type': 'WORKER', 'ip': '::1', 'pid': " #pid "}"
+	static const struct {
+		const char *before, *text;
+	} rows[] = {
+		{ "{'groups': [" OF("a", 5, 5242880, "") ", " OF("b", 1, 1048576, "") ", " OF("", 1, 1000, OWNED(7)) "]}",
+		  "\n2.0 MiB in 2 objects (before: 1.0 MiB in 1), returned by a task that was called at b\n"
+		  "\n1000 B in 1 object (before: none), returned by a task that was called, owned by process 8 on ::1\n"
+		  "\n1000 B in 1 object (before: 1000 B in 1), returned by a task that was called, owned by process 7 on ::1\n"
+		  "\n4.0 MiB in 4 objects (before: 5.0 MiB in 5), returned by a task that was called at a\n" },
+		{ "{'groups': 7}", "\n4.0 MiB in 4 objects (before: none), returned by a task that was called at a\n"
+				   "\n2.0 MiB in 2 objects (before: none), returned by a task that was called at b\n"
+				   "\n1000 B in 1 object (before: none), returned by a task that was called, owned by process 7 on ::1\n"
+				   "\n1000 B in 1 object (before: none), returned by a task that was called, owned by process 8 on ::1\n" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+		_cleanup_json_ cJSON *before = json_of(rows[i].before);
+		_cleanup_json_ cJSON *answer = json_of("{'groups': [" OF("a", 4, 4194304, "") ", " OF("b", 2, 2097152, "") ", " OF(
+			"", 1, 1000, OWNED(7)) ", " OF("", 1, 1000, OWNED(8)) "]}");
+
+		objects_compare(answer, before);
+		objects_text(answer, &out);
+		assert_string_equal(strbuf_str(&out), rows[i].text);
+	}
+}
+
+static void hostile_answers_are_compared(void **state)
+{
+	static const char *const answers[] = {
+		"{}", "[]", "{'groups': [1, null, [], {}, {'bytes': -1e300}, {'bytes': 1e300, 'objects': 'x', 'owner': 7}]}",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(answers) * ARRAY_SIZE(answers); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+		_cleanup_json_ cJSON *before = json_of(answers[i % ARRAY_SIZE(answers)]);
+		_cleanup_json_ cJSON *answer = json_of(answers[i / ARRAY_SIZE(answers)]);
+		int n = cJSON_GetArraySize(cJSON_GetObjectItem(answer, "groups"));
+
+		objects_compare(answer, before);
+		assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "groups")), n);
+		objects_text(answer, &out);
+	}
+}
+
 static void an_answer_that_would_fill_the_memory_is_not_read_to_its_end(void **state)
 {
 	static const char script[] =
@@ -123,6 +174,8 @@ int main(void)
 			without_lines_of_code_the_text_names_the_owner_and_how_ray_records_them),
 		cmocka_unit_test(the_text_counts_what_it_leaves_out_and_escapes_a_tenants_text),
 		cmocka_unit_test(nodes_that_did_not_answer_may_hold_more),
+		cmocka_unit_test(growth_since_an_earlier_answer_is_said_the_most_grown_first),
+		cmocka_unit_test(hostile_answers_are_compared),
 		cmocka_unit_test(an_answer_that_would_fill_the_memory_is_not_read_to_its_end),
 		cmocka_unit_test(an_empty_store_and_an_answer_without_members_are_no_groups),
 	};

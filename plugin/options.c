@@ -60,6 +60,7 @@ static const struct option_row rows[] = {
 	{ "--image", .kind = OPTION_TEXT, .at = AT(image) },
 	{ "--container", .letter = 'c', .kind = OPTION_TEXT, .at = AT(container) },
 	{ "--store", .kind = OPTION_TEXT, .at = AT(store) },
+	{ "--before", .kind = OPTION_TEXT, .at = AT(before) },
 	{ "--since", .kind = OPTION_OTHER, .at = AT(since_ns), .parse = since_parse },
 	{ "--by-signature", .kind = OPTION_FLAG, .at = AT(by_signature) },
 	{ "--no-open", .kind = OPTION_FLAG, .at = AT(no_open) },

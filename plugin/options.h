@@ -15,6 +15,7 @@ struct options {
 	int n_arguments;
 	const char *kubeconfig, *context, *namespace, *selector, *output;
 	const char *class, *cluster, *owner, *image, *container;
+	const char *before; /* a file: an earlier answer of `objects` as JSON */
 	const char *store; /* a directory of bundles in the place of a cluster */
 	int64_t since_ns; /* nanoseconds before now; 0: any time */
 	bool all_namespaces, by_signature, watch, no_open, help, version;
