@@ -24,6 +24,22 @@ def deadlock():
     other.acquire()
 
 
+def waits_for_mutex():
+    libc = ctypes.CDLL(None)
+    mutex = ctypes.create_string_buffer(64)
+    has_it = threading.Event()
+
+    def takes_it():
+        libc.pthread_mutex_lock(mutex)
+        has_it.set()
+        time.sleep(1000)
+
+    threading.Thread(target=takes_it, daemon=True).start()
+    has_it.wait()
+    yield
+    libc.pthread_mutex_lock(mutex)
+
+
 def rank_sleeps():
     yield
     time.sleep(1000)

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/hangs_test.XXXXXX)
 . "$here/check.sh"
 
-names='deadlock rank_sleeps loops_in_c stopped blocks_its_loop child_in_the_kernel waits_for_child'
+names='deadlock waits_for_mutex rank_sleeps loops_in_c stopped blocks_its_loop child_in_the_kernel waits_for_child'
 finish() {
 	[ -z "$launched" ] || kill $launched 2>/dev/null
 	end_cgroups
@@ -51,6 +51,10 @@ sees_all() { stack && for name in $names; do prints "hangs.py:[0-9]+ in $name" |
 check "each process has its line of Python" wait_until sees_all
 check "each process has a stack" test "$(grep -c 'no stacks' "$work/out")" = 0
 check "a deadlock has the thread that holds the other lock" prints 'hangs.py:[0-9]+ in (deadlock.<locals>.)?holds_other'
+if [ "$(uname -m)" = x86_64 ]; then
+	check "who waits for a mutex is named, and who has it" \
+		prints "PID $(pid_of waits_for_mutex): thread $(pid_of waits_for_mutex) python3 waits for a mutex that thread [0-9]+ python3 has"
+fi
 check "a thread that waits is said to wait" prints 'PID [0-9]+ .*: waits'
 check "a sleep has its native function" prints 'nanosleep'
 check "a loop in C is said to run" prints ': ran'
@@ -61,7 +65,7 @@ check "a blocked loop of asyncio has the handler's line" prints 'hangs.py:[0-9]+
 check "a process in state D is said to be in the kernel" prints 'in the kernel, uninterruptible'
 check "a process that waits for its child has the line of the wait" prints 'subprocess.py:[0-9]+ in (Popen.)?_?wait'
 stack hangs.py
-check "processes are found by their name" prints 'Main thread of [0-9] of [78] processes:'
+check "processes are found by their name" prints 'Main thread of [0-9] of [89] processes:'
 stack no-such-name
 check "a name that nobody has is said" grep -q 'no watched process' "$work/err"
 setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err"

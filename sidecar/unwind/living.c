@@ -2,8 +2,10 @@
 /* Writes the stacks of a process that lives. */
 #include "sidecar/unwind/living.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "lib/printable.h"
 #include "sidecar/unwind/live.h"
@@ -12,6 +14,10 @@
 #define THREAD_TEXT_MAX ((size_t)32 << 10)
 #define FRAMES_SHOWN 64
 #define PATH_TEXT_MAX 512
+#define MUTEX_FRAMES 3 /* pthread_mutex_lock is one of the innermost while it waits */
+#define MUTEX_OWNER 8 /* the offset of __owner in glibc's pthread_mutex_t, whose first word is the futex */
+/* Of the kernel's order of registers (x86-64), which leaves the arguments of a system call as they are */
+enum { REGISTER_RDI = 14, REGISTER_ORIG_RAX = 15 };
 
 /* Reads the Python frames of all threads first, because they run on meanwhile. */
 static void read_python(const struct python *py, const struct core *core, struct strbuf *texts, size_t n)
@@ -84,6 +90,35 @@ static bool waits_still(struct core *core, const struct core_thread *t, const st
 	return live_is_unmoved(core, t, end);
 }
 
+static bool waits_for_mutex(struct symbols *symbols, const struct core_thread *t, const struct stack *stack)
+{
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
+
+	if (symbols->u->modules->core->machine->elf != EM_X86_64 || t->state != 'S' || t->registers[REGISTER_ORIG_RAX] != SYS_futex)
+		return false;
+	for (size_t i = 0; i < MIN(stack->n, (size_t)MUTEX_FRAMES); i++) {
+		size_t n = symbols_of(symbols, &stack->frames[i], found);
+
+		if (strstr(found[n - 1].function, "pthread_mutex_lock"))
+			return true;
+	}
+	return false;
+}
+
+/* Names the thread of the process that has the mutex for which this one waits. Elsewhere than in glibc no such thread is found. */
+static void add_mutex_owner(struct strbuf *out, struct core *core, const struct core_thread *t)
+{
+	uint64_t mutex = t->registers[REGISTER_RDI];
+	int32_t owner;
+
+	if (core_read(core, mutex + MUTEX_OWNER, &owner, sizeof(owner)) != sizeof(owner) || owner == t->tid)
+		return;
+	for (size_t i = 0; i < core->n_threads; i++)
+		if (core->threads[i].tid == owner)
+			strbuf_addf(out, "note thread %d %s waits for a mutex that thread %d %s has\n", (int)t->tid, t->name,
+				    (int)owner, core->threads[i].name);
+}
+
 static int write_thread(struct unwinder *u, struct symbols *symbols, const struct core_thread *t, const struct strbuf *python,
 			struct strbuf *out, struct err *err)
 {
@@ -99,6 +134,9 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 		living_add_missing(out, t);
 	else
 		add_native_frames(out, symbols, &stack, python->len > 0);
+	/* If it has gone on, the registers are old. */
+	if (still && waits_for_mutex(symbols, t, &stack))
+		add_mutex_owner(out, u->modules->core, t);
 	return 0;
 }
 
