@@ -104,6 +104,7 @@ esac
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=${RAY_IMAGE:-$(images/ray/name.sh)}
+e2e/versions.sh "$suite"
 # -rfEs: a test that is skipped says why, and the names of those that failed are for tools/second_try.py.
 case $suite in
 soak | gitops) paths=("e2e/cases/apiserver/$suite.py") ;;
