@@ -290,7 +290,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go static_library changelog man; do tools/$${name}_test.py; done; wheel/build_test.py
+	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go static_library changelog man support_matrix; do tools/$${name}_test.py; done; wheel/build_test.py
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %
@@ -375,7 +375,11 @@ e2e: deps
 
 # Both, as continuous integration runs them. The cluster is the longest by far: it begins first, the others run beside it.
 check: test-programs
-	+@exec tools/side_by_side.py "$$CLUSTER_SUITES" "$$TEST_SUITES" "$$STORE_SUITES"
+	+@tools/side_by_side.py "$$CLUSTER_SUITES" "$$TEST_SUITES" "$$STORE_SUITES"
+	@tools/support_matrix.py build/logs docs/support.md
+# From the logs of the last make check.
+support-matrix:
+	@tools/support_matrix.py --write build/logs docs/support.md
 
 test-programs: test-deps
 	+@$(COMPILE) all shared unit-test-programs kernel-programs
