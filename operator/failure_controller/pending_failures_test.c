@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "operator/failures/termination.h"
 #include "operator/failures/testing.h"
 
 static int setup(void **state)
@@ -159,8 +160,14 @@ static struct ray_failure *large_failure(int i)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	ray_failure_set(&failure->verdict, text);
-	for (int k = 0; k < RAY_FAILURE_PROCESSES_MAX; k++)
-		json_append(json_array_at(report, "processes"), cJSON_Parse("{\"pid\":1}"));
+	for (int k = 0; k < TERMINATION_PROCESSES_MAX; k++) {
+		cJSON *process = cJSON_Parse(
+			"{\"pid\":4194304,\"rssBytes\":9007199254740991,\"sharedBytes\":9007199254740991,"
+			"\"growthBytesPerSecond\":-9007199254740991}");
+
+		json_set(process, "name", cJSON_CreateString(text + sizeof(text) - 129));
+		json_append(json_array_at(report, "processes"), process);
+	}
 	ray_failure_take_memory(failure, report);
 	for (int k = 0; k < 4; k++) {
 		ray_failure_add_evidence(failure, "kubelet", text);

@@ -22,7 +22,6 @@ void ray_failure_init(struct ray_failure *f)
 		.confidence = CONFIDENCE_UNKNOWN,
 		.first = { .pid = RAY_FAILURE_NONE, .exit_code = RAY_FAILURE_NONE },
 	};
-	ray_failure_take_memory(f, NULL);
 }
 
 static void release_notes(struct ray_failure_notes *notes)
@@ -35,37 +34,30 @@ static void release_notes(struct ray_failure_notes *notes)
 	*notes = (struct ray_failure_notes){ 0 };
 }
 
-#define TEXTS 27
+#define TEXTS 29
 
 /* Lists the places of all texts that the failure owns. */
 static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
 {
 	char **const texts[TEXTS] = {
-		&f->namespace,	  &f->name,
-		&f->cluster,	  &f->group,
-		&f->node_type,	  &f->pod,
-		&f->pod_uid,	  &f->pod_created_at,
-		&f->node,	  &f->container,
-		&f->container_id, &f->started_at,
-		&f->ended_at,	  &f->kubernetes_reason,
-		&f->signal,	  &f->verdict,
-		&f->first.name,	  &f->first.signal,
-		&f->bundle,	  &f->signature,
+		&f->namespace,	   &f->name,
+		&f->cluster,	   &f->group,
+		&f->node_type,	   &f->pod,
+		&f->pod_uid,	   &f->pod_created_at,
+		&f->node,	   &f->container,
+		&f->container_id,  &f->started_at,
+		&f->ended_at,	   &f->kubernetes_reason,
+		&f->signal,	   &f->verdict,
+		&f->first.name,	   &f->first.signal,
+		&f->bundle,	   &f->signature,
 		&f->submission_id, &f->pod_ip,
-		&f->ray_node_id,  &f->first.worker_id,
-		&f->ray_error,	  &f->diagnosis,
-		&f->advice,
+		&f->ray_node_id,   &f->first.worker_id,
+		&f->ray_error,	   &f->diagnosis,
+		&f->advice,	   &f->memory,
+		&f->processes,
 	};
 
 	memcpy(ret_texts, texts, sizeof(texts));
-}
-
-static void release_processes(struct ray_failure *f)
-{
-	for (size_t i = 0; i < f->n_processes; i++)
-		free(f->processes[i].name);
-	free(TAKE_PTR(f->processes));
-	f->n_processes = 0;
 }
 
 void ray_failure_release(struct ray_failure *f)
@@ -76,7 +68,6 @@ void ray_failure_release(struct ray_failure *f)
 	for (size_t i = 0; i < TEXTS; i++)
 		free(TAKE_PTR(*texts[i]));
 	free(TAKE_PTR(f->owner));
-	release_processes(f);
 	release_notes(&f->evidence);
 	release_notes(&f->missing);
 }
@@ -129,14 +120,6 @@ static void copy_notes(struct ray_failure_notes *notes)
 	}
 }
 
-static void copy_processes(struct ray_failure *f)
-{
-	f->processes = copy_of(f->processes, f->n_processes * sizeof(*f->processes));
-	f->n_processes = f->processes ? f->n_processes : 0;
-	for (size_t i = 0; i < f->n_processes; i++)
-		f->processes[i].name = text_of(f->processes[i].name);
-}
-
 struct ray_failure *ray_failure_copy(const struct ray_failure *f)
 {
 	size_t lost = oom_count();
@@ -149,7 +132,6 @@ struct ray_failure *ray_failure_copy(const struct ray_failure *f)
 	for (size_t i = 0; i < TEXTS; i++)
 		*texts[i] = text_of(*texts[i]);
 	copy->owner = copy_of(copy->owner, sizeof(*copy->owner));
-	copy_processes(copy);
 	copy_notes(&copy->evidence);
 	copy_notes(&copy->missing);
 	if (oom_count() == lost)

@@ -20,18 +20,6 @@
 
 #define RAY_FAILURE_NONE INT64_MIN /* the value of a number that is not known */
 #define RAY_FAILURE_NOTES_MAX 32 /* of each kind; more are left out */
-#define RAY_FAILURE_PROCESSES_MAX 8
-
-/* The figures are bytes, except for the sample's age in milliseconds. */
-struct ray_failure_memory {
-	int64_t limit, usage, peak, anon, file, shmem, sample_age_ms;
-};
-
-/* A process of the container, as the last sample saw it. growth is in bytes per second. */
-struct ray_failure_process {
-	int64_t pid, rss, shared, growth;
-	char *name; /* NULL: not known */
-};
 
 /* The process that ended first. */
 struct ray_failure_first {
@@ -85,9 +73,8 @@ struct ray_failure {
 	struct ray_failure_first first;
 	/* Ray's exception that ended a driver and what it names, in JSON as termination_take made it. */
 	char *ray_error;
-	struct ray_failure_memory memory;
-	struct ray_failure_process *processes;
-	size_t n_processes;
+	char *memory,
+		*processes; /* figures and processes of the last sample, in JSON as termination_take made it */
 	struct ray_failure_notes evidence, missing;
 	char *diagnosis, *advice; /* sentences of the sidecar */
 	char *bundle;

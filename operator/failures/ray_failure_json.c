@@ -19,59 +19,23 @@
 
 /* --- From a report ---------------------------------------------------------------------------- */
 
-static int64_t number(const cJSON *object, const char *name)
+static void take_json(char **field, const cJSON *value)
 {
-	return json_int(object, name, RAY_FAILURE_NONE);
-}
+	_cleanup_free_ char *text = value && value->child ? cJSON_PrintUnformatted(value) : NULL;
 
-/* Called once, because a failure has one report. */
-static void take_processes(struct ray_failure *f, const cJSON *processes)
-{
-	size_t n = MIN((size_t)cJSON_GetArraySize(processes), (size_t)RAY_FAILURE_PROCESSES_MAX);
-
-	assert(!f->processes);
-	f->processes = n ? calloc(n, sizeof(*f->processes)) : NULL;
-	if (n && !f->processes) {
-		oom_note();
-		return;
-	}
-	json_each(item, processes) {
-		if (f->n_processes == n)
-			return;
-		struct ray_failure_process *process = &f->processes[f->n_processes++];
-
-		*process = (struct ray_failure_process){
-			.pid = number(item, "pid"),
-			.rss = number(item, "rssBytes"),
-			.shared = number(item, "sharedBytes"),
-			.growth = number(item, "growthBytesPerSecond"),
-		};
-		ray_failure_set(&process->name, json_str(item, "name"));
-	}
+	ray_failure_set(field, text);
 }
 
 void ray_failure_take_memory(struct ray_failure *f, const cJSON *report)
 {
-	const cJSON *memory = json_get(report, "memory");
-
-	f->memory = (struct ray_failure_memory){
-		.limit = number(memory, "limitBytes"),
-		.usage = number(memory, "usageBytes"),
-		.peak = number(memory, "peakBytes"),
-		.anon = number(memory, "anonBytes"),
-		.file = number(memory, "fileBytes"),
-		.shmem = number(memory, "shmemBytes"),
-		.sample_age_ms = number(memory, "sampleAgeMs"),
-	};
-	take_processes(f, json_get(report, "processes"));
+	take_json(&f->memory, json_get(report, "memory"));
+	take_json(&f->processes, json_get(report, "processes"));
 }
 
 void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 {
 	const cJSON *process = json_get(report, "process");
 	int64_t pid = json_int(process, "pid", 0), code = json_int(process, "exitCode", -1);
-	const cJSON *named = json_get(report, "rayError");
-	_cleanup_free_ char *error = named ? cJSON_PrintUnformatted(named) : NULL;
 
 	ray_failure_set(&f->first.name, json_str(process, "name"));
 	ray_failure_set(&f->first.signal, json_str(process, "signal"));
@@ -81,7 +45,7 @@ void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 	ray_failure_set(&f->ray_node_id, json_str(report, "rayNodeID"));
 	ray_failure_set(&f->diagnosis, json_str(report, "diagnosis"));
 	ray_failure_set(&f->advice, json_str(report, "advice"));
-	ray_failure_set(&f->ray_error, error);
+	take_json(&f->ray_error, json_get(report, "rayError"));
 }
 
 void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
@@ -193,40 +157,19 @@ static void put_if_any(cJSON *to, const char *name, cJSON *value)
 		json_set(to, name, value);
 }
 
-static void put_processes(const struct ray_failure *f, cJSON *spec)
+static void put_json(cJSON *to, const char *name, const char *text)
 {
-	cJSON *processes = cJSON_CreateArray();
-
-	for (size_t i = 0; i < f->n_processes; i++) {
-		const struct ray_failure_process *process = &f->processes[i];
-		cJSON *item = cJSON_CreateObject();
-
-		put_number(item, "pid", process->pid);
-		put_number(item, "rssBytes", process->rss);
-		put_number(item, "sharedBytes", process->shared);
-		put_number(item, "growthBytesPerSecond", process->growth);
-		put_text(item, "name", process->name);
-		json_append(processes, item);
-	}
-	put_if_any(spec, "processes", processes);
+	if (text)
+		json_set(to, name, cJSON_Parse(text));
 }
 
 static void put_memory(const struct ray_failure *f, cJSON *spec)
 {
-	const struct ray_failure_memory *m = &f->memory;
-	int64_t usage = m->usage != RAY_FAILURE_NONE ? m->usage : m->peak;
-	cJSON *memory = cJSON_CreateObject();
-
-	put_number(memory, "limitBytes", m->limit);
-	put_number(memory, "usageBytes", m->usage);
-	put_number(memory, "peakBytes", m->peak);
-	put_number(memory, "anonBytes", m->anon);
-	put_number(memory, "fileBytes", m->file);
-	put_number(memory, "shmemBytes", m->shmem);
-	put_number(memory, "sampleAgeMs", m->sample_age_ms);
-	put_if_any(spec, "memory", memory);
+	put_json(spec, "memory", f->memory);
+	int64_t usage = json_int(spec, "memory.usageBytes", json_int(spec, "memory.peakBytes", -1));
 	if (usage >= 0)
 		json_set_str(spec, "memoryText", SIZE_TEXT(usage));
+	put_json(spec, "processes", f->processes);
 }
 
 static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text,
@@ -256,12 +199,10 @@ cJSON *ray_failure_to_json(const struct ray_failure *f)
 	put_end(f, spec);
 	put_owner(f, failure, spec);
 	put_first(f, spec);
-	if (f->ray_error)
-		json_set(spec, "rayError", cJSON_Parse(f->ray_error));
+	put_json(spec, "rayError", f->ray_error);
 	put_text(spec, "diagnosis", f->diagnosis);
 	put_text(spec, "advice", f->advice);
 	put_memory(f, spec);
-	put_processes(f, spec);
 	put_notes(&f->evidence, "source", "text", "evidence", spec);
 	put_notes(&f->missing, "what", "needs", "missing", spec);
 	put_text(spec, "bundle", f->bundle);
