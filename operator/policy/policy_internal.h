@@ -18,6 +18,9 @@ struct policy_type {
 	bool (*set)(const struct policy_key *key, const cJSON *value, void *member);
 	/* Replaces *to by a copy of *from. false: no memory, and *to is empty. */
 	bool (*copy)(void *to, const void *from);
+	const char *letters; /* of a text; NULL: any */
+	bool (*fits)(const char *text); /* what else a text must be; NULL: nothing */
+	const char *const *names; /* to choose from, ended by NULL */
 };
 
 #define POLICY_NO_MEMBER ((size_t)-1)

@@ -50,9 +50,7 @@ static bool copy_json(void *to, const void *from)
 COPY_PLAIN(copy_bool, bool)
 COPY_PLAIN(copy_int64, int64_t)
 COPY_PLAIN(copy_double, double)
-COPY_PLAIN(copy_count, unsigned)
-COPY_PLAIN(copy_core_dumps, enum core_dumps)
-COPY_PLAIN(copy_memory_mode, enum memory_mode)
+COPY_PLAIN(copy_unsigned, unsigned)
 #undef COPY_PLAIN
 
 /* --- Texts ---------------------------------------------------------------------------------------------- */
@@ -74,95 +72,50 @@ static const char *policy_values_text_of(const struct policy_key *key, const cJS
 
 static bool policy_values_set_text(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = policy_values_text_of(key, value, NULL);
+	const char *s = policy_values_text_of(key, value, key->type->letters);
 
-	return s && put_string(s, member);
+	return s && (!key->type->fits || key->type->fits(s)) && put_string(s, member);
 }
 
-/* Sets the name of an object: a DNS subdomain. */
-static bool policy_values_set_name(const struct policy_key *key, const cJSON *value, void *member)
+/* The name of an object, which is a DNS subdomain, or of a bucket. */
+static bool is_name(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LOWER DIGITS "-.");
-
-	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
-}
-
-/*
- * Sets a word that becomes part of a command line in every Ray pod. So it has no blanks and no
- * dollar, which Kubernetes would replace.
- */
-static bool set_word(const struct policy_key *key, const cJSON *value, void *member)
-{
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._@/-");
-
-	return s && put_string(s, member);
-}
-
-static bool set_path(const struct policy_key *key, const cJSON *value, void *member)
-{
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
-
-	return s && put_string(s, member);
+	return strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS);
 }
 
 /*
  * Checks the path by the sidecar's rule: reports are in a directory named after the namespace,
  * whose name never begins with '_'.
  */
-static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_cores_prefix(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
-
-	if (!s || !*s)
-		return s && put_string(s, member);
-	return s[0] == '_' && !strstr(s, "/.") && !strstr(s, "//") && s[strlen(s) - 1] != '/' && put_string(s, member);
+	return !*s ||
+	       (s[0] == '_' && !strstr(s, "/.") && !strstr(s, "//") && s[strlen(s) - 1] != '/');
 }
 
 /* Kubernetes refuses paths that contain "..". */
-static bool set_host_path(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_host_path(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
-
-	return s && s[0] == '/' && !strstr(s, "..") && put_string(s, member);
+	return s[0] == '/' && !strstr(s, "..");
 }
 
-static bool set_bucket(const struct policy_key *key, const cJSON *value, void *member)
+/* The name of an Azure container has no hyphen at an end or beside another one. */
+static bool is_container(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LOWER DIGITS ".-");
-
-	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
+	return *s != '-' && s[strlen(s) - 1] != '-' && !strstr(s, "--");
 }
 
-static bool set_account(const struct policy_key *key, const cJSON *value, void *member)
-{
-	const char *s = policy_values_text_of(key, value, LOWER DIGITS);
-
-	return s && put_string(s, member);
-}
-
-/* Checks the name of an Azure container, which allows no hyphen at an end or beside another one. */
-static bool set_container(const struct policy_key *key, const cJSON *value, void *member)
-{
-	const char *s = policy_values_text_of(key, value, LOWER DIGITS "-");
-
-	return s && *s != '-' && s[strlen(s) - 1] != '-' && !strstr(s, "--") && put_string(s, member);
-}
-
-/* Checks the characters of a URL without a query; a host or bucket follows the scheme. */
+/* Checks a URL without a query: a host or bucket follows the scheme. */
 static bool is_url(const char *s, const char *scheme)
 {
 	size_t len = strlen(scheme);
 
-	return s && strncmp(s, scheme, len) == 0 && s[len] && s[len] != '/';
+	return strncmp(s, scheme, len) == 0 && s[len] && s[len] != '/';
 }
 
-#define URL_LETTERS LETTERS DIGITS "-._~:/[]@%+,="
-
-static bool set_webhdfs_url(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_webhdfs_url(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, URL_LETTERS);
-
-	return (is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && put_string(s, member);
+	return is_url(s, "webhdfs://") || is_url(s, "webhdfss://");
 }
 
 /* Returns whether the text is ACCOUNT/CONTAINER. */
@@ -173,54 +126,39 @@ static bool names_container(const char *s)
 	return slash && slash[1] && slash[1] != '/';
 }
 
-static bool set_store_url(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_store_url(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, URL_LETTERS);
-
 	if (is_url(s, "azure://"))
-		return names_container(s + strlen("azure://")) && put_string(s, member);
-	return is_url(s, "s3://") ? put_string(s, member) : set_webhdfs_url(key, value, member);
+		return names_container(s + strlen("azure://"));
+	return is_url(s, "s3://") || is_webhdfs_url(s);
 }
 
-static bool set_endpoint(const struct policy_key *key, const cJSON *value, void *member)
+/* A URL with a user would show a password to everybody. */
+static bool is_endpoint(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, URL_LETTERS);
-
-	/* A URL with a user would show a password to everybody. */
-	if (s && strchr(s, '@'))
-		return false;
-	return (is_url(s, "https://") || is_url(s, "http://")) && put_string(s, member);
+	return !strchr(s, '@') && (is_url(s, "https://") || is_url(s, "http://"));
 }
 
 /*
  * Accepts arn:aws:iam::123456789012:role/PATH/NAME. Other services with S3's interface leave fields
  * out.
  */
-static bool set_role_arn(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_role_arn(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS ":/+=,.@_-"), *role = s ? strstr(s, ":role/") : NULL;
+	const char *role = strstr(s, ":role/");
 
-	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0 && put_string(s, member);
+	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0;
 }
 
-static bool set_kms_key(const struct policy_key *key, const cJSON *value, void *member)
+static bool is_printable(const char *s)
 {
-	const char *s = policy_values_text_of(key, value, LETTERS DIGITS ":/_-");
-
-	return s && put_string(s, member);
-}
-
-static bool set_printable(const struct policy_key *key, const cJSON *value, void *member)
-{
-	const char *s = policy_values_text_of(key, value, NULL);
-
-	for (const char *p = s; p && *p; p++)
-		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
 			return false;
-	return s && put_string(s, member);
+	return true;
 }
 
-/* Ray expects a whole number as text here. In YAML, both 0 and "0" are accepted. */
+/* Ray expects a whole number as text here. Both 0 and "0" are accepted. */
 static bool set_cpus(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = policy_values_text_of(key, value, DIGITS);
@@ -236,57 +174,32 @@ static bool set_cpus(const struct policy_key *key, const cJSON *value, void *mem
 /* --- Choices -------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the index of value among names; -1 if it is none of them. In YAML, Off without quotes is
- * false.
+ * Returns the index of value among names, which end with NULL; -1 if it is none of them. In YAML, Off without
+ * quotes is false.
  */
-static int policy_values_choice(const cJSON *value, const char *const *names, size_t n)
+static int policy_values_choice(const cJSON *value, const char *const *names)
 {
 	const char *s = cJSON_IsFalse(value) ? "Off" : cJSON_GetStringValue(value);
 
-	for (size_t i = 0; s && i < n; i++)
+	for (int i = 0; s && names[i]; i++)
 		if (strcmp(s, names[i]) == 0)
-			return (int)i;
+			return i;
 	return -1;
 }
 
-#define SET_WORD(name, ...) \
-	static bool name(const struct policy_key *, const cJSON *value, void *member) \
-	{ \
-		static const char *const names[] = { __VA_ARGS__ }; \
-		return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && \
-		       put_string(value->valuestring, member); \
-	}
-SET_WORD(set_pull_policy, "Always", "IfNotPresent", "Never")
-SET_WORD(set_store_type, "claim", "s3", "azure", "webhdfs")
-SET_WORD(set_encryption, S3_ENCRYPTIONS)
-#undef SET_WORD
-
-static bool set_core_dumps(const struct policy_key *, const cJSON *value, void *member)
+static bool set_word(const struct policy_key *key, const cJSON *value, void *member)
 {
-	static const char *const names[] = {
-		[CORE_DUMPS_SUMMARY] = "Summary",
-		[CORE_DUMPS_OFF] = "Off",
-		[CORE_DUMPS_FULL] = "Full",
-	};
-	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
-
-	if (i >= 0)
-		*(enum core_dumps *)member = (enum core_dumps)i;
-	return i >= 0;
+	return cJSON_IsString(value) && policy_values_choice(value, key->type->names) >= 0 &&
+	       put_string(value->valuestring, member);
 }
 
-static bool set_memory_mode(const struct policy_key *, const cJSON *value, void *member)
+/* Sets an enum to the index of the name. */
+static bool set_choice(const struct policy_key *key, const cJSON *value, void *member)
 {
-	static const char *const names[] = {
-		[MEMORY_MODE_UNSET] = "", /* policy_set_key takes it for absent */
-		[MEMORY_MODE_APPLY] = "Apply",
-		[MEMORY_MODE_WARN] = "Warn",
-		[MEMORY_MODE_OFF] = "Off",
-	};
-	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
+	int i = policy_values_choice(value, key->type->names);
 
 	if (i >= 0)
-		*(enum memory_mode *)member = (enum memory_mode)i;
+		*(unsigned *)member = (unsigned)i;
 	return i >= 0;
 }
 
@@ -422,7 +335,7 @@ static bool amount_of(const cJSON *value, int64_t *ret_milli)
 
 static bool are_amounts(const cJSON *part)
 {
-	static const char *const names[] = { "cpu", "memory", "ephemeral-storage" };
+	static const char *const names[] = { "cpu", "memory", "ephemeral-storage", NULL };
 	cJSON name = { .type = cJSON_String };
 	int64_t milli;
 
@@ -430,8 +343,7 @@ static bool are_amounts(const cJSON *part)
 		return false;
 	json_each(item, part) {
 		name.valuestring = item->string;
-		if (policy_values_choice(&name, names, ARRAY_SIZE(names)) < 0 ||
-		    !amount_of(item, &milli))
+		if (policy_values_choice(&name, names) < 0 || !amount_of(item, &milli))
 			return false;
 	}
 	return true;
@@ -472,22 +384,51 @@ static bool policy_values_set_names(const struct policy_key *key, const cJSON *v
 
 /* --- The table ------------------------------------------------------------------------------------------ */
 
-static const struct policy_type type_TEXT = { policy_values_set_text, copy_string }, type_NAME = { policy_values_set_name, copy_string },
-	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string },
-	type_CORES_PREFIX = { set_cores_prefix, copy_string },
-	type_HOST_PATH = { set_host_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
-	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
-	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },
-	type_ACCOUNT = { set_account, copy_string }, type_CONTAINER = { set_container, copy_string },
-	type_ENCRYPTION = { set_encryption, copy_string }, type_KMS_KEY = { set_kms_key, copy_string },
-	type_PRINTABLE = { set_printable, copy_string }, type_CPUS = { set_cpus, copy_string },
-	type_PULL_POLICY = { set_pull_policy, copy_string }, type_STORE_TYPE = { set_store_type, copy_string },
-	type_CORE_DUMPS = { set_core_dumps, copy_core_dumps }, type_MEMORY_MODE = { set_memory_mode, copy_memory_mode },
-	type_BOOLEAN = { set_boolean, copy_bool }, type_NUMBER = { set_number, copy_double },
-	type_INTEGER = { set_integer, copy_int64 }, type_COUNT = { set_count, copy_count },
-	type_QUANTITY = { set_quantity, copy_int64 }, type_AGE = { set_age, copy_int64 },
-	type_HEADROOM = { set_headroom, copy_headroom }, type_HOOKS = { set_hooks, copy_json },
-	type_RESOURCES = { policy_values_set_resources, copy_json }, type_NAMES = { policy_values_set_names, copy_json };
+/* A word becomes part of a command line in every Ray pod. So it has no blanks and no dollar, which Kubernetes would replace. */
+#define WORD_LETTERS LETTERS DIGITS "._@/-"
+#define PATH_LETTERS LETTERS DIGITS "._~/-"
+#define URL_LETTERS LETTERS DIGITS "-._~:/[]@%+,="
+/* clang-format off */
+#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define TYPE(name, set_fn, copy_fn, ...) static const struct policy_type type_##name = { .set = set_fn, .copy = copy_fn, __VA_ARGS__ };
+#define TEXT(name, text_letters, text_fits) \
+	TYPE(name, policy_values_set_text, copy_string, .letters = text_letters, .fits = text_fits)
+#define WORD(name, ...) TYPE(name, set_word, copy_string, .names = NAMES(__VA_ARGS__))
+TEXT(TEXT, NULL, NULL)
+TEXT(NAME, LOWER DIGITS "-.", is_name)
+TEXT(WORD, WORD_LETTERS, NULL)
+TEXT(PATH, PATH_LETTERS, NULL)
+TEXT(CORES_PREFIX, PATH_LETTERS, is_cores_prefix)
+TEXT(HOST_PATH, PATH_LETTERS, is_host_path)
+TEXT(BUCKET, LOWER DIGITS ".-", is_name)
+TEXT(STORE_URL, URL_LETTERS, is_store_url)
+TEXT(WEBHDFS_URL, URL_LETTERS, is_webhdfs_url)
+TEXT(ENDPOINT, URL_LETTERS, is_endpoint)
+TEXT(ROLE_ARN, LETTERS DIGITS ":/+=,.@_-", is_role_arn)
+TEXT(ACCOUNT, LOWER DIGITS, NULL)
+TEXT(CONTAINER, LOWER DIGITS "-", is_container)
+TEXT(KMS_KEY, LETTERS DIGITS ":/_-", NULL)
+TEXT(PRINTABLE, NULL, is_printable)
+WORD(ENCRYPTION, S3_ENCRYPTIONS)
+WORD(PULL_POLICY, "Always", "IfNotPresent", "Never")
+WORD(STORE_TYPE, "claim", "s3", "azure", "webhdfs")
+TYPE(CORE_DUMPS, set_choice, copy_unsigned,
+     .names = NAMES([CORE_DUMPS_SUMMARY] = "Summary", [CORE_DUMPS_OFF] = "Off", [CORE_DUMPS_FULL] = "Full"))
+/* policy_set_key takes "" for absent. */
+TYPE(MEMORY_MODE, set_choice, copy_unsigned,
+     .names = NAMES([MEMORY_MODE_UNSET] = "", [MEMORY_MODE_APPLY] = "Apply", [MEMORY_MODE_WARN] = "Warn", [MEMORY_MODE_OFF] = "Off"))
+TYPE(CPUS, set_cpus, copy_string)
+TYPE(BOOLEAN, set_boolean, copy_bool)
+TYPE(NUMBER, set_number, copy_double)
+TYPE(INTEGER, set_integer, copy_int64)
+TYPE(COUNT, set_count, copy_unsigned)
+TYPE(QUANTITY, set_quantity, copy_int64)
+TYPE(AGE, set_age, copy_int64)
+TYPE(HEADROOM, set_headroom, copy_headroom)
+TYPE(HOOKS, set_hooks, copy_json)
+TYPE(RESOURCES, policy_values_set_resources, copy_json)
+TYPE(NAMES, policy_values_set_names, copy_json)
+/* clang-format on */
 
 #define POLICY_OPERATOR POLICY_BLOCKS
 const struct policy_key policy_keys[] = {
