@@ -164,6 +164,53 @@ cJSON *project_next(struct skim *s, const char *const *fields)
 	return read_value(s, &root, 0);
 }
 
+/* --- Short texts only ------------------------------------------------------------------------ */
+
+static bool has_member(const cJSON *object, const char *name, size_t len)
+{
+	json_each(member, object)
+		if (strlen(member->string) == len && memcmp(member->string, name, len) == 0)
+			return true;
+	return false;
+}
+
+/* Reads the object, no deeper than the paths are long, and with the first member of each name. */
+static cJSON *outline_read(struct skim *s, const struct place *place, size_t text_max)
+{
+	cJSON *object = cJSON_CreateObject();
+	const char *name;
+	size_t len;
+
+	for (skim_object(s); object && skim_member(s, &name, &len);) {
+		struct place below;
+		enum fate fate = fate_of(place, name, len, &below);
+		char c = skim_peek(s);
+		struct skim value = *s;
+
+		if (fate == LOOK_BELOW && c == '{' && !has_member(object, name, len)) {
+			projection_append(s, object, name, len, outline_read(s, &below, text_max));
+			continue;
+		}
+		skim_skip(s);
+		if (fate == KEEP && c == '"' && !s->failed &&
+		    (size_t)(s->at - value.at) <= text_max && !has_member(object, name, len))
+			projection_append(s, object, name, len, skim_take(&value));
+	}
+	return object;
+}
+
+cJSON *project_texts(const char *text, size_t len, const char *const *fields, size_t text_max)
+{
+	struct place root = root_of(fields);
+	struct skim s;
+
+	skim_init(&s, text, len);
+	cJSON *object = outline_read(&s, &root, text_max);
+	if (!skim_ended(&s))
+		cJSON_Delete(TAKE_PTR(object));
+	return object;
+}
+
 int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err)
 {
 	cJSON *json = NULL;
