@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "lib/loop/timer.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/cache/intake.h"
@@ -316,8 +317,6 @@ static void drop_call(struct informer *informer)
 
 static void informer_obey(struct informer *informer, const struct reflector_step *step)
 {
-	struct timeval tv = { .tv_sec = step->delay_ns / NS_PER_SEC, .tv_usec = step->delay_ns % NS_PER_SEC / 1000 };
-
 	if (step->action == REFLECTOR_GO_ON)
 		return;
 	drop_call(informer);
@@ -328,7 +327,7 @@ static void informer_obey(struct informer *informer, const struct reflector_step
 	else if (step->action == REFLECTOR_WATCH || step->action == REFLECTOR_STREAM)
 		informer_start_watch(informer, step);
 	else
-		evtimer_add(informer->timer, &tv);
+		timer_after(informer->timer, step->delay_ns);
 	if (informer->on_state)
 		informer->on_state(informer->arg, informer);
 }
@@ -433,10 +432,8 @@ void informer_free(struct informer *informer)
 	if (!informer)
 		return;
 	client_cancel(informer->call);
-	if (informer->timer)
-		event_free(informer->timer);
-	if (informer->tidy)
-		event_free(informer->tidy);
+	event_drop(informer->timer);
+	event_drop(informer->tidy);
 	store_release(&informer->store);
 	store_release(&informer->fresh);
 	watch_decoder_release(&informer->decoder);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/kube/object.h"
 
@@ -57,8 +58,7 @@ void failure_gc_free(struct failure_gc *gc)
 	if (!gc)
 		return;
 	kept_set_release(&gc->set);
-	if (gc->tick)
-		event_free(gc->tick);
+	event_drop(gc->tick);
 	free(gc);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failure_controller/failure_writer_internal.h"
@@ -61,10 +62,8 @@ void failure_writer_free(struct failure_writer *writer)
 {
 	if (!writer)
 		return;
-	if (writer->wake)
-		event_free(writer->wake);
-	if (writer->walk)
-		event_free(writer->walk);
+	event_drop(writer->wake);
+	event_drop(writer->walk);
 	pending_failures_release(&writer->pending);
 	failure_counts_release(&writer->counts);
 	strmap_release(&writer->written, NULL);
@@ -370,6 +369,5 @@ static void failure_writer_run(evutil_socket_t, short, void *arg)
 	int64_t next = workqueue_next_ns(&writer->queue);
 	if (next <= 0 || !failure_writer_may_start(writer))
 		return; /* the end of a write, or a change of the informer, wakes us */
-	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
-	event_add(writer->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+	timer_after(writer->wake, next - now_boottime_ns());
 }

@@ -16,6 +16,7 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/cache/watches.h"
 #include "operator/failures/incident_plan.h"
@@ -95,8 +96,7 @@ void incident_writer_free(struct incident_writer *incidents)
 {
 	if (!incidents)
 		return;
-	if (incidents->wake)
-		event_free(incidents->wake);
+	event_drop(incidents->wake);
 	for (size_t i = 0; i < IN_FLIGHT_MAX; i++)
 		job_free(incidents->jobs[i]);
 	workqueue_release(&incidents->queue);
@@ -425,6 +425,5 @@ static void incident_writer_run(evutil_socket_t, short, void *arg)
 	int64_t next = workqueue_next_ns(&incidents->queue);
 	if (next < 0 || !incident_writer_may_start(incidents))
 		return; /* the end of a job, or a change of the informer, wakes us */
-	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
-	event_add(incidents->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+	timer_after(incidents->wake, next - now_boottime_ns());
 }

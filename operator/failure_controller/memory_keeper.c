@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 #include "lib/memory_needs.h"
 #include "operator/failures/kept_memory.h"
@@ -173,7 +174,6 @@ void memory_keeper_free(struct memory_keeper *keeper)
 		return;
 	cJSON_Delete(keeper->waiting);
 	cJSON_Delete(keeper->written);
-	if (keeper->timer)
-		event_free(keeper->timer);
+	event_drop(keeper->timer);
 	free(keeper);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/poll_pace.h"
@@ -159,8 +160,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	event_filter_release(&poller->sinks.emitted);
 	event_filter_release(&poller->sinks.looks);
 	http_free(poller->http);
-	if (poller->tick)
-		event_free(poller->tick);
+	event_drop(poller->tick);
 	free(poller);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/cache/pod_fields.h"
 #include "operator/failures/owner.h"
@@ -198,8 +199,7 @@ static void submitter_pods_run(evutil_socket_t, short, void *arg)
 	}
 	wait = workqueue_next_ns(&pods->turns) - now;
 	if (pods->turns.n_working < SUBMITTER_LISTS_MAX && wait > 0)
-		event_add(pods->wake,
-			  &(struct timeval){ wait / NS_PER_SEC, wait % NS_PER_SEC / 1000 + 1 });
+		timer_after(pods->wake, wait);
 }
 
 static void submitter_pods_on_tick(evutil_socket_t, short, void *arg)
@@ -254,10 +254,8 @@ int submitter_pods_start(struct submitter_pods *pods, struct event_base *base, s
 
 void submitter_pods_stop(struct submitter_pods *pods)
 {
-	if (pods->tick)
-		event_free(TAKE_PTR(pods->tick));
-	if (pods->wake)
-		event_free(TAKE_PTR(pods->wake));
+	event_drop(TAKE_PTR(pods->tick));
+	event_drop(TAKE_PTR(pods->wake));
 	strmap_release(&pods->due, due_free);
 	strmap_release(&pods->waits, NULL);
 	workqueue_release(&pods->turns);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "lib/loop/timer.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/rate_limit.h"
@@ -115,8 +116,7 @@ void client_free(struct client *client)
 		return;
 	while (!LIST_EMPTY(&client->calls))
 		client_cancel(LIST_FIRST(&client->calls));
-	if (client->pump)
-		event_free(client->pump);
+	event_drop(client->pump);
 	http_free(client->http);
 	kubeconfig_release(&client->config);
 	free(client->host);

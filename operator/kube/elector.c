@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/loop/timer.h"
 #include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/kube/lease.h"
@@ -47,19 +48,13 @@ static void elector_on_timer(evutil_socket_t, short, void *arg)
 	feed_kind(arg, LEASE_TICK);
 }
 
-static void elector_arm(struct event *timer, int64_t delay_ns)
-{
-	delay_ns = MAX(delay_ns, NS_PER_MS);
-	event_add(timer, &(struct timeval){ delay_ns / NS_PER_SEC, delay_ns % NS_PER_SEC / 1000 });
-}
-
 /* Timers may go off a little early, or use another clock, so the deadline in the Lease decides. */
 static void elector_on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct elector *e = arg;
 
 	if (elector_is_leader(e))
-		elector_arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+		timer_after(e->deadline, e->lease.deadline_ns - now_boottime_ns());
 	else if (e->lease.held)
 		feed_kind(e, LEASE_TICK);
 }
@@ -191,9 +186,9 @@ static void elector_finish(struct elector *e)
 
 static void elector_wait_for(struct elector *e, int64_t delay_ns)
 {
-	elector_arm(e->wake, delay_ns);
+	timer_after(e->wake, delay_ns);
 	if (e->lease.held)
-		elector_arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+		timer_after(e->deadline, e->lease.deadline_ns - now_boottime_ns());
 }
 
 static void elector_feed(struct elector *e, const struct lease_event *event)
@@ -278,10 +273,8 @@ void elector_free(struct elector *e)
 	if (!e)
 		return;
 	client_cancel(e->call);
-	if (e->wake)
-		event_free(e->wake);
-	if (e->deadline)
-		event_free(e->deadline);
+	event_drop(e->wake);
+	event_drop(e->deadline);
 	free(e->namespace);
 	free(e->name);
 	free(e);

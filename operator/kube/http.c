@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "lib/loop/timer.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 
@@ -197,8 +198,7 @@ static int on_socket(CURL *, curl_socket_t fd, int what, void *arg, void *socket
 	struct event *event = socket_arg;
 	short flags = EV_PERSIST;
 
-	if (event)
-		event_free(event);
+	event_drop(event);
 	if (what == CURL_POLL_REMOVE) {
 		curl_multi_assign(http->multi, fd, NULL);
 		return 0;
@@ -446,9 +446,7 @@ void http_free(struct http *http)
 	}
 	if (http->multi)
 		curl_multi_cleanup(http->multi);
-	if (http->timer)
-		event_free(http->timer);
-	if (http->queue)
-		event_free(http->queue);
+	event_drop(http->timer);
+	event_drop(http->queue);
 	free(http);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/kube/client.h"
 #include "operator/kube/elector.h"
@@ -174,10 +175,8 @@ static void *leadership_run(void *arg)
 
 static void worker_release(struct worker *w)
 {
-	if (w->readable)
-		event_free(w->readable);
-	if (w->watchdog)
-		event_free(w->watchdog);
+	event_drop(w->readable);
+	event_drop(w->watchdog);
 	elector_free(w->elector);
 	client_free(w->client);
 	if (w->base)
@@ -329,10 +328,8 @@ void leadership_free(struct leadership *l)
 {
 	if (!l)
 		return;
-	if (l->readable)
-		event_free(l->readable);
-	if (l->heartbeat)
-		event_free(l->heartbeat);
+	event_drop(l->readable);
+	event_drop(l->heartbeat);
 	/* Closing this end wakes the thread, whatever it waits for. */
 	closep(&l->fd);
 	if (l->started)

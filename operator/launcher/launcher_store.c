@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/kube/backoff.h"
 #include "operator/launcher/launcher_configmap.h"
@@ -353,10 +354,8 @@ static void launcher_store_run(evutil_socket_t, short, void *arg)
 		next = start_due(store, now);
 	else
 		forget_those_over(store, now);
-	if (!next)
-		return;
-	next = MAX(next - now, NS_PER_MS);
-	event_add(store->wake, &(struct timeval){ next / NS_PER_SEC, next % NS_PER_SEC / 1000 });
+	if (next)
+		timer_after(store->wake, next - now);
 }
 
 void launcher_store_begin(struct launcher_store *store)
@@ -388,7 +387,6 @@ void launcher_store_free(struct launcher_store *store)
 	if (!store)
 		return;
 	strmap_release(&store->places, place_free);
-	if (store->wake)
-		event_free(store->wake);
+	event_drop(store->wake);
 	free(store);
 }

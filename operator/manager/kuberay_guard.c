@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/kube/event.h"
 #include "operator/manager/kuberay_proof.h"
@@ -215,12 +216,10 @@ static const char *const lease_fields[] = {
 
 static void end_look(struct kuberay_guard *g, int64_t next_ns)
 {
-	int64_t delay = MAX(next_ns - now_boottime_ns(), NS_PER_MS);
-
 	g->n = 0;
 	memset(g->is_read, 0, sizeof(g->is_read));
 	strmap_release(&g->namespaces, NULL);
-	event_add(g->timer, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+	timer_after(g->timer, next_ns - now_boottime_ns());
 }
 
 static void fail_look(struct kuberay_guard *g, const struct err *err)

@@ -13,6 +13,7 @@
 #include <malloc.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/manager/kuberay_lease.h"
 #include "operator/manager/parts.h"
@@ -115,8 +116,7 @@ static void manager_run(evutil_socket_t, short, void *arg)
 	int64_t next = workqueue_next_ns(&c->queue);
 	if (next <= 0 || !manager_may_start(c))
 		return; /* the end of a reconcile, or of a list, wakes us */
-	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
-	event_add(c->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+	timer_after(c->wake, next - now_boottime_ns());
 }
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
@@ -203,12 +203,9 @@ void manager_free(struct manager *c)
 	if (!c)
 		return;
 	parts_release(&c->parts);
-	if (c->wake)
-		event_free(c->wake);
-	if (c->rest)
-		event_free(c->rest);
-	if (c->closing)
-		event_free(c->closing);
+	event_drop(c->wake);
+	event_drop(c->rest);
+	event_drop(c->closing);
 	workqueue_release(&c->queue);
 	free(c);
 }
@@ -246,12 +243,11 @@ void manager_stop(struct manager *c, void (*on_idle)(void *arg), void *arg)
 
 void manager_close(struct manager *c, void (*on_closed)(void *arg), void *arg)
 {
-	int64_t left = MAX(c->stopping_ns + CLOSE_AFTER_S * NS_PER_SEC - now_boottime_ns(), 0);
-	const struct timeval delay = { left / NS_PER_SEC, left % NS_PER_SEC / 1000 };
-
 	c->on_closed = on_closed;
 	c->on_closed_arg = arg;
-	if (!c->parts.webhook || event_add(c->closing, &delay) < 0)
+	if (!c->parts.webhook ||
+	    timer_after(c->closing,
+			c->stopping_ns + CLOSE_AFTER_S * NS_PER_SEC - now_boottime_ns()) < 0)
 		on_closed(arg);
 }
 

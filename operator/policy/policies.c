@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/policy/policy_book.h"
 #include "operator/policy/policy_count.h"
@@ -61,7 +62,7 @@ static void look_within(struct policies *p, int64_t delay_ns)
 	if (p->due_ns && p->due_ns <= due)
 		return;
 	p->due_ns = due;
-	event_add(p->look, &(struct timeval){ delay_ns / NS_PER_SEC, delay_ns % NS_PER_SEC / 1000 });
+	timer_after(p->look, delay_ns);
 }
 
 void policies_see(struct policies *p, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
@@ -252,8 +253,7 @@ void policies_free(struct policies *p)
 {
 	if (!p)
 		return;
-	if (p->look)
-		event_free(p->look);
+	event_drop(p->look);
 	policy_book_release(&p->book);
 	free(p);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "operator/webhook/certificate_plan.h"
 #include "operator/webhook/certificate_trouble.h"
 #include "operator/webhook/webhook_configuration.h"
@@ -465,8 +466,7 @@ void certificates_free(struct certificates *c)
 	if (!c)
 		return;
 	client_cancel(c->call);
-	if (c->timer)
-		event_free(c->timer);
+	event_drop(c->timer);
 	certificate_content_release(&c->secret);
 	certificate_content_release(&c->memory);
 	x509_bundle_release(&c->published);

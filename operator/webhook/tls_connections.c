@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "lib/loop/http_connections.h"
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 
 /*
@@ -228,8 +229,7 @@ static struct tls_connection *connection_new(struct tls_connections *all, SSL *s
 		return NULL;
 	c->deadline = evtimer_new(all->base, tls_connections_on_deadline, c);
 	if (!c->deadline || SSL_set_ex_data(ssl, ex_index, c) != 1) {
-		if (c->deadline)
-			event_free(c->deadline);
+		event_drop(c->deadline);
 		free(c);
 		return NULL;
 	}

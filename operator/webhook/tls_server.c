@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "lib/loop/http_listener.h"
+#include "lib/loop/timer.h"
 #include "operator/webhook/tls_connections.h"
 #include "operator/webhook/tls_context.h"
 
@@ -210,8 +211,7 @@ void tls_server_free(struct tls_server *server)
 		return;
 	tls_connections_forget(&server->connections);
 	http_listener_release(&server->listener);
-	if (server->idle)
-		event_free(server->idle);
+	event_drop(server->idle);
 	SSL_CTX_free(server->context);
 	free(server);
 }
