@@ -192,7 +192,6 @@ static int start_client(struct program *p, struct err *err)
 	if (r < 0)
 		return r;
 	client_observe(p->client, on_request, on_credential_trouble, p);
-	client_set_rate(p->client, p->options.qps, p->options.burst);
 	return 0;
 }
 

@@ -43,9 +43,6 @@ static const struct option_row rows[] = {
 	  .help = "of several replicas, act only while holding the Lease afterglow-operator (default false)" },
 	{ "--lease-namespace", "NS", OPTION_GIVEN, AT(lease_namespace),
 	  .help = "the namespace of that Lease (default: the kubeconfig's or the pod's namespace)" },
-	{ "--qps", "N", OPTION_INT, AT(qps),
-	  .help = "at most N requests a second to the API server, besides watches and the Lease (default 0: no limit)", .max = COUNT_MAX },
-	{ "--burst", "N", OPTION_INT, AT(burst), .help = "with --qps, up to N requests at once after a pause (default 200)", .max = COUNT_MAX },
 	{ "--record-deletions", NULL, OPTION_BOOL, AT(record_deletions),
 	  .help = "also write RayFailures of class PodDeleted (default false; always with --manage-clusters)" },
 	{ "--keep-age", "AGE", OPTION_OTHER, 0, .help = "remove RayFailures this long after the death: 720h, 30d (default 0: never)",
@@ -112,8 +109,6 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 	struct options o = {
 		.metrics_address = OPTIONS_METRICS_ADDRESS,
 		.webhook_address = "",
-		.qps = OPTIONS_QPS,
-		.burst = OPTIONS_BURST,
 		.log_level = LOG_LEVEL_INFO,
 	};
 	int n = options_take(&operator_options, 0, argv + 1, &o, err);

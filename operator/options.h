@@ -9,13 +9,6 @@
 #include "operator/policy/retention.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/launchers"
-/*
- * By default there is no limit. The API server guards itself by priority and fairness (since
- * Kubernetes 1.20) and knows its other clients; a limit here only makes us slow while it is idle.
- * The number of our requests under way is bounded.
- */
-#define OPTIONS_QPS 0
-#define OPTIONS_BURST 200
 #define OPTIONS_METRICS_ADDRESS ":8080"
 
 struct options {
@@ -38,7 +31,6 @@ struct options {
 	bool oom_group;
 	bool leader_elect;
 	const char *lease_namespace; /* NULL: our own */
-	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
 	const char *kuberay_namespaces; /* where KubeRay may run, "a,b"; NULL: anywhere */
 	bool manage_clusters; /* false: another operator, such as KubeRay, makes the pods of RayClusters */
 	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */

@@ -26,7 +26,7 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	(void)state;
 
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
-				    "--manage-clusters", "--leader-elect", "--lease-namespace=ops", "--qps=0", "--burst", "7", "--context=c"),
+				    "--manage-clusters", "--leader-elect", "--lease-namespace=ops", "--keep-count", "7", "--context=c"),
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");
@@ -36,7 +36,7 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_true(o.manage_clusters);
 	assert_true(o.leader_elect);
 	assert_string_equal(o.lease_namespace, "ops");
-	assert_true(o.qps == 0 && o.burst == 7);
+	assert_int_equal(o.retention.max_count, 7);
 	assert_string_equal(o.context, "c");
 	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
 	assert_false(o.leader_elect);
@@ -50,7 +50,6 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_int_equal(o.log_format, LOG_FORMAT_JSON);
 	assert_int_equal(parse(ARGS("--log-format=json", "--log-format=text"), &o, &err), 0);
 	assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
-	assert_true(o.qps == OPTIONS_QPS && o.burst == OPTIONS_BURST);
 	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
 	assert_false(o.launcher_given);
 	assert_null(o.upgrade_crds);
@@ -98,12 +97,17 @@ static void mistakes_are_named(void **state)
 		{ { "--manage-clusters=1" }, "--manage-clusters takes false or true, not 1" },
 		{ { "--leader-elect", "true" }, "unexpected argument true" },
 		{ { "--log-format", "xml" }, "--log-format takes text or json, not xml" },
-		{ { "--log-level", "loud" }, "--log-level takes error, warning, info or debug, not loud" },
-		{ { "--qps=-1" }, "--qps takes a whole number from 0 to 1000000, not -1" },
-		{ { "--burst", "many" }, "--burst takes a whole number from 0 to 1000000, not many" },
-		{ { "--webhook-address=9443" }, "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not 9443" },
+		{ { "--log-level", "loud" },
+		  "--log-level takes error, warning, info or debug, not loud" },
+		{ { "--keep-count=-1" },
+		  "--keep-count takes a whole number from 0 to 1000000, not -1" },
+		{ { "--keep-count", "many" },
+		  "--keep-count takes a whole number from 0 to 1000000, not many" },
+		{ { "--webhook-address=9443" },
+		  "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not 9443" },
 		{ { "--webhook-address=:9443" }, "--webhook-address needs --webhook-service NAME" },
-		{ { "--webhook-certificates=none" }, "--webhook-certificates takes self or external, not none" },
+		{ { "--webhook-certificates=none" },
+		  "--webhook-certificates takes self or external, not none" },
 		{ { "argument" }, "unexpected argument argument" },
 	};
 	(void)state;

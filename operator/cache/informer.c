@@ -301,7 +301,6 @@ static void informer_start_watch(struct informer *informer, const struct reflect
 		.method = "GET",
 		.accept = list_watch_accept(&informer->objects, false),
 		.deadline_ns = step->timeout_s * NS_PER_SEC + WATCH_GRACE_NS,
-		.exempt = true,
 		.data = on_watch_data,
 	};
 	if (start_call(informer, &request, &path, on_watch_done) < 0)

@@ -10,7 +10,6 @@
 #include "lib/loop/timer.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/kube/rate_limit.h"
 
 #define URL_MAX 16384
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
@@ -22,8 +21,6 @@ struct client {
 	LIST_HEAD(, client_call) calls;
 	TAILQ_HEAD(, client_call) waiting; /* in their order, not sent yet */
 	struct event *pump;
-	struct rate_limit rate;
-	uint64_t throttled;
 	client_fence_fn fence;
 	void *fence_arg;
 	client_observe_fn observe;
@@ -39,7 +36,7 @@ struct client_call {
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
 	bool maybe_done; /* the first try may have been executed */
-	bool exempt, asks, throttled;
+	bool asks;
 	const char *method;
 	char *path, *accept, *content_type, *body;
 	int64_t deadline_ns;
@@ -123,20 +120,10 @@ void client_free(struct client *client)
 	free(client);
 }
 
-void client_set_rate(struct client *client, unsigned per_second, unsigned burst)
-{
-	rate_limit_init(&client->rate, per_second, burst);
-}
-
 void client_set_fence(struct client *client, client_fence_fn fence, void *arg)
 {
 	client->fence = fence;
 	client->fence_arg = arg;
-}
-
-uint64_t client_throttled(const struct client *client)
-{
-	return client->throttled;
 }
 
 const char *client_host(const struct client *client)
@@ -236,42 +223,15 @@ static void send_or_fail(struct client_call *call)
 		fail_call(call, &err);
 }
 
-/*
- * Returns the first request that may be sent now. *wait_ns is the time until the first one that has
- * to wait; after that one, only exempt requests may be sent.
- */
-static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
-{
-	struct client_call *call;
-
-	TAILQ_FOREACH(call, &client->waiting, in_waiting) {
-		if (call->exempt)
-			return call;
-		if (*wait_ns > 0)
-			continue;
-		*wait_ns = rate_limit_take(&client->rate, now_boottime_ns());
-		if (*wait_ns == 0)
-			return call;
-		client->throttled += !call->throttled;
-		call->throttled = true;
-	}
-	return NULL;
-}
-
 static void client_pump(evutil_socket_t, short, void *arg)
 {
 	struct client *client = arg;
-	struct client_call *call;
-	int64_t wait_ns = 0;
 
-	if (TAILQ_EMPTY(&client->waiting))
-		return;
-	refresh(client, false);
+	if (!TAILQ_EMPTY(&client->waiting))
+		refresh(client, false);
 	/* Callbacks may change the list, so each look begins at its start. */
-	while ((call = next_to_send(client, &wait_ns)))
-		send_or_fail(call);
-	if (wait_ns > 0)
-		event_add(client->pump, &(struct timeval){ wait_ns / NS_PER_SEC, wait_ns % NS_PER_SEC / 1000 + 1 });
+	while (!TAILQ_EMPTY(&client->waiting))
+		send_or_fail(TAILQ_FIRST(&client->waiting));
 }
 
 /* --- Answers ---------------------------------------------------------------------------------------------- */
@@ -377,7 +337,6 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->method = request->method;
 	call->deadline_ns = request->deadline_ns ? request->deadline_ns : CLIENT_DEADLINE_NS;
 	call->answer_max = request->answer_max ? request->answer_max : CLIENT_OBJECT_MAX;
-	call->exempt = request->exempt;
 	call->asks = request->asks;
 	call->data = request->data;
 	call->fields = request->fields;

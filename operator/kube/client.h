@@ -5,8 +5,9 @@
  * and at once after a 401, after which it tries the request once more. It parses the
  * answers.
  *
- * Requests are sent in their order, and at most as many in a second as client_set_rate
- * allows; watches do not count. Before a write is sent, the fence is asked.
+ * Requests are sent in their order. There is no limit of their rate: the API server guards itself by
+ * priority and fairness, and knows its other clients; and the number of ours that are under way is
+ * bounded. Before a write is sent, the fence is asked.
  */
 #pragma once
 
@@ -33,20 +34,14 @@ typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 /* Takes the content of config, which is empty afterwards, even on failure. */
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
 void client_free(struct client *client); /* drops all calls without their callbacks */
-void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
-/*
- * Limits the requests in a second, and those at once after a rest; 0: no limit, which is the
- * default.
- */
-void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
+void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble,
+		    void *arg);
 /*
  * The fence: returns whether we may write at this moment. It is asked right before each write is
  * sent, when its connection is established.
  */
 typedef bool (*client_fence_fn)(void *arg);
 void client_set_fence(struct client *client, client_fence_fn fence, void *arg);
-/* Requests that had to wait for the rate limit so far. */
-uint64_t client_throttled(const struct client *client);
 /* Returns the host and port, "10.0.0.1:443", for metrics. */
 const char *client_host(const struct client *client);
 /* Returns the URL, "https://10.0.0.1:443". */
@@ -62,7 +57,6 @@ struct client_request {
 	const char *body; /* NULL: none */
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
-	bool exempt; /* from the rate limit */
 	bool asks; /* a POST that changes nothing, so the fence is not asked */
 	void (*drop)(void *arg); /* called in place of done when the call is cancelled; may be NULL */
 	const char *const *fields; /* an answer that is not a Status keeps only these (projection.h); NULL: all. Must outlive the call */

@@ -388,40 +388,6 @@ static void a_write_that_is_tried_again_may_have_been_done_by_the_first_try(void
 	fake_server_stop(&server);
 }
 
-static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
-{
-	static const struct exchange script[] = {
-		{ "GET", "/", 200, "{}" }, /* two connections: in either order */
-		{ "GET", "/", 200, "{}" },
-	};
-	struct fake_server server;
-	struct outcome o[3] = { 0 };
-	struct client_request requests[] = { { .method = "GET", .path = "/first" },
-					     { .method = "GET", .path = "/never" },
-					     { .method = "GET", .path = "/exempt", .exempt = true } };
-	struct client_call *calls[3];
-	(void)state;
-
-	fake_server_start(&server, script, ARRAY_SIZE(script));
-	struct client *client = fake_client(&server, NULL);
-	/*
-	 * A second between two requests: by then the script is over, or the waiting one is
-	 * cancelled.
-	 */
-	client_set_rate(client, 1, 1);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(client_start(client, &requests[i], keep, &o[i], &calls[i], NULL), 0);
-	turn_until(server.base, &o[2].done);
-	turn_until(server.base, &o[0].done);
-	assert_false(o[1].done);
-	assert_int_equal(client_throttled(client), 1);
-	client_cancel(calls[1]);
-	cJSON_Delete(o[0].object);
-	cJSON_Delete(o[2].object);
-	client_free(client);
-	fake_server_stop(&server);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,7 +402,6 @@ int main(void)
 		cmocka_unit_test(a_write_that_is_tried_again_may_have_been_done_by_the_first_try),
 		cmocka_unit_test(
 			a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
-		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -370,7 +370,6 @@ static void look_at(struct kuberay_guard *g, enum scope scope, const char *token
 		.deadline_ns = DEADLINE_NS,
 		.answer_max = ANSWER_MAX,
 		.fields = lease_fields,
-		.exempt = true,
 	};
 	g->scope = scope;
 	int r = strbuf_failed(&path) ? err_set(&err, ENAMETOOLONG, "lease") :
@@ -444,9 +443,9 @@ static int question_ask(struct kuberay_guard *g, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = g->question.pod ? NULL : access_review(&g->question);
-	struct client_request request = {
-		.method = "GET", .deadline_ns = DEADLINE_NS, .exempt = true, .asks = true
-	};
+	struct client_request request = { .method = "GET",
+					  .deadline_ns = DEADLINE_NS,
+					  .asks = true };
 
 	if (g->question.pod) {
 		resource_path(resource_find("v1", "Pod"), g->question.lease, g->question.pod, NULL,

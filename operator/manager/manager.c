@@ -271,7 +271,6 @@ void manager_metrics(void *manager, struct strbuf *out)
 		    "%s", "");
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
-	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");
 	metrics_set(m, METRIC_QUEUE_RETRIES, (double)c->queue.retries, "name=\"raycluster\"");
 	failure_writer_metrics(c->parts.writer);
 	sidecar_poller_metrics(c->parts.poller);

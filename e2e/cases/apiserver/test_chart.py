@@ -350,7 +350,7 @@ def test_on_openshift_no_user_is_asked_for(plane):
 def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     values = tmp_path / "values.yaml"
     values.write_text(yaml.safe_dump({
-        "extraArgs": ["--qps=50", "--log-level=debug"], "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "extraArgs": ["--keep-count=50", "--log-level=debug"], "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
         "volumes": [{"name": "more", "emptyDir": {}}], "volumeMounts": [{"name": "more", "mountPath": "/more"}],
         "livenessProbe": {"periodSeconds": 60, "failureThreshold": 5},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}))
@@ -358,7 +358,7 @@ def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     assert result.returncode == 0, result.stderr
     objects = [o for o in yaml.safe_load_all(result.stdout) if o]
     container, pod = operator_of(objects), pod_of(objects)["spec"]
-    assert container["args"][-2:] == ["--qps=50", "--log-level=debug"]
+    assert container["args"][-2:] == ["--keep-count=50", "--log-level=debug"]
     assert container["env"] == [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
     assert [v["name"] for v in pod["volumes"]] == ["config", "more"] == [m["name"] for m in container["volumeMounts"]]
     assert container["livenessProbe"] == {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 60, "timeoutSeconds": 5,
@@ -366,17 +366,15 @@ def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     assert pod["topologySpreadConstraints"][0]["topologyKey"] == "zone"
 
 
-def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, start, make):
-    """operator/kube/rate_limit_test.c shows, with a clock of its own, that the operator keeps the rate."""
-    args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug", "qps=20", "burst=3"))["args"]
-    at = [args.index(option) for option in ("--log-level", "--log-format", "--qps", "--burst")]
+def test_the_operator_logs_json_if_values_say_so(plane, start, make):
+    args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug"))["args"]
+    at = [args.index(option) for option in ("--log-level", "--log-format")]
     given = [part for n in at for part in args[n:n + 2]]
-    assert given == ["--log-level", "debug", "--log-format", "json", "--qps", "20", "--burst", "3"]
+    assert given == ["--log-level", "debug", "--log-format", "json"]
     operator = start(*given)
     make("demo", group("small", 2)).wait_pods(1, 2)
     lines = [json.loads(line) for line in operator.text().splitlines()]
     assert lines and all(set(line) == {"time", "level", "msg"} for line in lines), lines
-    assert "--qps" not in operator_of(rendered(plane))["args"]
 
 
 def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
@@ -489,7 +487,6 @@ def test_the_archive_of_a_release_is_the_chart(plane, tmp_path):
     ("image.digest=sha256:12", "at '/image/digest'"),
     ("extraArgs[0]=7", "at '/extraArgs/0'"),
     ("logFormat=xml", "at '/logFormat'"),
-    ("qps=-1", "at '/qps'"),
     ("livenessProbe.httpGet.path=/", "at '/livenessProbe/httpGet'"),
     ("monitoring.serviceMonitor.interval=soon", "at '/monitoring/serviceMonitor/interval'"),
     ("networkPolicy.egress=true", "at '/networkPolicy': additional properties 'egress' not allowed"),

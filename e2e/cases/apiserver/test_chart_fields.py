@@ -21,7 +21,7 @@ from apiserver.test_chart import DIGEST, EVERYTHING, only, pod_of, rendered
 pytestmark = pytest.mark.xdist_group("chart-fields")
 
 # What the pod of the operator takes from values, with all of it given.
-POD = (f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B", "volumes[0].name=v",
+POD = (f"image.digest={DIGEST}", "extraArgs[0]=--keep-count=1", "env[0].name=A", "env[0].value=B", "volumes[0].name=v",
        "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=v", "volumeMounts[0].mountPath=/v", "topologySpreadConstraints[0].maxSkew=1",
        "topologySpreadConstraints[0].topologyKey=zone", "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
        "nodeSelector.disk=ssd", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "priorityClassName=system-cluster-critical",
