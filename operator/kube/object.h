@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
 cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
@@ -15,6 +16,17 @@ const char *object_label(const cJSON *object, const char *name);
 
 /* Returns whether the object's status has the condition of that type with status "True". */
 bool object_condition_is_true(const cJSON *object, const char *type);
+
+#define OBJECT_SECONDS_MAX 32
+/* Writes the time in whole seconds, as conditions have it, and returns buf. */
+const char *object_seconds(int64_t ns, char buf[static OBJECT_SECONDS_MAX]);
+/*
+ * Makes the condition that a status is to have. old_status has the present one, whose time of transition stays
+ * while its status does; it may be NULL. A message that was cut within a letter is mended. The caller owns it.
+ */
+cJSON *object_condition_new(const cJSON *old_status, const char *type, bool status,
+			    const char *reason, const char *message, int64_t generation,
+			    int64_t now_ns);
 
 /*
  * Writes the first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a

@@ -3,45 +3,19 @@
 #include "operator/policy/policy_status.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/strbuf.h"
-#include "lib/units.h"
-#include "lib/utf8.h"
+#include "operator/kube/object.h"
 
 #define MESSAGE_MAX 2048
-
-/* The times of conditions have whole seconds. */
-static const char *time_text(int64_t now_ns, char buf[static TIME_TEXT_MAX])
-{
-	time_format(now_ns, buf);
-	char *dot = strchr(buf, '.');
-	if (dot)
-		snprintf(dot, TIME_TEXT_MAX - (size_t)(dot - buf), "Z");
-	return buf;
-}
 
 static void add_condition(cJSON *conditions, const struct policy_object *o, const char *type, bool status, const char *reason,
 			  const char *message, const cJSON *old_status, int64_t now_ns)
 {
-	const cJSON *before = json_find(json_get(old_status, "conditions"), "type", type);
-	const char *text = status ? "True" : "False", *since = json_str(before, "lastTransitionTime");
-	bool same = since && json_str(before, "status") && strcmp(json_str(before, "status"), text) == 0;
-	cJSON *condition = cJSON_CreateObject();
-	char now[TIME_TEXT_MAX];
-
-	json_set_str(condition, "type", type);
-	json_set_str(condition, "status", text);
-	json_set_int(condition, "observedGeneration", o->generation);
-	json_set_str(condition, "lastTransitionTime", same ? since : time_text(now_ns, now));
-	json_set_str(condition, "reason", reason);
-	json_set_str(condition, "message", message);
-	if (json_str(condition, "message"))
-		/* The text may be a tenant's, and has been cut. */
-		utf8_mend(json_get(condition, "message")->valuestring);
-	json_append(conditions, condition);
+	json_append(conditions, object_condition_new(old_status, type, status, reason, message,
+						     o->generation, now_ns));
 }
 
 static void add_accepted(cJSON *conditions, const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status,

@@ -12,7 +12,6 @@
 #include "lib/sidecar_names.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "lib/utf8.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/quantity.h"
@@ -29,15 +28,9 @@
 struct builder {
 	const cJSON *cluster, *old; /* old: the present status, or NULL */
 	cJSON *status;
-	char now[TIME_TEXT_MAX]; /* whole seconds, as metav1.Time prints it */
+	int64_t now_ns;
+	char now[OBJECT_SECONDS_MAX];
 };
-
-static void format_seconds(int64_t ns, char buf[static TIME_TEXT_MAX])
-{
-	time_format(ns / NS_PER_SEC * NS_PER_SEC, buf);
-	buf[strcspn(buf, ".")] = '\0';
-	snprintf(buf + strlen(buf), 2, "Z");
-}
 
 static int64_t requested_milli(const cJSON *container, const char *name)
 {
@@ -97,22 +90,10 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 static void set_condition(struct builder *b, const char *type, bool value, const char *reason,
 			  const char *message)
 {
-	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", type);
-	const char *status = value ? "True" : "False", *was_status = json_str(was, "status");
-	const char *since =
-		was_status && strcmp(was_status, status) == 0 ? json_str(was, "lastTransitionTime") : NULL;
-	cJSON *condition = cJSON_CreateObject();
-
-	json_set_str(condition, "type", type);
-	json_set_str(condition, "status", status);
-	json_set_str(condition, "reason", reason);
-	json_set_str(condition, "message", message);
-	if (json_str(condition, "message"))
-		/* The text may be a pod's, and has been cut. */
-		utf8_mend(json_get(condition, "message")->valuestring);
-	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
-	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
-	json_append(json_array_at(b->status, "conditions"), condition);
+	json_append(json_array_at(b->status, "conditions"),
+		    object_condition_new(b->old, type, value, reason, message,
+					 json_int(b->cluster, "metadata.generation", 0),
+					 b->now_ns));
 }
 
 static void set_head_condition(struct builder *b, const struct status_view *view)
@@ -313,9 +294,10 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 {
 	struct builder b = { .cluster = cluster,
 			     .old = json_get(cluster, "status"),
-			     .status = cJSON_CreateObject() };
+			     .status = cJSON_CreateObject(),
+			     .now_ns = now_ns };
 
-	format_seconds(now_ns, b.now);
+	object_seconds(now_ns, b.now);
 	if (view) {
 		set_state(&b, view);
 		set_counts(&b, view);
