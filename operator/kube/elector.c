@@ -23,7 +23,6 @@
 
 struct elector {
 	struct elector_options o;
-	char *namespace, *name;
 	const struct resource *resource;
 	struct lease lease;
 	struct event *wake, *deadline;
@@ -79,8 +78,8 @@ static cJSON *lease_object(const struct elector *e, const struct lease_record *w
 	format_now(now);
 	json_set_str(object, "apiVersion", e->resource->api_version);
 	json_set_str(object, "kind", e->resource->kind);
-	json_set_str(metadata, "namespace", e->namespace);
-	json_set_str(metadata, "name", e->name);
+	json_set_str(metadata, "namespace", e->o.namespace);
+	json_set_str(metadata, "name", e->o.name);
 	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by", "afterglow");
 	if (write->rv[0])
 		json_set_str(metadata, "resourceVersion", write->rv);
@@ -141,7 +140,8 @@ static void elector_on_answer(void *arg, struct client_response *response)
 	} else if (e->asked != LEASE_GET && (status == 409 || (status == 404 && e->asked == LEASE_UPDATE))) {
 		event.kind = LEASE_CONFLICT;
 	} else if (!response->err.code) {
-		err_set(&response->err, EPROTO, "lease %s/%s: no Lease in the answer", e->namespace, e->name);
+		err_set(&response->err, EPROTO, "lease %s/%s: no Lease in the answer",
+			e->o.namespace, e->o.name);
 	}
 	elector_tell(e, event.kind == LEASE_FAILED ? &response->err : NULL);
 	elector_feed(e, &event);
@@ -160,9 +160,9 @@ static int elector_ask(struct elector *e, const struct lease_step *step, struct 
 	/* Without its version the patch could take the Lease away from another holder. */
 	if (!get && (!body || oom_count() != lost))
 		return err_set(err, ENOMEM, "lease");
-	resource_path(e->resource, e->namespace, create ? NULL : e->name, NULL, &path);
+	resource_path(e->resource, e->o.namespace, create ? NULL : e->o.name, NULL, &path);
 	if (strbuf_failed(&path))
-		return err_set(err, ENAMETOOLONG, "lease %s/%s", e->namespace, e->name);
+		return err_set(err, ENAMETOOLONG, "lease %s/%s", e->o.namespace, e->o.name);
 	struct client_request request = {
 		.method = get ? "GET" : create ? "POST" : "PUT",
 		.path = strbuf_str(&path),
@@ -252,12 +252,10 @@ int elector_new(const struct elector_options *options, struct elector **ret_elec
 		return err_set(err, ENOMEM, "leader election");
 	e->o = *options;
 	e->resource = resource_find("coordination.k8s.io/v1", "Lease");
-	e->namespace = strdup(options->namespace);
-	e->name = strdup(options->name);
 	e->wake = evtimer_new(options->base, elector_on_timer, e);
 	e->deadline = evtimer_new(options->base, elector_on_deadline, e);
-	bool complete = e->namespace && e->name && e->wake && e->deadline;
-	int r = complete ? make_identity(e, err) : err_set(err, ENOMEM, "leader election");
+	int r = e->wake && e->deadline ? make_identity(e, err) :
+					 err_set(err, ENOMEM, "leader election");
 	if (r == 0 && event_priority_set(e->deadline, 0) < 0)
 		r = err_set(err, EINVAL, "leader election: event priority");
 	if (r < 0) {
@@ -275,8 +273,6 @@ void elector_free(struct elector *e)
 	client_cancel(e->call);
 	event_drop(e->wake);
 	event_drop(e->deadline);
-	free(e->namespace);
-	free(e->name);
 	free(e);
 }
 

@@ -23,7 +23,7 @@ struct elector_options {
 	void *arg;
 };
 
-/* Copies the strings of options; the client must outlive it. */
+/* The client and the strings of options must outlive it. */
 int elector_new(const struct elector_options *options, struct elector **ret_elector, struct err *err);
 void elector_free(struct elector *elector);
 

@@ -47,7 +47,7 @@ struct leadership_options {
 	void *arg;
 };
 
-/* Takes what config holds over, also on failure. Copies the strings of options. */
+/* Takes what config holds over, also on failure. The strings of options must outlive it. */
 int leadership_new(const struct leadership_options *options, struct kubeconfig *config,
 		   struct leadership **ret_leadership, struct err *err);
 /* Ends the thread. No callback is called afterwards. A Lease that is held expires. */

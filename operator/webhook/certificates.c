@@ -28,7 +28,6 @@
 
 struct certificates {
 	struct certificates_options o;
-	char *namespace, *service, *secret_name, *configuration_name;
 	struct x509_names names;
 	struct event *timer;
 	struct client_call *call;
@@ -88,13 +87,15 @@ static void certificates_ask(struct certificates *c, const struct client_request
 
 static void secret_path(const struct certificates *c, bool one, struct strbuf *path)
 {
-	resource_path(resource_find("v1", "Secret"), c->namespace, one ? c->secret_name : NULL, NULL, path);
+	resource_path(resource_find("v1", "Secret"), c->o.namespace, one ? c->o.secret : NULL, NULL,
+		      path);
 }
 
 static void configuration_path(const struct certificates *c, struct strbuf *path)
 {
-	resource_path(resource_find("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"), NULL, c->configuration_name,
-		      NULL, path);
+	resource_path(
+		resource_find("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+		NULL, c->o.configuration, NULL, path);
 }
 
 /* --- Taking a step --------------------------------------------------------------------------- */
@@ -131,8 +132,8 @@ static void on_secret_written(void *arg, struct client_response *response)
 	c->call = NULL;
 	certificate_secret_free(TAKE_PTR(response->object));
 	if (response->status / 100 == 2) {
-		log_info("webhook certificates: this replica %s (Secret %s/%s)", certificate_step_text(c->step), c->namespace,
-			 c->secret_name);
+		log_info("webhook certificates: this replica %s (Secret %s/%s)",
+			 certificate_step_text(c->step), c->o.namespace, c->o.secret);
 		certificates_go_on(c);
 		return;
 	}
@@ -141,7 +142,8 @@ static void on_secret_written(void *arg, struct client_response *response)
 		certificates_arm(c, 1);
 		return;
 	}
-	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create", c->namespace, c->secret_name);
+	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create", c->o.namespace,
+		       c->o.secret);
 	certificates_rest(c);
 }
 
@@ -155,8 +157,8 @@ static void write_secret(struct certificates *c, const struct certificate_conten
 		request.content_type = "application/merge-patch+json";
 		json_set_str(metadata, "resourceVersion", c->version);
 	}
-	json_set_str(metadata, "namespace", c->namespace);
-	json_set_str(metadata, "name", c->secret_name);
+	json_set_str(metadata, "namespace", c->o.namespace);
+	json_set_str(metadata, "name", c->o.secret);
 	char *body = secret ? cJSON_PrintUnformatted(secret) : NULL;
 	certificate_secret_free(secret);
 	if (!body) {
@@ -177,8 +179,8 @@ static void on_published(void *arg, struct client_response *response)
 
 	c->call = NULL;
 	if (response->status / 100 == 2) {
-		log_info("webhook certificates: this replica %s (MutatingWebhookConfiguration %s)", certificate_step_text(c->step),
-			 c->configuration_name);
+		log_info("webhook certificates: this replica %s (MutatingWebhookConfiguration %s)",
+			 certificate_step_text(c->step), c->o.configuration);
 		certificates_go_on(c);
 		return;
 	}
@@ -186,7 +188,7 @@ static void on_published(void *arg, struct client_response *response)
 		certificates_arm(c, 1);
 		return;
 	}
-	trouble_configuration(&c->trouble, response, "patch", c->configuration_name);
+	trouble_configuration(&c->trouble, response, "patch", c->o.configuration);
 	certificates_rest(c);
 }
 
@@ -280,9 +282,10 @@ static void certificates_on_configuration(void *arg, struct client_response *res
 	c->call = NULL;
 	cJSON_Delete(TAKE_PTR(c->configuration));
 	if (response->status / 100 != 2)
-		trouble_configuration(&c->trouble, response, "get", c->configuration_name);
+		trouble_configuration(&c->trouble, response, "get", c->o.configuration);
 	else if (webhook_configuration_read(response->object, &c->published, &c->uneven, &err) < 0)
-		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s", c->configuration_name, err_text(&err));
+		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s", c->o.configuration,
+			    err_text(&err));
 	else
 		c->configuration = TAKE_PTR(response->object);
 	if (c->configuration && c->o.on_configuration)
@@ -357,10 +360,11 @@ static void accept_secret(struct certificates *c)
 	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"", good ? "good" : "bad");
 	set_metrics(c);
 	if (!good && c->o.external)
-		trouble_say(&c->trouble,
-			    "Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
-			    " With --webhook-certificates external, something else must renew them",
-			    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
+		trouble_say(
+			&c->trouble,
+			"Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
+			" With --webhook-certificates external, something else must renew them",
+			c->o.namespace, c->o.secret, c->names.dns[0], c->names.dns[2]);
 	if (!good)
 		return;
 	certificates_serve(c);
@@ -380,16 +384,17 @@ static bool certificates_take_secret(struct certificates *c, struct client_respo
 	if (response->status == 404) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
 		if (c->o.external)
-			trouble_say(&c->trouble,
-				    "there is no Secret %s/%s: with --webhook-certificates external, something else must create it",
-				    c->namespace, c->secret_name);
+			trouble_say(
+				&c->trouble,
+				"there is no Secret %s/%s: with --webhook-certificates external, something else must create it",
+				c->o.namespace, c->o.secret);
 		return true;
 	}
 	if (!c->has_secret || certificate_content_read(response->object, &c->secret, &err) < 0) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"error\"");
 		if (err.code)
 			response->err = err;
-		trouble_secret(&c->trouble, response, "get", c->namespace, c->secret_name);
+		trouble_secret(&c->trouble, response, "get", c->o.namespace, c->o.secret);
 		return false;
 	}
 	snprintf(c->version, sizeof(c->version), "%s", version ? version : "");
@@ -445,13 +450,9 @@ int certificates_new(const struct certificates_options *options, struct certific
 		return err_set(err, ENOMEM, "webhook certificates");
 	c->o = *options;
 	c->began_ns = now_boottime_ns();
-	c->namespace = strdup(options->namespace);
-	c->service = strdup(options->service);
-	c->secret_name = strdup(options->secret);
-	c->configuration_name = strdup(options->configuration);
 	c->timer = evtimer_new(options->base, certificates_on_timer, c);
-	bool complete = c->namespace && c->service && c->secret_name && c->configuration_name && c->timer;
-	int r = complete ? x509_service_names(options->service, options->namespace, NULL, &c->names, err) :
+	int r = c->timer ? x509_service_names(options->service, options->namespace, NULL, &c->names,
+					      err) :
 			   err_set(err, ENOMEM, "webhook certificates");
 	if (r < 0) {
 		certificates_free(c);
@@ -471,10 +472,6 @@ void certificates_free(struct certificates *c)
 	certificate_content_release(&c->memory);
 	x509_bundle_release(&c->published);
 	cJSON_Delete(c->configuration);
-	free(c->namespace);
-	free(c->service);
-	free(c->secret_name);
-	free(c->configuration_name);
 	free(c->served);
 	free(c);
 }

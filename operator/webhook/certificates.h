@@ -36,7 +36,7 @@ struct certificates_options {
 	void *arg;
 };
 
-/* Copies the names; client and metrics must outlive it. -EINVAL: a name is none. */
+/* The names, client and metrics must outlive it. -EINVAL: a name is none. */
 int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err);
 void certificates_free(struct certificates *certificates); /* NULL is allowed */
 
