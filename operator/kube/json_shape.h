@@ -13,16 +13,10 @@
 #define JSON_DEPTH_MAX 1000 /* cJSON's CJSON_NESTING_LIMIT */
 /* The largest specs that we know of have 20,000. */
 #define JSON_VALUES_MAX ((size_t)100000)
-#define JSON_SHAPE_PATH_MAX 160
 
 struct json_shape {
 	size_t depth; /* "1": 0; "[]": 1; "[[]]": 2 */
 	size_t values; /* "[1,{}]" has 3; any number if the text is not JSON */
-	/*
-	 * The path of the first value below level JSON_DEPTH_MAX, from the root:
-	 * "spec.groups[3].a"; cut if it is long. "": there is no such value
-	 */
-	char path[JSON_SHAPE_PATH_MAX];
 };
 
 void json_shape(const char *text, size_t len, struct json_shape *ret_shape);

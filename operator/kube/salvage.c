@@ -10,6 +10,7 @@
 
 /* No field of an API object has this name, because no schema allows it at the root. */
 #define REASON "afterglow.dev/unreadable"
+#define REASON_MAX 160
 /* A text this short has fewer than JSON_VALUES_MAX values, because each takes two bytes. */
 #define SURELY_NARROW (2 * JSON_VALUES_MAX)
 
@@ -104,22 +105,19 @@ static void salvage_describe(const char *text, size_t len, const struct err *why
 	struct json_shape shape, spec = { 0 };
 	const char *at;
 	size_t spec_len;
-	char words[JSON_SHAPE_PATH_MAX + 64];
+	char words[REASON_MAX];
 
 	json_shape(text, len, &shape);
 	if (find_member(text, len, "spec", &at, &spec_len))
 		json_shape(at, spec_len, &spec);
-	if (spec.depth > JSON_DEPTH_MAX)
-		snprintf(words, sizeof(words), "spec.%s: nested more than %d levels deep",
-			 spec.path, JSON_DEPTH_MAX);
-	else if (shape.depth > JSON_DEPTH_MAX)
-		snprintf(words, sizeof(words), "%s: nested more than %d levels deep", shape.path,
-			 JSON_DEPTH_MAX);
+	if (shape.depth > JSON_DEPTH_MAX)
+		snprintf(words, sizeof(words), "%s is nested more than %d levels deep",
+			 spec.depth > JSON_DEPTH_MAX ? "spec" : "the object", JSON_DEPTH_MAX);
 	else if (shape.values > JSON_VALUES_MAX)
 		snprintf(words, sizeof(words), "the object has more than %zu values",
 			 JSON_VALUES_MAX);
 	else
-		snprintf(words, sizeof(words), "%.*s", JSON_SHAPE_PATH_MAX, why->text);
+		snprintf(words, sizeof(words), "%s", why->text);
 	json_set_str(remnant, REASON, words);
 }
 

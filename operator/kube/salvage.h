@@ -22,7 +22,7 @@ int salvage_text(const char *text, size_t len, const char *const *fields, cJSON 
 void salvage_reduce(cJSON *object, const char *reason);
 
 /*
- * Returns why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels
+ * Returns why there is only a remnant of the object: "spec is nested more than 1000 levels
  * deep"; NULL if the object is whole.
  */
 const char *salvage_reason(const cJSON *object);
