@@ -113,11 +113,15 @@ static cJSON *failure_writer_object_of(const struct failure_writer *writer,
 /* Ends the work on it, written or not. The pod need not wait for it any more. */
 static void failure_writer_settle(struct failure_writer *writer, struct pending_failure *p)
 {
+	char cluster[512];
+
 	note_written(writer, p->key);
 	workqueue_forget(&writer->queue, p->key);
 	workqueue_done(&writer->queue, p->key);
-	if (p->cluster)
-		writer->o.on_written(writer->o.arg, p->cluster);
+	if (ray_failure_text(p->failure->cluster) &&
+	    snprintf(cluster, sizeof(cluster), "%s/%s", p->failure->namespace,
+		     p->failure->cluster) < (int)sizeof(cluster))
+		writer->o.on_written(writer->o.arg, cluster);
 	pending_failures_remove(&writer->pending, p);
 }
 

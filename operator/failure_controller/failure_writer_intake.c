@@ -191,6 +191,11 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	ray_failures_release(&failures);
 }
 
+static bool is_of_pod(const struct pending_failure *p, const char *uid)
+{
+	return p->failure->pod_uid && strcmp(p->failure->pod_uid, uid) == 0;
+}
+
 static bool awaits_sidecar(const struct pending_failure *p)
 {
 	return p->undecided && !p->taken && !p->heard && p->failure->sidecar_was_away;
@@ -206,7 +211,7 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 	strmap_each(&writer->pending.all, NULL, &value) {
 		const struct pending_failure *p = value;
 
-		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0 && awaits_sidecar(p))
+		if (is_of_pod(p, uid) && awaits_sidecar(p))
 			return true;
 	}
 	return false;
@@ -335,7 +340,7 @@ size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod
 	while (n < max && strmap_next(&writer->pending.all, &pos, NULL, &value)) {
 		const struct pending_failure *p = value;
 
-		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0)
+		if (is_of_pod(p, uid))
 			n += failure_writer_intake_end_of(p->failure, &ret_ends[n]);
 	}
 	return n;

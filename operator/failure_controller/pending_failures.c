@@ -33,9 +33,6 @@ static void pending_free(void *value)
 		return;
 	ray_failure_free(pending->failure);
 	cJSON_Delete(pending->object);
-	free(pending->key);
-	free(pending->pod_uid);
-	free(pending->cluster);
 	free(pending);
 }
 
@@ -49,12 +46,11 @@ void pending_failures_release(struct pending_failures *p)
 static struct pending_namespace *pending_failures_namespace_of(struct pending_failures *p,
 							       const char *name)
 {
-	struct pending_namespace *namespace =
-		strmap_get_or_add(&p->namespaces, name, sizeof(*namespace));
+	struct pending_namespace *own = strmap_get_or_add(&p->namespaces, name, sizeof(*own));
 
-	if (namespace)
-	namespace->name = strmap_key(&p->namespaces, name);
-	return namespace;
+	if (own)
+		own->name = strmap_key(&p->namespaces, name);
+	return own;
 }
 
 /*
@@ -72,34 +68,6 @@ static void drop_if_empty(struct pending_failures *p, const struct pending_names
 {
 	if (namespace->n == 0)
 		free(strmap_remove(&p->namespaces, namespace->name));
-}
-
-static char *pending_failures_cluster_of(const struct ray_failure *failure)
-{
-	char *key;
-
-	return ray_failure_text(failure->cluster) &&
-			       asprintf(&key, "%s/%s", failure->namespace, failure->cluster) >= 0 ?
-		       key :
-		       NULL;
-}
-
-/* Makes an entry without the failure, which is set when nothing can fail any more. */
-static struct pending_failure *pending_new(const struct ray_failure *failure, const char *key)
-{
-	struct pending_failure *pending = calloc(1, sizeof(*pending));
-	const char *uid = ray_failure_text(failure->pod_uid);
-
-	if (!pending)
-		return NULL;
-	pending->key = strdup(key);
-	pending->pod_uid = uid ? strdup(uid) : NULL;
-	pending->cluster = pending_failures_cluster_of(failure);
-	if (!pending->key || (uid && !pending->pod_uid)) {
-		pending_free(pending);
-		return NULL;
-	}
-	return pending;
 }
 
 static int count_in(struct pending_failures *p, const char *uid, int64_t now_ns)
@@ -122,22 +90,23 @@ static void count_out(struct pending_failures *p, const char *uid)
 		free(strmap_remove(&p->pods, uid));
 }
 
-static int pending_entry_add(struct pending_failures *p, struct pending_failure *pending,
-			     struct pending_namespace *namespace, int64_t now_ns)
+static int pending_entry_add(struct pending_failures *p, const char *key,
+			     struct ray_failure *failure, struct pending_namespace *namespace,
+			     int64_t now_ns, struct pending_failure **ret_pending)
 {
-	if (!pending || count_in(p, pending->pod_uid, now_ns) < 0) {
-		pending_free(pending);
+	struct pending_failure *pending = strmap_get_or_add(&p->all, key, sizeof(*pending));
+
+	if (!pending || count_in(p, ray_failure_text(failure->pod_uid), now_ns) < 0) {
+		free(strmap_remove(&p->all, key));
 		return -ENOMEM;
 	}
-	if (strmap_put(&p->all, pending->key, pending, NULL) < 0) {
-		count_out(p, pending->pod_uid);
-		pending_free(pending);
-		return -ENOMEM;
-	}
+	pending->key = strmap_key(&p->all, key);
+	pending->failure = failure;
 	pending->since_ns = now_ns;
 	pending->namespace = namespace;
 	namespace->n++;
 	assert(namespace->n <= PENDING_NAMESPACE_MAX && p->all.n <= PENDING_MAX);
+	*ret_pending = pending;
 	return 0;
 }
 
@@ -147,7 +116,6 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_namespace *namespace =
 		key ? pending_failures_namespace_of(p, failure->namespace) : NULL;
-	struct pending_failure *pending;
 	int r;
 
 	if (!key)
@@ -160,14 +128,9 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 		r = -ENOSPC;
 	} else {
 		namespace->full_ns = 0;
-		pending = pending_new(failure, key);
-		r = pending_entry_add(p, pending, namespace, now_ns);
+		r = pending_entry_add(p, key, failure, namespace, now_ns, ret_pending);
 	}
 	drop_if_empty(p, namespace);
-	if (r == 0) {
-		pending->failure = failure;
-		*ret_pending = pending;
-	}
 	return r;
 }
 
@@ -181,7 +144,7 @@ void pending_failures_remove(struct pending_failures *p, struct pending_failure 
 	struct pending_namespace *namespace = pending->namespace;
 
 	strmap_remove(&p->all, pending->key);
-	count_out(p, pending->pod_uid);
+	count_out(p, ray_failure_text(pending->failure->pod_uid));
 	assert(namespace->n > 0);
 	namespace->n--;
 	drop_if_empty(p, namespace);

@@ -32,9 +32,7 @@ struct pending_failures {
 struct failure_writer;
 
 struct pending_failure {
-	char *key;
-	char *pod_uid; /* NULL if the failure names no pod */
-	char *cluster; /* "namespace/name"; NULL if the failure names no cluster */
+	const char *key; /* the map's */
 	struct ray_failure *failure;
 	cJSON *object; /* the object that is being written; NULL: no write is under way */
 	struct pending_namespace *namespace;
