@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/budget.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "node/budget.h"
 #include "node/kernel_line.h"
 #include "node/oom_report.h"
 #include "node/outbox.h"

@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "node/budget.h"
 #include "node/outbox.h"
 #include "node/sidecar_link.h"
 #include "node/process_status.h"

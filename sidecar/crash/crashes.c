@@ -288,20 +288,6 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 }
 
 /*
- * Returns whether the rate allows another one: burst at once, then one per spacing_ns. If so,
- * counts it in *until_ns.
- */
-static bool crashes_is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
-{
-	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
-
-	if (from - now > (burst - 1) * spacing_ns)
-		return false;
-	*until_ns = from + spacing_ns;
-	return true;
-}
-
-/*
  * Refuses a core because too many are being processed. The file is left for the next sidecar. In a
  * storm of crashes, files beyond a limit are removed, because a container that writes cores only
  * because of us must not fill its disk.
@@ -310,7 +296,7 @@ static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct
 {
 	c->callbacks.discard(&core_fd, 1);
 	c->stats->dropped[why]++;
-	if (why != CORE_DROP_BUSY || !crashes_is_within(&c->left_until_ns, BURST, SPACING_NS))
+	if (why != CORE_DROP_BUSY || !budget_take(&c->left, now_boottime_ns()))
 		c->callbacks.over(key, false, c->callbacks.arg);
 	return NULL;
 }
@@ -355,7 +341,7 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_BUSY);
 	}
-	if (!crashes_is_within(&c->paid_until_ns, BURST, SPACING_NS)) {
+	if (!budget_take(&c->paid, now_boottime_ns())) {
 		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_RATE);
 	}
@@ -439,8 +425,9 @@ static void crashes_look_next(struct crashes *c)
 		c->unread[0].since_ns = now_boottime_ns();
 	if (unread_left_ns(c) <= 0)
 		event_active(c->look_again, EV_TIMEOUT, 0);
-	else if (!crashes_is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS) ||
-		 background_start(&c->looking, c->base, crashes_look, c, unread_left_ns(c), on_look, on_look_over, c, NULL) < 0)
+	else if (!budget_take(&c->looks, now_boottime_ns()) ||
+		 background_start(&c->looking, c->base, crashes_look, c, unread_left_ns(c), on_look,
+				  on_look_over, c, NULL) < 0)
 		event_add(c->look_again, &(struct timeval){ .tv_sec = 1 });
 }
 
@@ -536,6 +523,8 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	c->taken = taken;
 	c->stats = stats;
 	c->callbacks = *callbacks;
+	c->paid = c->left = (struct budget){ .spacing_ns = SPACING_NS, .burst = BURST };
+	c->looks = (struct budget){ .spacing_ns = LOOKS_SPACING_NS, .burst = LOOKS_BURST };
 	c->looking = BACKGROUND_NONE;
 	c->look_again = evtimer_new(base, on_look_again, c);
 	if (c->look_again)

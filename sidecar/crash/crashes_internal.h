@@ -5,8 +5,9 @@
  */
 #pragma once
 
-#include "lib/loop/child.h"
+#include "lib/budget.h"
 #include "lib/loop/background.h"
+#include "lib/loop/child.h"
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
 #include "sidecar/core/elf_core.h"
@@ -67,10 +68,9 @@ struct crashes {
 	struct core_stats *stats;
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
-	/* Each crash advances it by SPACING_NS; it may be at most BURST of them ahead of now. */
-	int64_t paid_until_ns;
-	int64_t left_until_ns; /* the same for cores that are left where they are, for the next sidecar */
-	int64_t looks_until_ns; /* the same for looks at files that the launcher sends as cores */
+	struct budget paid; /* for crashes */
+	struct budget left; /* for cores that are left where they are, for the next sidecar */
+	struct budget looks; /* for looks at files that the launcher sends as cores */
 	struct unread_core unread[UNREAD_CORES_MAX]; /* oldest first */
 	size_t n_unread;
 	struct background looking; /* reads what the first of them is */

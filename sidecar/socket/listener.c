@@ -10,12 +10,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/budget.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 
 #define QUEUE_MAX 32 /* connections that wait in the kernel */
-#define SPACING_NS (NS_PER_SEC / LISTENER_PER_S)
 #define PAUSE_NS NS_PER_SEC /* how long we pause if no descriptor is free */
 
 struct listener {
@@ -24,20 +24,10 @@ struct listener {
 	struct sockaddr_un address;
 	struct stat bound; /* the socket at that path; all zero: none */
 	struct event *acceptable, *again; /* again: the end of the pause */
-	int64_t due_ns;
+	struct budget budget;
 	void (*fn)(int fd, void *arg);
 	void *arg;
 };
-
-int64_t listener_pace(int64_t *due_ns, int64_t now_ns)
-{
-	int64_t due = MAX(*due_ns, now_ns);
-
-	if (due - now_ns > (LISTENER_BURST - 1) * SPACING_NS)
-		return due - now_ns - (LISTENER_BURST - 1) * SPACING_NS;
-	*due_ns = due + SPACING_NS;
-	return 0;
-}
 
 /*
  * The connection stays in the kernel's queue. Without a pause the loop would return to it at once.
@@ -60,7 +50,7 @@ static void on_again(evutil_socket_t, short, void *arg)
 static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 {
 	struct listener *l = arg;
-	int64_t wait_ns = listener_pace(&l->due_ns, now_boottime_ns());
+	int64_t wait_ns = budget_wait(&l->budget, now_boottime_ns());
 
 	if (wait_ns > 0) {
 		log_warning_limited("%s open more than %d connections a second: the others wait", l->from, LISTENER_PER_S);
@@ -107,7 +97,8 @@ int listener_adopt(struct event_base *base, int socket_fd, const char *from, voi
 		close(socket_fd);
 		return err_set(err, ENOMEM, "socket");
 	}
-	*l = (struct listener){ .fd = socket_fd, .from = from, .address.sun_family = AF_UNIX, .fn = fn, .arg = arg };
+	*l = (struct listener){ .fd = socket_fd, .from = from, .address.sun_family = AF_UNIX, .fn = fn, .arg = arg,
+				.budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S, .burst = LISTENER_BURST } };
 	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, listener_on_connection, l);
 	l->again = evtimer_new(base, on_again, l);
 	if (!l->acceptable || !l->again) {

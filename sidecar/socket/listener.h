@@ -31,9 +31,3 @@ int listener_start(struct listener *l, struct err *err);
 void listener_stop(struct listener *l);
 /* Removes the socket, but not that of another listener that has taken its place. */
 void listener_free(struct listener *l);
-
-/*
- * Returns how many ns the next connection has to wait. 0: it is accepted now and counted in
- * *due_ns, which starts at 0. Pure.
- */
-int64_t listener_pace(int64_t *due_ns, int64_t now_ns);

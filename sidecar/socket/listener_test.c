@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "lib/budget.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
@@ -189,7 +190,9 @@ static void connections_are_taken_at_a_bounded_pace(void **state)
 		{ 3600 * NS_PER_SEC, LISTENER_BURST, 1000 },
 		{ NS_PER_SEC, 1, 1 },
 	};
-	int64_t due_ns = 0, now_ns = 0;
+	struct budget budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S, .burst = LISTENER_BURST };
+	int64_t now_ns = 0;
+
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -197,14 +200,14 @@ static void connections_are_taken_at_a_bounded_pace(void **state)
 
 		now_ns += rows[i].after_ns;
 		for (int n = 0; n < rows[i].asked; n++)
-			taken += listener_pace(&due_ns, now_ns) == 0;
+			taken += budget_wait(&budget, now_ns) == 0;
 		assert_int_equal(taken, rows[i].taken);
 	}
-	/* The listener also says how long to wait. */
-	while (listener_pace(&due_ns, now_ns) == 0)
+	/* It also says how long to wait. */
+	while (budget_wait(&budget, now_ns) == 0)
 		;
-	now_ns += listener_pace(&due_ns, now_ns);
-	assert_int_equal(listener_pace(&due_ns, now_ns), 0);
+	now_ns += budget_wait(&budget, now_ns);
+	assert_int_equal(budget_wait(&budget, now_ns), 0);
 }
 
 static void a_flood_of_connections_is_taken_slowly_and_not_forgotten(void **state)

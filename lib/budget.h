@@ -11,5 +11,7 @@ struct budget {
 	int64_t due_ns; /* private; initialized to 0 */
 };
 
+/* Takes a token and returns 0, or returns how many ns it takes until there is one. */
+int64_t budget_wait(struct budget *b, int64_t now_ns);
 /* Takes a token. Returns false if there is none. */
 bool budget_take(struct budget *b, int64_t now_ns);
