@@ -208,18 +208,13 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error)
 
 	/* Errors of memory and of CUDA have the same weight, so the first one counts. */
 	while (rest.len && best < GPU_ERROR_CUDA) {
-		struct span line = gpu_lines_until(rest, "\n");
+		struct span from = rest, line = span_take_line(&rest);
 
-		/* The text may contain NULs, so only its length ends it. */
-		while (line.len < rest.len && rest.at[line.len] != '\n')
-			line.len++;
 		enum gpu_words kind = kind_of(line);
 		if (kind > best) {
-			gpu_lines_read_line(line, rest, kind, ret_error);
+			gpu_lines_read_line(line, from, kind, ret_error);
 			best = kind;
 		}
-		rest.at += MIN(line.len + 1, rest.len);
-		rest.len -= MIN(line.len + 1, rest.len);
 	}
 	return best != GPU_ERROR_NONE;
 }

@@ -103,15 +103,6 @@ static void take_crashed_worker(struct span text, struct ray_error *e)
 
 /* --- The exception --- */
 
-static struct span next_line(struct span *rest)
-{
-	struct span line = span_line(*rest);
-
-	rest->at += MIN(line.len + 1, rest->len);
-	rest->len -= MIN(line.len + 1, rest->len);
-	return line;
-}
-
 /* Returns which of Ray's exceptions the line begins with, also as "RayTaskError(NAME)"; NULL: none. */
 static const char *error_of_line(struct span line)
 {
@@ -208,7 +199,7 @@ static struct error_text find_error(struct span text)
 	bool chained = false;
 
 	while (rest.len) {
-		struct span line = next_line(&rest),
+		struct span line = span_take_line(&rest),
 			    trial = span_after(line, "Trial task failed for trial ");
 		const char *name = error_of_line(line);
 		bool begins = span_begins(line, "Traceback (most recent call last):") && !chained;

@@ -217,15 +217,12 @@ static void name_from_table(struct ray_event *e)
 	struct span rest = { e->table, strlen(e->table) };
 
 	while (e->pid && rest.len) {
-		struct span line = span_line(rest);
-		struct span title = span_find(line, "ray::");
+		struct span line = span_take_line(&rest), title = span_find(line, "ray::");
 
 		if ((pid_t)number(line, PID_MAX_LIMIT) == e->pid && title.at) {
 			COPY(title, e->task);
 			return;
 		}
-		rest.at += MIN(line.len + 1, rest.len);
-		rest.len -= MIN(line.len + 1, rest.len);
 	}
 }
 
@@ -295,19 +292,13 @@ static struct span skip_prefix(struct span text)
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
 
-/* Returns the line that contains the mark, which may be deep in a traceback. */
+/* Returns the line that contains the mark, which may be deep in a traceback; the last one if none does. */
 static struct span line_of(struct span text, const char *mark)
 {
-	struct span line = text;
+	struct span line = span_take_line(&text);
 
-	for (;;) {
-		struct span first = span_line(line);
-
-		if (has(first, mark) || first.len + 1 >= line.len)
-			break;
-		line.at += first.len + 1;
-		line.len -= first.len + 1;
-	}
+	while (!has(line, mark) && text.len)
+		line = span_take_line(&text);
 	return skip_prefix(line);
 }
 
@@ -430,7 +421,7 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 	struct span rest = { text, len };
 
 	while (rest.len) {
-		struct span line = span_line(rest);
+		struct span line = span_take_line(&rest);
 		struct span name = span_after(line, ":task_name:");
 		struct span caught = span_after(line, "*** SIG");
 
@@ -444,7 +435,5 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 		}
 		if (caught.at && has(caught, " received"))
 			copy_clean(UNTIL(((struct span){ caught.at - 3, caught.len + 3 }), " received"), logged_signal, signal_size);
-		rest.at += MIN(line.len + 1, rest.len);
-		rest.len -= MIN(line.len + 1, rest.len);
 	}
 }

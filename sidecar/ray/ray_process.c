@@ -11,87 +11,43 @@
 
 #define COMM_MAX 15
 
+/* clang-format off */
 static const struct {
 	const char *type, *title;
 	enum failure_class class;
-	bool agent, of_start;
+	enum {
+		ALONE,
+		AGENT, /* of raylet */
+		OF_START, /* a child of `ray start` */
+	} place;
 	const char *logs[RAY_PROCESS_LOGS_MAX];
 } kinds[] = {
-	[RAY_PROCESS_NONE] = { "",
-			       "a process of Ray",
-			       FAILURE_RAY_PROCESS_FAILED,
-			       false,
-			       false,
-			       { NULL } },
-	[RAY_PROCESS_RAYLET] = { "raylet",
-				 "raylet",
-				 FAILURE_RAYLET_FAILED,
-				 false,
-				 true,
-				 { "raylet.err", "raylet.out" } },
-	[RAY_PROCESS_GCS_SERVER] = { "gcs_server",
-				     "the GCS server",
-				     FAILURE_GCS_FAILED,
-				     false,
-				     true,
-				     { "gcs_server.err", "gcs_server.out" } },
-	[RAY_PROCESS_DASHBOARD] = { "dashboard",
-				    "Ray's dashboard",
-				    FAILURE_RAY_PROCESS_FAILED,
-				    false,
-				    true,
-				    { "dashboard.err", "dashboard.log" } },
-	[RAY_PROCESS_DASHBOARD_AGENT] = { "dashboard_agent",
-					  "Ray's dashboard agent",
-					  FAILURE_RAY_PROCESS_FAILED,
-					  true,
-					  false,
-					  { "dashboard_agent.err", "dashboard_agent.log",
-					    "raylet.out" } },
-	[RAY_PROCESS_RUNTIME_ENV_AGENT] = { "runtime_env_agent",
-					    "Ray's runtime env agent",
-					    FAILURE_RAY_PROCESS_FAILED,
-					    true,
-					    false,
-					    { "runtime_env_agent.err", "runtime_env_agent.log",
-					      "raylet.out" } },
-	[RAY_PROCESS_LOG_MONITOR] = { "log_monitor",
-				      "Ray's log monitor",
-				      FAILURE_RAY_PROCESS_FAILED,
-				      false,
-				      true,
-				      { "log_monitor.err", "log_monitor.log" } },
-	[RAY_PROCESS_MONITOR] = { "monitor",
-				  "Ray's autoscaler",
-				  FAILURE_RAY_PROCESS_FAILED,
-				  false,
-				  true,
-				  { "monitor.err", "monitor.log", "monitor.out" } },
-	[RAY_PROCESS_CLIENT_SERVER] = { "ray_client_server",
-					"Ray's client server",
-					FAILURE_RAY_PROCESS_FAILED,
-					false,
-					true,
-					{ "ray_client_server.err", "ray_client_server.out" } },
-	[RAY_PROCESS_JOB_SUPERVISOR] = { "job_supervisor",
-					 "the supervisor of a Ray job",
-					 FAILURE_RAY_PROCESS_FAILED,
-					 false,
-					 false,
-					 { NULL } },
-	[RAY_PROCESS_DRIVER] = { "driver",
-				 "the driver of a Ray job",
-				 FAILURE_RAY_JOB_FAILED,
-				 false,
-				 false,
-				 { NULL } },
-	[RAY_PROCESS_START] = { "ray start",
-				"`ray start`",
-				FAILURE_RAY_PROCESS_FAILED,
-				false,
-				false,
-				{ NULL } },
+	[RAY_PROCESS_NONE] = { "", "a process of Ray", FAILURE_RAY_PROCESS_FAILED, ALONE, { NULL } },
+	[RAY_PROCESS_RAYLET] = { "raylet", "raylet", FAILURE_RAYLET_FAILED, OF_START,
+		{ "raylet.err", "raylet.out" } },
+	[RAY_PROCESS_GCS_SERVER] = { "gcs_server", "the GCS server", FAILURE_GCS_FAILED, OF_START,
+		{ "gcs_server.err", "gcs_server.out" } },
+	[RAY_PROCESS_DASHBOARD] = { "dashboard", "Ray's dashboard", FAILURE_RAY_PROCESS_FAILED, OF_START,
+		{ "dashboard.err", "dashboard.log" } },
+	[RAY_PROCESS_DASHBOARD_AGENT] = { "dashboard_agent", "Ray's dashboard agent",
+		FAILURE_RAY_PROCESS_FAILED, AGENT,
+		{ "dashboard_agent.err", "dashboard_agent.log", "raylet.out" } },
+	[RAY_PROCESS_RUNTIME_ENV_AGENT] = { "runtime_env_agent", "Ray's runtime env agent",
+		FAILURE_RAY_PROCESS_FAILED, AGENT,
+		{ "runtime_env_agent.err", "runtime_env_agent.log", "raylet.out" } },
+	[RAY_PROCESS_LOG_MONITOR] = { "log_monitor", "Ray's log monitor", FAILURE_RAY_PROCESS_FAILED,
+		OF_START, { "log_monitor.err", "log_monitor.log" } },
+	[RAY_PROCESS_MONITOR] = { "monitor", "Ray's autoscaler", FAILURE_RAY_PROCESS_FAILED, OF_START,
+		{ "monitor.err", "monitor.log", "monitor.out" } },
+	[RAY_PROCESS_CLIENT_SERVER] = { "ray_client_server", "Ray's client server",
+		FAILURE_RAY_PROCESS_FAILED, OF_START,
+		{ "ray_client_server.err", "ray_client_server.out" } },
+	[RAY_PROCESS_JOB_SUPERVISOR] = { "job_supervisor", "the supervisor of a Ray job",
+		FAILURE_RAY_PROCESS_FAILED, ALONE, { NULL } },
+	[RAY_PROCESS_DRIVER] = { "driver", "the driver of a Ray job", FAILURE_RAY_JOB_FAILED, ALONE, { NULL } },
+	[RAY_PROCESS_START] = { "ray start", "`ray start`", FAILURE_RAY_PROCESS_FAILED, ALONE, { NULL } },
 };
+/* clang-format on */
 
 /*
  * The processes as Ray 2.x starts them. Releases before 2.9 do not set the titles of their agents.
@@ -155,12 +111,12 @@ const char *ray_process_title(enum ray_process_kind kind)
 
 bool ray_process_is_agent(enum ray_process_kind kind)
 {
-	return kinds[kind].agent;
+	return kinds[kind].place == AGENT;
 }
 
 bool ray_process_is_of_start(enum ray_process_kind kind)
 {
-	return kinds[kind].of_start;
+	return kinds[kind].place == OF_START;
 }
 
 bool ray_process_ended_in_order(int wait_status)

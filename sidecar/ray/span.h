@@ -38,3 +38,14 @@ static inline struct span span_line(struct span text)
 
 	return newline ? (struct span){ text.at, (size_t)(newline - text.at) } : text;
 }
+
+/* Takes the first line from *rest, with its end, and returns it without. */
+static inline struct span span_take_line(struct span *rest)
+{
+	struct span line = span_line(*rest);
+	size_t taken = line.len + (line.len < rest->len);
+
+	rest->at += taken;
+	rest->len -= taken;
+	return line;
+}
