@@ -96,6 +96,14 @@ void strbuf_add_escaped(struct strbuf *sb, const char *s, size_t len)
 	}
 }
 
+void text_escape(char *out, size_t size, const char *s, size_t len)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * size);
+
+	strbuf_add_escaped(&text, s, MIN(len, size));
+	snprintf(out, size, "%s", strbuf_str(&text));
+}
+
 void strbuf_consume(struct strbuf *sb, size_t n)
 {
 	if (!sb->len)

@@ -32,6 +32,8 @@ void strbuf_addf(struct strbuf *sb, const char *fmt, ...) _printf_(2, 3);
 
 /* Appends s with control characters, quotes and invalid bytes as \xNN: for untrusted text. */
 void strbuf_add_escaped(struct strbuf *sb, const char *s, size_t len);
+/* Writes as much of that into a buffer of size bytes as fits. */
+void text_escape(char *out, size_t size, const char *s, size_t len);
 
 /* Drops the first n bytes (at most all). */
 void strbuf_consume(struct strbuf *sb, size_t n);

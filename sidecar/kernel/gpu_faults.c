@@ -81,15 +81,6 @@ static bool is_better(const struct gpu_evidence *best, const struct gpu_fault *f
 	return w > best->whose;
 }
 
-static void gpu_faults_take(struct gpu_evidence *e, const struct gpu_fault *f, enum gpu_whose w, int64_t age_us, const char *text, size_t len)
-{
-	_cleanup_strbuf_ struct strbuf escaped = STRBUF_INIT(4 * KMSG_PATH_MAX);
-
-	*e = (struct gpu_evidence){ .whose = w, .fault = *f, .age_ns = MAX(age_us, (int64_t)0) * 1000 };
-	strbuf_add_escaped(&escaped, text, MIN(len, (size_t)KMSG_PATH_MAX));
-	snprintf(e->line, sizeof(e->line), "%s", strbuf_str(&escaped));
-}
-
 void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
 		     struct gpu_evidence *ret_evidence)
 {
@@ -105,8 +96,11 @@ void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q
 		    !gpu_fault_parse(kmsg_text(log, i), entry->len, &f))
 			continue;
 		enum gpu_whose w = gpu_faults_whose(&f, q, gpus);
-		if (w != GPU_NOBODYS && is_better(&best, &f, w))
-			gpu_faults_take(&best, &f, w, age_us, kmsg_text(log, i), entry->len);
+		if (w == GPU_NOBODYS || !is_better(&best, &f, w))
+			continue;
+		best = (struct gpu_evidence){ .whose = w, .fault = f };
+		best.age_ns = MAX(age_us, (int64_t)0) * 1000;
+		text_escape(best.line, sizeof(best.line), kmsg_text(log, i), entry->len);
 	}
 	*ret_evidence = best;
 }

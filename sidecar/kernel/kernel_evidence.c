@@ -147,14 +147,6 @@ static void kernel_evidence_visit(const struct oom_kill *k, void *arg)
 		s->foreign++;
 }
 
-static void kernel_evidence_escape(char *to, size_t size, const char *from, size_t len)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * KMSG_PATH_MAX);
-
-	strbuf_add_escaped(&text, from, MIN(len, (size_t)KMSG_PATH_MAX));
-	snprintf(to, size, "%s", strbuf_str(&text));
-}
-
 /* ret_by_pid: a PID of the node is unique, and a name is not. */
 static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l, bool *ret_by_pid)
 {
@@ -183,8 +175,7 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 			continue;
 		if (of_anyone || is_crash_of_suspect(q, &l, &by_pid)) {
 			e->crash_by_pid = by_pid;
-			kernel_evidence_escape(e->crash, sizeof(e->crash), kmsg_text(log, i),
-					       entry->len);
+			text_escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 			return true;
 		}
 	}
@@ -251,13 +242,13 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		/* The first victim of a group may belong to another container. */
 		if (!(s.by_pid && k->n_group_pids > 0 && !kernel_evidence_is_known(q, k->pid)))
-			kernel_evidence_escape(e.name, sizeof(e.name), k->name, strlen(k->name));
-		kernel_evidence_escape(e.memcg, sizeof(e.memcg), k->oom_memcg,
-				       strlen(k->oom_memcg));
+			text_escape(e.name, sizeof(e.name), k->name, strlen(k->name));
+		text_escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
 		if (below)
-			kernel_evidence_escape(e.below, sizeof(e.below), below, strlen(below));
+			text_escape(e.below, sizeof(e.below), below, strlen(below));
 		e.elsewhere = !below && e.where == OOM_WHERE_CONTAINER && q->self.cgroup[0];
-		kernel_evidence_escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
+		text_escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at),
+			    log->entries[k->killed_at].len);
 		first = k->first;
 		last = k->last + 1;
 	}

@@ -103,35 +103,20 @@ static bool parse_kill(struct kernel_span s, struct kmsg_line *l)
 	return true;
 }
 
-static void copy_oom(struct kmsg_line *l, enum kmsg_kind kind, const struct kernel_oom *oom)
-{
-	l->kind = kind;
-	l->scope = oom->global ? KMSG_SCOPE_GLOBAL : KMSG_SCOPE_MEMCG;
-	l->pid = oom->pid;
-	l->uid = oom->uid;
-	COPY(l->name, oom->name);
-	COPY(l->task_memcg, oom->victim);
-	COPY(l->oom_memcg, oom->limit);
-}
-
 static bool parse_constraint(struct kernel_span s, struct kmsg_line *l)
 {
 	struct kernel_oom oom;
-	bool found = kernel_oom_parse(s.at, s.len, &oom);
 
-	if (found)
-		copy_oom(l, KMSG_OOM_CONSTRAINT, &oom);
-	return found;
-}
-
-static bool kmsg_limit_parse(struct kernel_span s, struct kmsg_line *l)
-{
-	struct kernel_oom oom;
-	bool found = kernel_oom_limit_parse(s.at, s.len, &oom);
-
-	if (found)
-		copy_oom(l, KMSG_OOM_LIMIT, &oom);
-	return found;
+	if (!kernel_oom_parse(s.at, s.len, &oom) && !kernel_oom_limit_parse(s.at, s.len, &oom))
+		return false;
+	l->kind = KMSG_OOM_CONSTRAINT;
+	l->scope = oom.global ? KMSG_SCOPE_GLOBAL : KMSG_SCOPE_MEMCG;
+	l->pid = oom.pid;
+	l->uid = oom.uid;
+	COPY(l->name, oom.name);
+	COPY(l->task_memcg, oom.victim);
+	COPY(l->oom_memcg, oom.limit);
+	return true;
 }
 
 static bool parse_group(struct kernel_span s, struct kmsg_line *l)
@@ -260,18 +245,20 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 	static bool (*const parsers[])(struct kernel_span, struct kmsg_line *) = {
 		/* These begin with a process's name, which may look like the beginning of any other line. */
 		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
-		kmsg_limit_parse, parse_group,   parse_memory,     parse_table,
+		parse_group, parse_memory, parse_table,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill((struct kernel_span){ text, len });
-	     i++) {
-		*ret_line = (struct kmsg_line){
-			.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
-		};
-		if (parsers[i]((struct kernel_span){ text, len }, ret_line))
+	static const struct kmsg_line nothing = {
+		.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
+	};
+	const struct kernel_span s = { text, len };
+
+	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill(s); i++) {
+		*ret_line = nothing;
+		if (parsers[i](s, ret_line))
 			return ret_line->kind;
 	}
-	*ret_line = (struct kmsg_line){ .pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
+	*ret_line = nothing;
 	return KMSG_OTHER;
 }
 

@@ -36,9 +36,9 @@ static const struct {
 	  { .kind = KMSG_OOM_MEMORY, .pid = -1, .uid = -1, NO_SIZES, .usage = 980 * KB, .limit = -1 } },
 	/* Before 5.0 */
 	{ "Task in /mem2 killed as a result of limit of /mem2",
-	  { .kind = KMSG_OOM_LIMIT, .scope = KMSG_SCOPE_MEMCG, NOTHING, .task_memcg = "/mem2", .oom_memcg = "/mem2" } },
+	  { .kind = KMSG_OOM_CONSTRAINT, .scope = KMSG_SCOPE_MEMCG, NOTHING, .task_memcg = "/mem2", .oom_memcg = "/mem2" } },
 	{ "Task in /pod/a b killed as a result of limit of /pod",
-	  { .kind = KMSG_OOM_LIMIT, .scope = KMSG_SCOPE_MEMCG, NOTHING, .task_memcg = "/pod/a b", .oom_memcg = "/pod" } },
+	  { .kind = KMSG_OOM_CONSTRAINT, .scope = KMSG_SCOPE_MEMCG, NOTHING, .task_memcg = "/pod/a b", .oom_memcg = "/pod" } },
 	{ "Task in /mem2 killed", { .kind = KMSG_OTHER, NOTHING } },
 	{ "Memory cgroup out of memory: Kill process 24572 (java) score 0 or sacrifice child",
 	  { .kind = KMSG_OOM_CHOSEN, .scope = KMSG_SCOPE_MEMCG, .pid = 24572, .uid = -1, NO_SIZES, NO_MEMORY, .name = "java" } },
@@ -176,7 +176,7 @@ static void paths_and_names_that_are_too_long_are_left_out(void **state)
 
 	memset(text + 9, 'a', KMSG_PATH_MAX);
 	snprintf(text + 9 + KMSG_PATH_MAX, sizeof(text) - 9 - KMSG_PATH_MAX, " killed as a result of limit of /");
-	assert_int_equal(kmsg_parse_line(text, strlen(text), &l), KMSG_OOM_LIMIT);
+	assert_int_equal(kmsg_parse_line(text, strlen(text), &l), KMSG_OOM_CONSTRAINT);
 	assert_string_equal(l.task_memcg, "");
 	assert_string_equal(l.oom_memcg, "/");
 }

@@ -145,7 +145,6 @@ static void oom_kills_on_line(struct finder *f, size_t i, const struct kmsg_line
 		f->columns = l->columns;
 		k->processes = 0;
 		break;
-	case KMSG_OOM_LIMIT:
 	case KMSG_OOM_CONSTRAINT:
 		k->scope = l->scope;
 		k->uid = l->uid;

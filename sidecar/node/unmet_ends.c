@@ -155,25 +155,17 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 	return false;
 }
 
-static void copy_line(const struct kmsg_log *log, size_t i, char ret_line[static UNMET_LINE_MAX])
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * UNMET_LINE_MAX);
-
-	strbuf_add_escaped(&text, kmsg_text(log, i),
-			   MIN(log->entries[i].len, (size_t)UNMET_LINE_MAX));
-	snprintf(ret_line, UNMET_LINE_MAX, "%s", strbuf_str(&text));
-}
-
 /* Copies the line about the group, and the one that names the first victim. */
 static void copy_lines(const struct judging *j, const struct oom_kill *k, struct unmet_end *e)
 {
 	struct kmsg_line line;
 
-	copy_line(j->log, k->killed_at, e->lines[0]);
+	text_escape(e->lines[0], UNMET_LINE_MAX, kmsg_text(j->log, k->killed_at),
+		    j->log->entries[k->killed_at].len);
 	for (size_t i = k->first; i <= k->last && i < j->log->n; i++)
 		if (kmsg_parse_line(kmsg_text(j->log, i), j->log->entries[i].len, &line) ==
 		    KMSG_OOM_GROUP)
-			copy_line(j->log, i, e->lines[1]);
+			text_escape(e->lines[1], UNMET_LINE_MAX, kmsg_text(j->log, i), j->log->entries[i].len);
 }
 
 /*
