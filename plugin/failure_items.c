@@ -2,11 +2,13 @@
 /* Filters and sorts the items of a RayFailureList. */
 #include "plugin/failure_items.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/strmap.h"
 #include "lib/units.h"
 
 const char *failure_str(const cJSON *failure, const char *path)
@@ -51,4 +53,51 @@ struct items failure_items_of(const cJSON *list, const struct failure_filter *fi
 			items.all[items.n++] = (struct item){ failure, failure_ended_ns(failure) };
 	qsort(items.all, items.n, sizeof(*items.all), by_end);
 	return items;
+}
+
+const char *failure_signature(const cJSON *failure)
+{
+	const char *signature = failure_str(failure, "spec.signature");
+
+	return *signature ? signature : failure_str(failure, "spec.class");
+}
+
+static int most_first(const void *left, const void *right)
+{
+	const struct failure_group *a = left, *b = right;
+
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return strcmp(a->signature, b->signature);
+}
+
+struct failure_group *failure_groups(const struct items *items, size_t *ret_n)
+{
+	struct failure_group *groups = calloc(MAX(items->n, (size_t)1), sizeof(*groups)), *group;
+	struct strmap seen = STRMAP_INIT; /* by "signature" and by "signature pod" */
+	char key[1200];
+	size_t n = 0;
+
+	for (size_t i = 0; groups && i < items->n; i++) {
+		const cJSON *failure = items->all[i].failure;
+		const char *signature = failure_signature(failure);
+
+		group = strmap_get(&seen, signature);
+		if (!group) {
+			group = &groups[n++];
+			*group = (struct failure_group){ signature, .first = &items->all[i] };
+			strmap_put(&seen, signature, group, NULL);
+		}
+		group->n++;
+		group->last = &items->all[i];
+		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature,
+			 failure_str(failure, "metadata.namespace"), failure_str(failure, "spec.pod"));
+		group->pods += strmap_get(&seen, key) == NULL;
+		strmap_put(&seen, key, group, NULL);
+	}
+	strmap_release(&seen, NULL);
+	if (n)
+		qsort(groups, n, sizeof(*groups), most_first);
+	*ret_n = n;
+	return groups;
 }

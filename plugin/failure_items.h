@@ -33,3 +33,15 @@ struct items failure_items_of(const cJSON *list, const struct failure_filter *fi
 const char *failure_str(const cJSON *failure, const char *path);
 /* Returns the Unix time at which it ended; 0 if that is not known. */
 int64_t failure_ended_ns(const cJSON *failure);
+
+/* Failures with the same spec.signature, or of the same class if they have none. */
+struct failure_group {
+	const char *signature; /* owned by the failures */
+	const struct item *first, *last;
+	size_t n, pods;
+};
+
+/* Returns the signature, otherwise the class. */
+const char *failure_signature(const cJSON *failure);
+/* Returns the groups, the most frequent first, which the caller frees; NULL: there is no memory. */
+struct failure_group *failure_groups(const struct items *items, size_t *ret_n);

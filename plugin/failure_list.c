@@ -89,75 +89,24 @@ cJSON *failure_list_json(const cJSON *list, const struct failure_filter *filter)
 
 /* --- By signature ------------------------------------------------------------------------------------------ */
 
-struct group {
-	const char *signature;
-	const struct item *first, *last;
-	size_t n, pods;
-};
-
-static int by_count(const void *left, const void *right)
-{
-	const struct group *a = left, *b = right;
-
-	if (a->n != b->n)
-		return a->n < b->n ? -1 : 1;
-	return strcmp(a->signature, b->signature);
-}
-
-/*
- * Puts the items into groups, of which there are at most as many as items. seen has the keys
- * "signature pod" and "signature".
- */
-static size_t group_items(const struct items *items, struct group *groups, struct strmap *seen)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < items->n; i++) {
-		const cJSON *failure = items->all[i].failure;
-		const char *signature = failure_str(failure, "spec.signature");
-		char key[1200];
-
-		if (!*signature)
-			signature = failure_str(failure, "spec.class");
-		struct group *group = strmap_get(seen, signature);
-		if (!group) {
-			group = &groups[n++];
-			*group = (struct group){ .signature = signature, .first = &items->all[i] };
-			strmap_put(seen, signature, group, NULL);
-		}
-		group->n++;
-		group->last = &items->all[i];
-		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature,
-			 failure_str(failure, "metadata.namespace"), failure_str(failure, "spec.pod"));
-		group->pods += strmap_get(seen, key) == NULL;
-		strmap_put(seen, key, group, NULL);
-	}
-	return n;
-}
-
 cJSON *failure_list_signatures_json(const cJSON *list, const struct failure_filter *filter)
 {
 	cJSON *json = cJSON_CreateObject(), *array = json_array_at(json, "signatures");
 	struct items items = failure_items_of(list, filter);
-	struct group *groups = calloc(MAX(items.n, (size_t)1), sizeof(*groups));
-	struct strmap seen = STRMAP_INIT;
-	size_t n = groups ? group_items(&items, groups, &seen) : 0;
+	size_t n;
+	_cleanup_free_ struct failure_group *groups = failure_groups(&items, &n);
 
-	if (n)
-		qsort(groups, n, sizeof(*groups), by_count);
-	for (size_t i = 0; i < n; i++) {
+	while (n-- > 0) {
 		cJSON *group = cJSON_CreateObject();
 
-		json_set_str(group, "signature", groups[i].signature);
-		json_set_int(group, "failures", (int64_t)groups[i].n);
-		json_set_int(group, "pods", (int64_t)groups[i].pods);
-		json_set_str(group, "firstAt", json_str(groups[i].first->failure, "spec.endedAt"));
-		json_set_str(group, "lastAt", json_str(groups[i].last->failure, "spec.endedAt"));
-		json_set_str(group, "example", failure_str(groups[i].last->failure, "metadata.name"));
+		json_set_str(group, "signature", groups[n].signature);
+		json_set_int(group, "failures", (int64_t)groups[n].n);
+		json_set_int(group, "pods", (int64_t)groups[n].pods);
+		json_set_str(group, "firstAt", json_str(groups[n].first->failure, "spec.endedAt"));
+		json_set_str(group, "lastAt", json_str(groups[n].last->failure, "spec.endedAt"));
+		json_set_str(group, "example", failure_str(groups[n].last->failure, "metadata.name"));
 		json_append(array, group);
 	}
-	strmap_release(&seen, NULL);
-	free(groups);
 	free(items.all);
 	return json;
 }

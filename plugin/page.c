@@ -42,13 +42,6 @@ static const struct {
 	{ "confidence", "Confidence", "spec.confidence" },
 };
 
-static const char *signature_of(const cJSON *failure)
-{
-	const char *signature = failure_str(failure, "spec.signature");
-
-	return *signature ? signature : failure_str(failure, "spec.class");
-}
-
 static void add_attribute(struct strbuf *out, const char *name, const char *value)
 {
 	strbuf_addf(out, " %s=\"", name);
@@ -235,47 +228,10 @@ static void add_time(const cJSON *failure, struct strbuf *out)
 
 /* --- Groups --------------------------------------------------------------------------------------------- */
 
-struct group {
-	const char *signature;
-	const struct item *last;
-	size_t n;
-};
-
-static int most_first(const void *left, const void *right)
-{
-	const struct group *a = left, *b = right;
-
-	if (a->n != b->n)
-		return a->n > b->n ? -1 : 1;
-	return strcmp(a->signature, b->signature);
-}
-
-static size_t make_groups(const struct items *items, struct group *groups)
-{
-	struct strmap seen = STRMAP_INIT;
-	size_t n = 0;
-
-	for (size_t i = 0; i < items->n; i++) {
-		const char *signature = signature_of(items->all[i].failure);
-		struct group *group = strmap_get(&seen, signature);
-
-		if (!group) {
-			group = &groups[n++];
-			*group = (struct group){ .signature = signature };
-			strmap_put(&seen, signature, group, NULL);
-		}
-		group->n++;
-		group->last = &items->all[i];
-	}
-	strmap_release(&seen, NULL);
-	qsort(groups, n, sizeof(*groups), most_first);
-	return n;
-}
-
 static void add_groups(const struct items *items, struct strbuf *out)
 {
-	_cleanup_free_ struct group *groups = calloc(MAX(items->n, (size_t)1), sizeof(*groups));
-	size_t n = groups ? make_groups(items, groups) : 0;
+	size_t n;
+	_cleanup_free_ struct failure_group *groups = failure_groups(items, &n);
 
 	out->failed = out->failed || !groups;
 	strbuf_adds(out, "<h2>By signature</h2>\n<p class=\"soft\">Failures with the same signature have the same cause. A click on a signature "
@@ -341,7 +297,7 @@ static void add_failure(const struct item *item, size_t number, struct strbuf *o
 		snprintf(name, sizeof(name), "data-%s", filters[i].key);
 		add_attribute(out, name, failure_str(failure, filters[i].path));
 	}
-	add_attribute(out, "data-signature", signature_of(failure));
+	add_attribute(out, "data-signature", failure_signature(failure));
 	strbuf_adds(out, "><summary><b class=\"class\">");
 	html_adds(out, failure_str(failure, "spec.class"));
 	strbuf_adds(out, "</b> <span class=\"soft\">");
