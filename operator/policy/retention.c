@@ -43,21 +43,9 @@ struct kept_namespace {
 	int64_t refused_until_ns; /* since 1970 */
 };
 
-static void kept_free(void *value)
-{
-	struct kept *k = value;
-
-	if (!k)
-		return;
-	free(k->namespace);
-	free(k->name);
-	free(k->uid);
-	free(k);
-}
-
 void kept_set_release(struct kept_set *set)
 {
-	strmap_release(&set->all, kept_free);
+	strmap_release(&set->all, free);
 	strmap_release(&set->namespaces, free);
 }
 
@@ -80,39 +68,26 @@ static bool retention_key_of(const cJSON *failure, char key[static KEY_MAX])
 	return namespace && name && snprintf(key, KEY_MAX, "%s/%s", namespace, name) < KEY_MAX;
 }
 
-static struct kept *kept_new(const cJSON *failure)
-{
-	const char *uid = json_str(failure, "metadata.uid");
-	struct kept *k = calloc(1, sizeof(*k));
-
-	if (!k)
-		return NULL;
-	k->namespace = strdup(json_str(failure, "metadata.namespace"));
-	k->name = strdup(json_str(failure, "metadata.name"));
-	k->uid = strdup(uid ? uid : "");
-	k->ended_ns = retention_end_of(failure);
-	if (!k->namespace || !k->name || !k->uid) {
-		kept_free(k);
-		return NULL;
-	}
-	return k;
-}
-
 int kept_set_add(struct kept_set *set, const cJSON *failure)
 {
+	const char *namespace = json_str(failure, "metadata.namespace");
 	char key[KEY_MAX];
 
 	if (!retention_key_of(failure, key))
 		return 0;
 	/* An object of the same name may have been made anew. */
 	kept_set_remove(set, failure);
-	struct kept *k = kept_new(failure);
+	struct kept *k = strmap_get_or_add(&set->all, key, sizeof(*k));
 	struct kept_namespace *ns =
-		k ? strmap_get_or_add(&set->namespaces, k->namespace, sizeof(*ns)) : NULL;
-	if (!ns || strmap_put(&set->all, key, k, NULL) < 0) {
-		kept_free(k);
+		k ? strmap_get_or_add(&set->namespaces, namespace, sizeof(*ns)) : NULL;
+	if (!ns) {
+		free(strmap_remove(&set->all, key));
 		return -ENOMEM;
 	}
+	k->namespace = strmap_key(&set->namespaces, namespace);
+	k->name = strmap_key(&set->all, key) + strlen(namespace) + 1;
+	snprintf(k->uid, sizeof(k->uid), "%s", json_str_or(failure, "metadata.uid", ""));
+	k->ended_ns = retention_end_of(failure);
 	LIST_INSERT_HEAD(&ns->kept, k, link);
 	ns->n++;
 	return 0;
@@ -122,14 +97,14 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 {
 	char key[KEY_MAX];
 	struct kept *k = retention_key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
-	struct kept_namespace *ns = k ? strmap_get(&set->namespaces, k->namespace) : NULL;
 
-	if (ns) {
-		LIST_REMOVE(k, link);
-		if (--ns->n == 0)
-			free(strmap_remove(&set->namespaces, k->namespace));
-	}
-	kept_free(k);
+	if (!k)
+		return;
+	struct kept_namespace *ns = strmap_get(&set->namespaces, k->namespace);
+	LIST_REMOVE(k, link);
+	if (--ns->n == 0)
+		free(strmap_remove(&set->namespaces, k->namespace));
+	free(k);
 }
 
 void kept_set_refused(struct kept_set *set, const char *namespace, int64_t until_ns)

@@ -30,8 +30,10 @@ typedef struct retention retention_fn(void *arg, const char *namespace);
  */
 int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err);
 
+#define RETENTION_UID_MAX 64 /* the API server gives uids of 36 characters */
 struct kept {
-	char *namespace, *name, *uid;
+	const char *namespace, *name; /* the maps' */
+	char uid[RETENTION_UID_MAX];
 	int64_t ended_ns; /* since 1970 */
 	bool leaving; /* it is being deleted */
 	LIST_ENTRY(kept) link; /* of the same namespace, in no order */
