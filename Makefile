@@ -114,8 +114,8 @@ $(BUILD)/obj/%.o: %.c | $(SYSROOT)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The launcher runs inside any image: static, libc only, and small enough for a ConfigMap.
-LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch)
-$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/leave_session.h lib/oom_score.h Makefile | $(SYSROOT)
+LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch) $(patsubst %,lib/%.c,command_line err printable units utf8)
+$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h lib/*.h) Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \

@@ -116,11 +116,11 @@ static void a_command_that_cannot_be_executed_gives_126(void **state)
 static void a_wrong_option_gives_2_and_says_which(void **state)
 {
 	static const char *const rows[][3] = {
-		{ "--nofile", "-1", "whole number" },
-		{ "--nofile", "12x", "12x" },
-		{ "--nofile", "99999999999999999999", "whole number" },
+		{ "--cores-max", "-1", "whole number" },
+		{ "--cores-max", "12x", "12x" },
+		{ "--cores-max", "99999999999999999999", "whole number" },
 		{ "--oom-score-adj", "1001", "-1000 to 1000" },
-		{ "--oom-score-adj", "", "whole number" },
+		{ "--oom-score-adj", "", "takes a value" },
 		{ "--wait-tcp", "nocolon", "HOST:PORT" },
 		{ "--wait-sidecar", "0", "1 to 3600" },
 		{ "--wait-sidecar", "3601", "1 to 3600" },
@@ -252,30 +252,6 @@ static void closed_standard_descriptors_stay_closed_for_the_command(void **state
 	(void)state;
 	assert_string_equal(read_text(p.out, NULL), "1 ");
 	assert_int_equal(finish(&p), 0);
-}
-
-static void low_nofile(void)
-{
-	const struct rlimit limit = { 64, 512 };
-
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void nofile_raises_the_soft_limit_up_to_the_hard_one(void **state)
-{
-	static const struct {
-		const char *wanted, *limits;
-	} rows[] = { { "256", "256 512\n" }, { "65536", "512 512\n" }, { "10", "64 512\n" } };
-	const struct how how = { .prepare = low_nofile };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct process p =
-			start(&how, "--nofile", rows[i].wanted, "--", probe, "nofile", NULL);
-
-		assert_string_equal(read_text(p.out, NULL), rows[i].limits);
-		assert_int_equal(finish(&p), 0);
-	}
 }
 
 static void three_descriptors(void)
@@ -435,7 +411,6 @@ int main(void)
 		cmocka_unit_test(standard_input_passes_unchanged),
 		cmocka_unit_test(inherited_descriptors_pass_and_no_other_leaks_into_the_command),
 		cmocka_unit_test(closed_standard_descriptors_stay_closed_for_the_command),
-		cmocka_unit_test(nofile_raises_the_soft_limit_up_to_the_hard_one),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
 		cmocka_unit_test(with_few_descriptors_the_command_runs_to_its_end),
 		cmocka_unit_test(wait_tcp_starts_the_command_when_the_port_accepts),

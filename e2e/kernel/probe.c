@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -121,15 +120,6 @@ static int deed_strings(char **list)
 {
 	while (*list)
 		printf("<%s>\n", *list++);
-	return 0;
-}
-
-static int deed_nofile(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	printf("%llu %llu\n", (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
 	return 0;
 }
 
@@ -357,8 +347,6 @@ int main(int argc, char **argv)
 		return deed_strings(argv + 2);
 	if (strcmp(deed, "env") == 0)
 		return deed_strings(environ);
-	if (strcmp(deed, "nofile") == 0)
-		return deed_nofile();
 	if (strcmp(deed, "status") == 0)
 		return deed_status();
 	if (strcmp(deed, "cat") == 0)

@@ -20,16 +20,6 @@
 
 #define WAIT_TCP_REPORT_S 10
 
-static void raise_soft_limit(int resource, rlim_t to)
-{
-	struct rlimit limit;
-
-	if (getrlimit(resource, &limit) < 0 || limit.rlim_cur >= to)
-		return;
-	limit.rlim_cur = to < limit.rlim_max ? to : limit.rlim_max;
-	setrlimit(resource, &limit);
-}
-
 /*
  * Sets the soft limit for cores. If it is already higher, but not unlimited, somebody chose it and
  * it stays. Unlimited is what runtimes start containers with: without us cores would be written
@@ -37,16 +27,17 @@ static void raise_soft_limit(int resource, rlim_t to)
  */
 static void limit_cores(const struct options *o, struct command_report *ret_report)
 {
-	rlim_t most = o->cores_max, bound = core_limit_here(most, o->cores_in_memory);
+	rlim_t most = (rlim_t)o->cores_max, bound = core_limit_here(most, o->cores_in_memory);
 	struct rlimit limit;
 
-	if (ret_report && !o->cores_in_memory && getrlimit(RLIMIT_CORE, &limit) == 0 &&
-	    limit.rlim_cur == 0)
-		ret_report->core_limit = bound < limit.rlim_max ? bound : limit.rlim_max;
-	raise_soft_limit(RLIMIT_CORE, bound);
-	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
 		return;
-	limit.rlim_cur = bound > 0 ? bound : most;
+	if (ret_report && !o->cores_in_memory && limit.rlim_cur == 0)
+		ret_report->core_limit = bound < limit.rlim_max ? bound : limit.rlim_max;
+	if (limit.rlim_cur == RLIM_INFINITY)
+		limit.rlim_cur = bound > 0 ? bound : most;
+	else if (limit.rlim_cur < bound)
+		limit.rlim_cur = bound < limit.rlim_max ? bound : limit.rlim_max;
 	setrlimit(RLIMIT_CORE, &limit);
 }
 
@@ -180,17 +171,18 @@ static bool is_there(const char *name)
 _Noreturn void command_run(const struct options *o, const sigset_t *original_mask,
 			   struct command_report *ret_report)
 {
+	char oom_score[OOM_SCORE_LEN];
+
 	sigprocmask(SIG_SETMASK, original_mask, NULL);
-	if (o->oom_score_adj && !oom_score_write(o->oom_score_adj))
+	snprintf(oom_score, sizeof(oom_score), "%d", o->oom_score_adj);
+	if (o->oom_score_adj != OOM_SCORE_KEPT && !oom_score_write(oom_score))
 		fprintf(stderr, PROGRAM "oom_score_adj: %s\n", strerror(errno));
-	if (o->nofile)
-		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
 	if (o->cores)
 		allow_cores(o, ret_report);
 	if (o->wait_tcp)
 		wait_for_tcp(o->wait_tcp);
 	if (o->prefix)
-		exec_with_prefix(o->prefix, o->argv);
+		exec_with_prefix((char *)o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
 	int error = errno;
 	if (ret_report) {

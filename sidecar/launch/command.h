@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 
 #include "sidecar/launch/options.h"
 

@@ -3,14 +3,14 @@
 #include "sidecar/launch/options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lib/command_line.h"
 #include "sidecar/launch/core_limit.h"
 #include "sidecar/launch/environment.h"
 #include "sidecar/launch/proc_file.h"
@@ -23,76 +23,69 @@
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
 #define DEFAULT_TERMINATION_LOG "/dev/termination-log"
 
-static const char usage[] =
-	"usage: afterglow-launch [OPTION...] -- COMMAND [ARG...]\n"
-	"Starts COMMAND, forwards signals to it and exits with its exit code (128+N after\n"
-	"signal N). Lets the Afterglow sidecar at --socket watch this container.\n"
-	"\n"
-	"  --name NAME       the container's name in reports (default \"" DEFAULT_NAME "\")\n"
-	"  --socket PATH     the sidecar's socket (default " DEFAULT_SOCKET ");\n"
-	"                    COMMAND runs also when there is no sidecar\n"
-	"  --socket-fd N     use descriptor N, which is connected to the sidecar, in place of --socket\n"
-	"  --termination-log PATH\n"
-	"                    the file from which the kubelet reads the termination message: the\n"
-	"                    container's terminationMessagePath (default " DEFAULT_TERMINATION_LOG
-	")\n"
-	"  --wait-sidecar S  when COMMAND fails within S seconds of its start while no sidecar is\n"
-	"                    connected, wait for one until these S seconds are over (1 to 3600)\n"
-	"  --wait-after-success S  the same when COMMAND succeeds\n"
-	"  --self-fd N       close descriptor N, from which this program was started, and restore the\n"
-	"                    name of the process\n"
-	"  --oom-score-adj N start COMMAND with that adjustment of its OOM score (-1000 to 1000)\n"
-	"  --nofile N        raise the soft limit of open files to N, as ulimit -n N would\n"
-	"  --wait-tcp H:P    start COMMAND only when TCP port P of host H accepts connections\n"
-	"  --cores           let COMMAND write core files, without shared memory\n"
-	"                    (coredump_filter " COREDUMP_FILTER ")\n"
-	"  --cores-max N     set the soft core limit to N bytes if it is lower or unlimited\n"
-	"                    (default " CORES_MAX_DEFAULT_TEXT
-	"), but to no more than " CORE_LIMIT_SHARE_TEXT " of the space\n"
-	"                    that is free where the node's core pattern leads\n"
-	"  --cores-in-memory allow cores also where that is a filesystem in memory\n"
-	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
-	"                    COMMAND runs without it if its first word is not a program in PATH\n"
-	"  --release [PID]   end the hold of this container, in which the launcher has that PID\n"
-	"                    (default 1). While the command still runs, nothing happens\n"
-	"  --environment     print how the environment that the calling shell hands down differs from its own\n"
-	"  --help, --version\n";
+#define AT(member) offsetof(struct options, member)
 
-_Noreturn static void usage_error(const char *what, const char *detail)
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ .help = "usage: afterglow-launch [OPTION...] -- COMMAND [ARG...]\n"
+		  "Starts COMMAND, forwards signals to it and exits with its exit code (128+N after\n"
+		  "signal N). Lets the Afterglow sidecar at --socket watch this container.\n\n" },
+	{ "--name", "NAME", OPTION_TEXT, AT(name),
+	  .help = "the container's name in reports (default \"" DEFAULT_NAME "\")" },
+	{ "--socket", "PATH", OPTION_ANY, AT(socket_path),
+	  .help = "the sidecar's socket (default " DEFAULT_SOCKET ");\n"
+		  "COMMAND runs also when there is no sidecar" },
+	{ "--socket-fd", "N", OPTION_INT, AT(socket_fd), .min = 1, .max = FD_MAX,
+	  .help = "use descriptor N, which is connected to the sidecar, in place of --socket" },
+	{ "--termination-log", "PATH", OPTION_ANY, AT(termination_log),
+	  .help = "the file from which the kubelet reads the termination message: the\n"
+		  "container's terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")" },
+	{ "--wait-sidecar", "S", OPTION_INT, AT(wait_sidecar_s), .min = 1, .max = WAIT_SIDECAR_MAX_S,
+	  .help = "when COMMAND fails within S seconds of its start while no sidecar is\n"
+		  "connected, wait for one until these S seconds are over (1 to 3600)" },
+	{ "--wait-after-success", "S", OPTION_INT, AT(wait_after_success_s), .min = 1, .max = WAIT_SIDECAR_MAX_S,
+	  .help = "the same when COMMAND succeeds" },
+	{ "--self-fd", "N", OPTION_INT, AT(self_fd), .min = 1, .max = FD_MAX,
+	  .help = "close descriptor N, from which this program was started, and restore the\n"
+		  "name of the process" },
+	{ "--oom-score-adj", "N", OPTION_INT, AT(oom_score_adj), .min = -1000, .max = 1000,
+	  .help = "start COMMAND with that adjustment of its OOM score (-1000 to 1000)" },
+	{ "--wait-tcp", "H:P", OPTION_TEXT, AT(wait_tcp),
+	  .help = "start COMMAND only when TCP port P of host H accepts connections" },
+	{ "--cores", .kind = OPTION_FLAG, .at = AT(cores),
+	  .help = "let COMMAND write core files, without shared memory\n"
+		  "(coredump_filter " COREDUMP_FILTER ")" },
+	{ "--cores-max", "N", OPTION_COUNT, AT(cores_max), .min = 1, .max = INT64_MAX,
+	  .help = "set the soft core limit to N bytes if it is lower or unlimited\n"
+		  "(default " CORES_MAX_DEFAULT_TEXT "), but to no more than " CORE_LIMIT_SHARE_TEXT " of the space\n"
+		  "that is free where the node's core pattern leads" },
+	{ "--cores-in-memory", .kind = OPTION_FLAG, .at = AT(cores_in_memory),
+	  .help = "allow cores also where that is a filesystem in memory" },
+	{ "--prefix", "WORDS", OPTION_ANY, AT(prefix),
+	  .help = "put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
+		  "COMMAND runs without it if its first word is not a program in PATH" },
+	{ "--release", "[PID]", OPTION_FLAG, AT(release),
+	  .help = "end the hold of this container, in which the launcher has that PID\n"
+		  "(default 1). While the command still runs, nothing happens" },
+	{ "--environment", .kind = OPTION_FLAG, .at = AT(environment),
+	  .help = "print how the environment that the calling shell hands down differs from its own" },
+	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
+};
+/* clang-format on */
+
+static const struct option_table table = OPTION_TABLE(rows, 20);
+
+_Noreturn static void _printf_(1, 2) usage_error(const char *format, ...)
 {
-	fprintf(stderr, PROGRAM "%s%s (see --help)\n", what, detail);
+	va_list args;
+
+	fputs(PROGRAM, stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs(" (see --help)\n", stderr);
 	exit(2);
-}
-
-/* Parses a whole number from 1 to max. wrong is the message for any other text. */
-static unsigned long parse_number(const char *text, unsigned long max, const char *wrong)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end || value == 0 || value > max)
-		usage_error(wrong, text);
-	return value;
-}
-
-/* Accepts what the kernel accepts. */
-static const char *parse_oom_score(const char *text)
-{
-	char *end;
-
-	errno = 0;
-	long value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value < -1000 || value > 1000)
-		usage_error("--oom-score-adj takes a whole number from -1000 to 1000, not ", text);
-	return text;
-}
-
-static const char *option_value(char **argv, int *i)
-{
-	if (!argv[*i + 1])
-		usage_error(argv[*i], " takes a value");
-	return argv[++*i];
 }
 
 /* Sends the launcher SIGTERM with a value, by which it distinguishes this from a SIGTERM that is meant for the command. */
@@ -103,7 +96,7 @@ _Noreturn static void release(const char *pid_text)
 	long pid = pid_text ? strtol(pid_text, &end, 10) : 1;
 
 	if (pid < 1 || pid > INT_MAX || (end && *end))
-		usage_error("--release takes a PID, not ", pid_text);
+		usage_error("--release takes a PID, not %s", pid_text);
 	/* The kernel keeps 15 bytes of a program's name. */
 	if (!proc_file_read((pid_t)pid, "comm", name, sizeof(name)) || strncmp(name, "afterglow-launch", 15) != 0) {
 		fprintf(stderr, PROGRAM "process %ld is no afterglow-launch\n", pid);
@@ -116,68 +109,39 @@ _Noreturn static void release(const char *pid_text)
 	exit(0);
 }
 
+/* What is asked for in place of starting a command. */
+static void answer(const struct options *o)
+{
+	if (o->help)
+		exit(options_print_help(&table));
+	if (o->version)
+		exit(puts("afterglow-launch " AFTERGLOW_VERSION) == EOF);
+	if (o->environment) {
+		environment_print();
+		exit(0);
+	}
+	if (o->release)
+		release(o->argv[0]);
+}
+
 void options_parse(char **argv, struct options *o)
 {
-	int i;
+	struct err err = { 0 };
 
-	*o = (struct options){ .name = DEFAULT_NAME, .socket_path = DEFAULT_SOCKET, .termination_log = DEFAULT_TERMINATION_LOG,
+	*o = (struct options){ .name = DEFAULT_NAME,
+			       .socket_path = DEFAULT_SOCKET,
+			       .termination_log = DEFAULT_TERMINATION_LOG,
+			       .oom_score_adj = OOM_SCORE_KEPT,
 			       .cores_max = CORES_MAX_DEFAULT };
-	for (i = 1; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
-		if (strcmp(argv[i], "--") == 0) {
-			i++;
-			break;
-		}
-		if (strcmp(argv[i], "--help") == 0) {
-			fputs(usage, stdout);
-			exit(0);
-		} else if (strcmp(argv[i], "--version") == 0) {
-			puts("afterglow-launch " AFTERGLOW_VERSION);
-			exit(0);
-		} else if (strcmp(argv[i], "--environment") == 0) {
-			environment_print();
-			exit(0);
-		} else if (strcmp(argv[i], "--release") == 0)
-			release(argv[i + 1]);
-		else if (strcmp(argv[i], "--name") == 0)
-			o->name = option_value(argv, &i);
-		else if (strcmp(argv[i], "--socket") == 0)
-			o->socket_path = option_value(argv, &i);
-		else if (strcmp(argv[i], "--termination-log") == 0)
-			o->termination_log = option_value(argv, &i);
-		else if (strcmp(argv[i], "--wait-tcp") == 0)
-			o->wait_tcp = option_value(argv, &i);
-		else if (strcmp(argv[i], "--prefix") == 0)
-			o->prefix = (char *)option_value(argv, &i);
-		else if (strcmp(argv[i], "--oom-score-adj") == 0)
-			o->oom_score_adj = parse_oom_score(option_value(argv, &i));
-		else if (strcmp(argv[i], "--nofile") == 0)
-			o->nofile = parse_number(option_value(argv, &i), ULONG_MAX,
-						 "--nofile takes a whole number above 0, not ");
-		else if (strcmp(argv[i], "--self-fd") == 0)
-			o->self_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--self-fd takes a descriptor, not ");
-		else if (strcmp(argv[i], "--socket-fd") == 0)
-			o->socket_fd = (int)parse_number(option_value(argv, &i), FD_MAX, "--socket-fd takes a descriptor, not ");
-		else if (strcmp(argv[i], "--wait-sidecar") == 0)
-			o->wait_sidecar_s = (int)parse_number(option_value(argv, &i), WAIT_SIDECAR_MAX_S,
-							      "--wait-sidecar takes seconds from 1 to 3600, not ");
-		else if (strcmp(argv[i], "--wait-after-success") == 0)
-			o->wait_after_success_s = (int)parse_number(option_value(argv, &i), WAIT_SIDECAR_MAX_S,
-								    "--wait-after-success takes seconds from 1 to 3600, not ");
-		else if (strcmp(argv[i], "--cores") == 0)
-			o->cores = true;
-		else if (strcmp(argv[i], "--cores-in-memory") == 0)
-			o->cores_in_memory = true;
-		else if (strcmp(argv[i], "--cores-max") == 0)
-			o->cores_max = parse_number(option_value(argv, &i), LONG_MAX,
-						    "--cores-max takes a number of bytes above 0, not ");
-		else
-			usage_error("unknown option ", argv[i]);
-	}
-	o->argv = argv + i;
+	int n = options_take(&table, 0, argv + 1, o, &err);
+	if (n < 0)
+		usage_error("%s", err_text(&err));
+	o->argv = argv + 1 + n;
+	answer(o);
 	if (!o->argv[0])
-		usage_error("no command", "");
+		usage_error("no command");
 	if (!o->name[0] || strlen(o->name) > LAUNCH_NAME_MAX || strpbrk(o->name, " \n/"))
-		usage_error("--name takes a container's name, not ", o->name);
+		usage_error("--name takes a container's name, not %s", o->name);
 	if (o->wait_tcp && !strrchr(o->wait_tcp, ':'))
-		usage_error("--wait-tcp takes HOST:PORT, not ", o->wait_tcp);
+		usage_error("--wait-tcp takes HOST:PORT, not %s", o->wait_tcp);
 }

@@ -2,10 +2,12 @@
 /* The launcher's command line. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
-#include <sys/resource.h>
+#include <stdint.h>
 
 #define PROGRAM "afterglow-launch: "
+#define OOM_SCORE_KEPT INT_MIN
 #define RELEASE_MARK 0x41476c6f /* the value that --release sends along with its SIGTERM */
 
 /* Leaves anonymous and file-backed shared memory out of cores: dumping the object store could itself use up the limit. */
@@ -28,15 +30,15 @@ struct options {
 	int socket_fd;
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
-	char *prefix; /* words before COMMAND, NULL: none */
+	const char *prefix; /* words before COMMAND, NULL: none */
 	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
 	int wait_after_success_s; /* --wait-after-success; 0: do not wait */
-	rlim_t nofile; /* the limit of open files for the command; 0: it stays as it is */
-	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
+	int oom_score_adj; /* of the command; OOM_SCORE_KEPT: the launcher's own */
 	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
 	bool cores;
 	bool cores_in_memory;
-	rlim_t cores_max; /* bytes */
+	int64_t cores_max; /* bytes */
+	bool release, environment, help, version; /* in place of a command */
 	char **argv;
 };
 
