@@ -10,14 +10,6 @@
 #define UID_MIN 32 /* a static pod's UID has no dashes */
 #define UID_MAX 36
 
-/* --- Pieces of a line ------------------------------------------------------------------------- */
-
-static struct kernel_span kernel_text_span_after(struct kernel_span s, const char *at,
-						 const char *word)
-{
-	return kernel_span_from(s, at + strlen(word));
-}
-
 bool kernel_name_fits(const char *name, size_t len)
 {
 	size_t n = 0;
@@ -29,24 +21,22 @@ bool kernel_name_fits(const char *name, size_t len)
 
 /* --- OOM kills -------------------------------------------------------------------------------- */
 
-static bool path_is_below(struct kernel_span path, struct kernel_span cgroup)
+static bool path_is_below(struct span path, struct span cgroup)
 {
 	return path.len >= cgroup.len && memcmp(path.at, cgroup.at, cgroup.len) == 0 &&
 	       (path.len == cgroup.len || path.at[cgroup.len] == '/' || cgroup.len == 1);
 }
 
 /* Splits "PATH SEPARATOR PATH" at the first place that makes one path go on from the other. */
-static bool paths_split(struct kernel_span s, const char *separator, bool victim_first,
+static bool paths_split(struct span s, const char *separator, bool victim_first,
 			struct kernel_oom *oom)
 {
-	struct kernel_span rest = s;
+	struct span second = s;
 
-	if (!kernel_span_begins(s, "/"))
+	if (!span_begins(s, "/"))
 		return false;
-	for (const char *at; (at = kernel_span_find(rest, separator));
-	     rest = kernel_text_span_after(rest, at, separator)) {
-		struct kernel_span first = kernel_span_before(s, at),
-				   second = kernel_text_span_after(s, at, separator);
+	while ((second = span_after(second, separator)).at) {
+		struct span first = span_before(s, second.at - strlen(separator));
 
 		oom->victim = victim_first ? first : second;
 		oom->limit = victim_first ? second : first;
@@ -62,24 +52,23 @@ static bool paths_split(struct kernel_span s, const char *separator, bool victim
  * which fits: what it takes from the name of the victim's cgroup the victim's container has
  * chosen.
  */
-static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
+static bool victim_take(struct span *s, struct kernel_oom *oom)
 {
 	static const char task[] = ",task=", pid[] = ",pid=";
-	const char *at = kernel_span_find_last(*s, pid);
+	const char *at = span_find_last(*s, pid);
 
 	if (!at)
 		return false;
-	struct kernel_span rest = kernel_text_span_after(*s, at, pid);
-	if (!kernel_span_number(&rest, INT32_MAX, &oom->pid) || !kernel_span_take(&rest, ",uid=") ||
-	    !kernel_span_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
+	struct span rest = span_from(*s, at + strlen(pid));
+	if (!span_number(&rest, INT32_MAX, &oom->pid) || !span_take(&rest, ",uid=") ||
+	    !span_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
 		return false;
-	rest = *s = kernel_span_before(*s, at);
-	while ((at = kernel_span_find(rest, task))) {
-		rest = kernel_text_span_after(rest, at, task);
+	rest = *s = span_before(*s, at);
+	while ((rest = span_after(rest, task)).at) {
 		if (!kernel_name_fits(rest.at, rest.len))
 			continue;
 		oom->name = rest;
-		*s = kernel_span_before(*s, at);
+		*s = span_before(*s, rest.at - strlen(task));
 		return true;
 	}
 	return false;
@@ -89,18 +78,18 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 {
 	static const char global[] = ",global_oom,task_memcg=", limit[] = ",oom_memcg=";
 	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 
-	if (!kernel_span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
+	if (!span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
 		return false;
 	/* Before them stands the name of a cpuset, which has no slash. */
-	const char *everybody = kernel_span_find(s, ",global_oom,task_memcg=/");
-	const char *one = kernel_span_find(s, ",oom_memcg=/");
+	const char *everybody = span_find(s, ",global_oom,task_memcg=/").at;
+	const char *one = span_find(s, ",oom_memcg=/").at;
 	oom.global = everybody && (!one || everybody < one);
 	if (oom.global)
-		oom.victim = kernel_text_span_after(s, everybody, global);
+		oom.victim = span_from(s, everybody + strlen(global));
 	else if (!one ||
-		 !paths_split(kernel_text_span_after(s, one, limit), ",task_memcg=", false, &oom))
+		 !paths_split(span_from(s, one + strlen(limit)), ",task_memcg=", false, &oom))
 		return false;
 	*ret_oom = oom;
 	return true;
@@ -109,43 +98,43 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 bool kernel_oom_limit_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 {
 	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 
-	if (!kernel_span_take(&s, "Task in ") ||
+	if (!span_take(&s, "Task in ") ||
 	    !paths_split(s, " killed as a result of limit of ", true, &oom))
 		return false;
 	*ret_oom = oom;
 	return true;
 }
 
-bool kernel_oom_group_parse(const char *text, size_t len, struct kernel_span *ret_path)
+bool kernel_oom_group_parse(const char *text, size_t len, struct span *ret_path)
 {
 	static const char end[] = " are going to be killed due to memory.oom.group set";
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 
-	if (!kernel_span_take(&s, "Tasks in ") || !kernel_span_begins(s, "/") || s.len < strlen(end) ||
+	if (!span_take(&s, "Tasks in ") || !span_begins(s, "/") || s.len < strlen(end) ||
 	    memcmp(s.at + s.len - strlen(end), end, strlen(end)) != 0)
 		return false;
-	*ret_path = (struct kernel_span){ s.at, s.len - strlen(end) };
+	*ret_path = (struct span){ s.at, s.len - strlen(end) };
 	return true;
 }
 
 /* --- Crashes ---------------------------------------------------------------------------------- */
 
 /* Takes the number in "NAME[123", which ends where a marker begins. */
-static int32_t pid_before(struct kernel_span s, struct kernel_span *ret_name)
+static int32_t pid_before(struct span s, struct span *ret_name)
 {
 	const char *p = s.at + s.len;
 	int64_t pid = 0;
 
 	while (p > s.at && p[-1] >= '0' && p[-1] <= '9')
 		p--;
-	struct kernel_span digits = (struct kernel_span){ p, s.len - (size_t)(p - s.at) };
+	struct span digits = span_from(s, p);
 	if (p == s.at || p[-1] != '[' || !kernel_name_fits(s.at, (size_t)(p - 1 - s.at)) ||
-	    !kernel_span_number(&digits, INT32_MAX, &pid))
+	    !span_number(&digits, INT32_MAX, &pid))
 		return 0;
 	if (pid > 0)
-		*ret_name = kernel_span_before(s, p - 1);
+		*ret_name = span_before(s, p - 1);
 	return (int32_t)pid;
 }
 
@@ -155,33 +144,31 @@ static int32_t pid_before(struct kernel_span s, struct kernel_span *ret_name)
  * possible name can reach: a marker in the name comes before the true one, and the file comes
  * later.
  */
-static int32_t crash_find(struct kernel_span s, const char *const *markers, size_t n,
-			  struct kernel_span *ret_name)
+static int32_t crash_find(struct span s, const char *const *markers, size_t n,
+			  struct span *ret_name)
 {
-	struct kernel_span rest = s;
+	struct span rest = s;
 	int32_t pid = 0, found;
 
-	for (const char *p; (p = kernel_span_find(rest, "]"));
-	     rest = kernel_text_span_after(rest, p, "]"))
+	for (const char *p; (p = span_find(rest, "]").at); rest = span_from(rest, p + 1))
 		for (size_t i = 0; i < n; i++)
-			if (kernel_span_begins((struct kernel_span){ p, s.len - (size_t)(p - s.at) },
-					markers[i]) &&
-			    (found = pid_before(kernel_span_before(s, p), ret_name)))
+			if (span_begins(span_from(s, p), markers[i]) &&
+			    (found = pid_before(span_before(s, p), ret_name)))
 				pid = found;
 	return pid;
 }
 
-int32_t kernel_crash_parse(const char *text, size_t len, struct kernel_span *ret_name)
+int32_t kernel_crash_parse(const char *text, size_t len, struct span *ret_name)
 {
 	static const char *const faults[] = { "]: segfault at ", "]: unhandled ",
 					      "]: undefined instruction", "]: bad frame in ",
 					      "] bad frame in " };
 	static const char *const traps[] = { "] trap ", "] general protection", "] divide error",
 					     "] stack segment", "] bounds" };
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 	int32_t pid = crash_find(s, faults, ARRAY_SIZE(faults), ret_name);
 
-	if (!pid && kernel_span_take(&s, "traps: "))
+	if (!pid && span_take(&s, "traps: "))
 		pid = crash_find(s, traps, ARRAY_SIZE(traps), ret_name);
 	return pid;
 }
@@ -189,7 +176,7 @@ int32_t kernel_crash_parse(const char *text, size_t len, struct kernel_span *ret
 /* --- Paths ------------------------------------------------------------------------------------ */
 
 /* Returns the length of the UID at the beginning of s, or 0. systemd's slices have '_' for '-'. */
-static size_t uid_len(struct kernel_span s)
+static size_t uid_len(struct span s)
 {
 	size_t n = 0;
 
@@ -211,22 +198,23 @@ static bool uid_is(const char *at, size_t len, const char *uid)
 	return true;
 }
 
-struct kernel_span kernel_path_pod(const char *path, size_t len)
+struct span kernel_path_pod(const char *path, size_t len)
 {
 	static const char pod[] = "pod";
-	struct kernel_span s = { path, len };
+	struct span s = { path, len };
 
-	for (const char *p; (p = kernel_span_find(s, pod));) {
-		s = kernel_text_span_after(s, p, pod);
+	while ((s = span_after(s, pod)).at) {
+		const char *p = s.at - strlen(pod);
+
 		if (p > path && (p[-1] == '/' || p[-1] == '-') && uid_len(s))
-			return (struct kernel_span){ s.at, uid_len(s) };
+			return (struct span){ s.at, uid_len(s) };
 	}
-	return (struct kernel_span){ path, 0 };
+	return (struct span){ path, 0 };
 }
 
 const char *kernel_path_in_pod(const char *path, size_t len, const char *pod_uid)
 {
-	struct kernel_span uid = kernel_path_pod(path, len);
+	struct span uid = kernel_path_pod(path, len);
 	const char *rest = uid.at + uid.len;
 
 	if (!uid.len || !uid_is(uid.at, uid.len, pod_uid))

@@ -18,12 +18,12 @@
  */
 #pragma once
 
-#include "lib/kernel_span.h"
+#include "lib/span.h"
 
 struct kernel_oom {
 	bool global; /* the node's memory ran out, and limit is empty */
-	struct kernel_span limit, victim; /* paths of memory cgroups */
-	struct kernel_span name; /* of the victim; empty if the line has none */
+	struct span limit, victim; /* paths of memory cgroups */
+	struct span name; /* of the victim; empty if the line has none */
 	int64_t pid, uid; /* of the victim; -1: the line has none */
 };
 
@@ -36,13 +36,13 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom);
 /* "Task in PATH killed as a result of limit of PATH", before Linux 5.0. */
 bool kernel_oom_limit_parse(const char *text, size_t len, struct kernel_oom *ret_oom);
 /* "Tasks in PATH are going to be killed due to memory.oom.group set" */
-bool kernel_oom_group_parse(const char *text, size_t len, struct kernel_span *ret_path);
+bool kernel_oom_group_parse(const char *text, size_t len, struct span *ret_path);
 
 /*
  * "NAME[PID]: segfault at ... in FILE[...]" and "traps: NAME[PID] general protection fault ... in
  * FILE[...]". Returns the PID, perhaps of a thread; 0: it is no such line.
  */
-int32_t kernel_crash_parse(const char *text, size_t len, struct kernel_span *ret_name);
+int32_t kernel_crash_parse(const char *text, size_t len, struct span *ret_name);
 
 /* Returns whether a process can have that name. */
 bool kernel_name_fits(const char *name, size_t len);
@@ -51,7 +51,7 @@ bool kernel_name_fits(const char *name, size_t len);
  * Returns the UID of the first pod on the path of a cgroup, with '_' for '-' in a slice; empty:
  * there is none.
  */
-struct kernel_span kernel_path_pod(const char *path, size_t len);
+struct span kernel_path_pod(const char *path, size_t len);
 
 /*
  * Returns what follows the directory of that pod in the path of a cgroup:

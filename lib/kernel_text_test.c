@@ -86,7 +86,7 @@ static char *exactly(const char *text)
 	return copy;
 }
 
-static bool span_is(struct kernel_span s, const char *text)
+static bool span_is(struct span s, const char *text)
 {
 	return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
 }
@@ -156,7 +156,7 @@ static void a_group_is_the_cgroup_between_the_kernels_own_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct kernel_span path;
+		struct span path;
 		char text[600];
 
 		snprintf(text, sizeof(text), "Tasks in %s%s", rows[i].path, end);
@@ -191,7 +191,7 @@ static void a_crash_is_of_the_process_that_the_kernel_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_free_ char *text = exactly(rows[i].text);
-		struct kernel_span name;
+		struct span name;
 
 		assert_int_equal(kernel_crash_parse(text, strlen(rows[i].text), &name),
 				 rows[i].pid);

@@ -75,25 +75,25 @@ static const char *id_of(const char *cgroup)
  * container of the process that asked for memory (cpuset=). That may be another pod's, which may not
  * read the victim's name. If the line is cut, its end is the path of the cgroup that met its limit.
  */
-static struct kernel_span find_subject(const char *line, size_t len)
+static struct span find_subject(const char *line, size_t len)
 {
 	static const char oom_kill[] = "oom-kill:constraint=", limit[] = ",oom_memcg=";
 	const char *at = memmem(line, len, oom_kill, strlen(oom_kill)), *end = line + len;
 	struct kernel_oom oom;
 
 	if (!at)
-		return (struct kernel_span){ line, len };
+		return (struct span){ line, len };
 	if (kernel_oom_parse(at, (size_t)(end - at), &oom))
 		return oom.victim;
 	at = memmem(at, (size_t)(end - at), ",oom_memcg=/", strlen(limit) + 1);
-	return at ? (struct kernel_span){ at, (size_t)(end - at) } : (struct kernel_span){ end, 0 };
+	return at ? (struct span){ at, (size_t)(end - at) } : (struct span){ end, 0 };
 }
 
 /*
  * Returns whether the line has the path of a cgroup that leads into another pod. Behind that pod's
  * cgroup its containers may have chosen the names.
  */
-static bool leads_elsewhere(struct kernel_span subject, const char *pod_uid)
+static bool leads_elsewhere(struct span subject, const char *pod_uid)
 {
 	return kernel_path_pod(subject.at, subject.len).len > 0 &&
 	       !kernel_path_in_pod(subject.at, subject.len, pod_uid);
@@ -101,7 +101,7 @@ static bool leads_elsewhere(struct kernel_span subject, const char *pod_uid)
 
 bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject *s)
 {
-	struct kernel_span subject = find_subject(line, len);
+	struct span subject = find_subject(line, len);
 	const char *id = id_of(s->cgroup);
 
 	if (!syslog_line_is_of_node(line, len) || leads_elsewhere(subject, s->pod_uid))

@@ -49,7 +49,7 @@ static bool is_kill(const char *text, struct kernel_line *l)
 
 static bool is_crash(const char *text, struct kernel_line *l)
 {
-	struct kernel_span name;
+	struct span name;
 
 	l->pid = kernel_crash_parse(text, strlen(text), &name);
 	if (l->pid)
@@ -85,7 +85,7 @@ static bool is_constraint(const char *text, struct kernel_line *l)
 
 static bool is_group(const char *text, struct kernel_line *l)
 {
-	struct kernel_span path;
+	struct span path;
 
 	if (!kernel_oom_group_parse(text, strlen(text), &path))
 		return false;

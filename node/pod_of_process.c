@@ -21,17 +21,17 @@
 #include <string.h>
 
 #include "lib/fileio.h"
-#include "lib/kernel_span.h"
+#include "lib/span.h"
 
 #define CGROUP_TEXT_MAX (64 * 1024)
 #define UID_MIN 32
 
-static bool name_is(struct kernel_span n, const char *text)
+static bool name_is(struct span n, const char *text)
 {
 	return n.len == strlen(text) && memcmp(n.at, text, n.len) == 0;
 }
 
-static bool take_suffix(struct kernel_span *n, const char *suffix)
+static bool take_suffix(struct span *n, const char *suffix)
 {
 	size_t len = strlen(suffix);
 
@@ -47,7 +47,7 @@ static bool pod_of_process_is_hex(char c)
 }
 
 /* In the name of a slice systemd reads '-' as a separator of levels, so the kubelet writes '_'. */
-static bool take_uid(struct kernel_span n, char dash, char ret_uid[static POD_UID_MAX + 1])
+static bool take_uid(struct span n, char dash, char ret_uid[static POD_UID_MAX + 1])
 {
 	if (n.len < UID_MIN || n.len > POD_UID_MAX)
 		return false;
@@ -63,7 +63,7 @@ static bool take_uid(struct kernel_span n, char dash, char ret_uid[static POD_UI
 /*
  * Accepts "kubepods-burstable-podU_I_D.slice". The kubelet's own root may put more names in front.
  */
-static bool is_pod_slice(struct kernel_span n, char ret_uid[static POD_UID_MAX + 1])
+static bool is_pod_slice(struct span n, char ret_uid[static POD_UID_MAX + 1])
 {
 	static const char *const middles[] = { "kubepods-pod", "kubepods-burstable-pod", "kubepods-besteffort-pod" };
 
@@ -71,7 +71,7 @@ static bool is_pod_slice(struct kernel_span n, char ret_uid[static POD_UID_MAX +
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(middles); i++) {
 		const char *found = memmem(n.at, n.len, middles[i], strlen(middles[i]));
-		struct kernel_span uid;
+		struct span uid;
 
 		if (!found || (found > n.at && found[-1] != '-'))
 			continue;
@@ -87,26 +87,27 @@ static bool is_pod_slice(struct kernel_span n, char ret_uid[static POD_UID_MAX +
  * Accepts "podUID" right below the directory of a quality of service, or below that of all pods. A
  * parent may be "..".
  */
-static bool is_pod_directory(struct kernel_span n, struct kernel_span parent, struct kernel_span grandparent, char ret_uid[static POD_UID_MAX + 1])
+static bool is_pod_directory(struct span n, struct span parent, struct span grandparent,
+			     char ret_uid[static POD_UID_MAX + 1])
 {
 	bool class_of_pods = name_is(parent, "burstable") || name_is(parent, "besteffort");
-	struct kernel_span above = class_of_pods ? grandparent : parent;
+	struct span above = class_of_pods ? grandparent : parent;
 
 	if (!name_is(above, "kubepods") && !name_is(above, ".."))
 		return false;
-	return kernel_span_take(&n, "pod") && take_uid(n, '-', ret_uid);
+	return span_take(&n, "pod") && take_uid(n, '-', ret_uid);
 }
 
 /*
  * Takes the container ID from "cri-containerd-ID.scope", "crio-ID" or "ID". For other names, such
  * as CRI-O's conmon ("crio-conmon-ID.scope"), it is "".
  */
-static void take_container(struct kernel_span n, char ret_id[static CONTAINER_ID_MAX + 1])
+static void take_container(struct span n, char ret_id[static CONTAINER_ID_MAX + 1])
 {
 	static const char *const runtimes[] = { "cri-containerd-", "crio-", "docker-" };
 
 	take_suffix(&n, ".scope");
-	for (size_t i = 0; i < ARRAY_SIZE(runtimes) && !kernel_span_take(&n, runtimes[i]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes) && !span_take(&n, runtimes[i]); i++)
 		;
 	ret_id[0] = '\0';
 	if (n.len != CONTAINER_ID_MAX)
@@ -118,13 +119,13 @@ static void take_container(struct kernel_span n, char ret_id[static CONTAINER_ID
 	ret_id[n.len] = '\0';
 }
 
-static struct kernel_span next_name(const char **at, const char *end)
+static struct span next_name(const char **at, const char *end)
 {
-	struct kernel_span n;
+	struct span n;
 
 	while (*at < end && **at == '/')
 		(*at)++;
-	n = (struct kernel_span){ .at = *at };
+	n = (struct span){ .at = *at };
 	while (*at < end && **at != '/')
 		(*at)++;
 	n.len = (size_t)(*at - n.at);
@@ -133,7 +134,7 @@ static struct kernel_span next_name(const char **at, const char *end)
 
 static bool pod_of_path(const char *at, const char *end, struct pod_of_process *ret_pod)
 {
-	struct kernel_span n, parent = { "", 0 }, grandparent = { "", 0 };
+	struct span n, parent = { "", 0 }, grandparent = { "", 0 };
 
 	while ((n = next_name(&at, end)).len > 0) {
 		if (is_pod_slice(n, ret_pod->pod_uid) || is_pod_directory(n, parent, grandparent, ret_pod->pod_uid)) {

@@ -7,9 +7,9 @@
 #include "lib/kernel_text.h"
 #include "lib/macros.h"
 
-static void take_blanks(struct kernel_span *s)
+static void take_blanks(struct span *s)
 {
-	while (kernel_span_take(s, " "))
+	while (span_take(s, " "))
 		;
 }
 
@@ -17,7 +17,7 @@ static void take_blanks(struct kernel_span *s)
  * Copies a text, or nothing if it is too long, because half a path would match the path of another
  * cgroup.
  */
-static void kmsg_parse_copy(char *to, size_t size, struct kernel_span s)
+static void kmsg_parse_copy(char *to, size_t size, struct span s)
 {
 	if (s.len >= size)
 		s.len = 0;
@@ -28,15 +28,12 @@ static void kmsg_parse_copy(char *to, size_t size, struct kernel_span s)
 #define COPY(field, s) kmsg_parse_copy(field, sizeof(field), s)
 
 /* Returns the number of ", KEY NUMBERkB" anywhere in s, in bytes, or -1. */
-static int64_t kilobytes(struct kernel_span s, const char *key)
+static int64_t kilobytes(struct span s, const char *key)
 {
-	const char *at = kernel_span_find(s, key);
 	int64_t kb;
 
-	if (!at)
-		return -1;
-	s = kernel_span_from(s, at + strlen(key));
-	if (!kernel_span_number(&s, INT64_MAX, &kb) || !kernel_span_take(&s, "kB") ||
+	s = span_after(s, key);
+	if (!span_number(&s, INT64_MAX, &kb) || !span_take(&s, "kB") ||
 	    __builtin_mul_overflow(kb, 1024, &kb))
 		return -1;
 	return kb;
@@ -45,17 +42,17 @@ static int64_t kilobytes(struct kernel_span s, const char *key)
 /*
  * Takes "PID (NAME" up to the last of the texts that may follow. rest is what comes after the name.
  */
-static bool take_pid_and_name(struct kernel_span *s, const char *const ends[], struct kmsg_line *l)
+static bool take_pid_and_name(struct span *s, const char *const ends[], struct kmsg_line *l)
 {
-	if (!kernel_span_number(s, INT64_MAX, &l->pid) || !kernel_span_take(s, " ("))
+	if (!span_number(s, INT64_MAX, &l->pid) || !span_take(s, " ("))
 		return false;
 	for (; *ends; ends++) {
-		const char *end = kernel_span_find_last(*s, *ends);
+		const char *end = span_find_last(*s, *ends);
 
 		if (!end)
 			continue;
-		COPY(l->name, kernel_span_before(*s, end));
-		*s = kernel_span_from(*s, end);
+		COPY(l->name, span_before(*s, end));
+		*s = span_from(*s, end);
 		return true;
 	}
 	return false;
@@ -65,28 +62,23 @@ static bool take_pid_and_name(struct kernel_span *s, const char *const ends[], s
  * Parses "Killed process 1381 (x) total-vm:8kB, anon-rss:4kB, ...", and of kernels before 5.0 "Kill
  * process 1 (x) score 0 or sacrifice child".
  */
-static bool parse_kill(struct kernel_span s, struct kmsg_line *l)
+static bool parse_kill(struct span s, struct kmsg_line *l)
 {
 	static const char *const killed[] = { ") total-vm:", "), UID ", NULL }, *const chosen[] = { ") score ", NULL };
-	struct kernel_span rest = s;
-	const char *at;
+	struct span rest = s;
 
-	if (kernel_span_take(&rest, "Memory cgroup out of memory"))
+	if (span_take(&rest, "Memory cgroup out of memory"))
 		l->scope = KMSG_SCOPE_MEMCG;
-	else if (kernel_span_take(&rest, "Out of memory"))
+	else if (span_take(&rest, "Out of memory"))
 		l->scope = KMSG_SCOPE_GLOBAL;
-	if (l->scope != KMSG_SCOPE_UNKNOWN) {
-		/* " (oom_kill_allocating_task)" may stand in between. */
-		at = kernel_span_find(rest, ": ");
-		if (!at)
-			return false;
-		rest = kernel_span_from(rest, at + 2);
-	}
-	if (kernel_span_take(&rest, "Kill process ")) {
+	/* " (oom_kill_allocating_task)" may stand in between. */
+	if (l->scope != KMSG_SCOPE_UNKNOWN)
+		rest = span_after(rest, ": ");
+	if (span_take(&rest, "Kill process ")) {
 		l->kind = KMSG_OOM_CHOSEN;
 		return take_pid_and_name(&rest, chosen, l);
 	}
-	if (!kernel_span_take(&rest, "Killed process "))
+	if (!span_take(&rest, "Killed process "))
 		return false;
 	l->kind = KMSG_OOM_KILLED;
 	if (!take_pid_and_name(&rest, killed, l))
@@ -94,16 +86,13 @@ static bool parse_kill(struct kernel_span s, struct kmsg_line *l)
 	l->anon = kilobytes(rest, "anon-rss:");
 	l->file = kilobytes(rest, "file-rss:");
 	l->shmem = kilobytes(rest, "shmem-rss:");
-	at = kernel_span_find(rest, ", UID");
-	if (at) {
-		rest = kernel_span_from(rest, at + strlen(", UID"));
-		if (kernel_span_take(&rest, ":") || kernel_span_take(&rest, " "))
-			kernel_span_number(&rest, INT64_MAX, &l->uid);
-	}
+	rest = span_after(rest, ", UID");
+	if (span_take(&rest, ":") || span_take(&rest, " "))
+		span_number(&rest, INT64_MAX, &l->uid);
 	return true;
 }
 
-static bool parse_constraint(struct kernel_span s, struct kmsg_line *l)
+static bool parse_constraint(struct span s, struct kmsg_line *l)
 {
 	struct kernel_oom oom;
 
@@ -119,9 +108,9 @@ static bool parse_constraint(struct kernel_span s, struct kmsg_line *l)
 	return true;
 }
 
-static bool parse_group(struct kernel_span s, struct kmsg_line *l)
+static bool parse_group(struct span s, struct kmsg_line *l)
 {
-	struct kernel_span path;
+	struct span path;
 
 	if (!kernel_oom_group_parse(s.at, s.len, &path))
 		return false;
@@ -130,20 +119,20 @@ static bool parse_group(struct kernel_span s, struct kmsg_line *l)
 	return true;
 }
 
-static bool parse_invoked(struct kernel_span s, struct kmsg_line *l)
+static bool parse_invoked(struct span s, struct kmsg_line *l)
 {
-	const char *at = kernel_span_find(s, " invoked oom-killer: ");
+	const char *at = span_find(s, " invoked oom-killer: ").at;
 
 	if (!at || !kernel_name_fits(s.at, (size_t)(at - s.at)))
 		return false;
 	l->kind = KMSG_OOM_INVOKED;
-	COPY(l->name, kernel_span_before(s, at));
+	COPY(l->name, span_before(s, at));
 	return true;
 }
 
-static bool parse_memory(struct kernel_span s, struct kmsg_line *l)
+static bool parse_memory(struct span s, struct kmsg_line *l)
 {
-	if (!kernel_span_take(&s, "memory: "))
+	if (!span_take(&s, "memory: "))
 		return false;
 	l->kind = KMSG_OOM_MEMORY;
 	l->usage = kilobytes(s, "usage ");
@@ -155,16 +144,16 @@ static bool parse_memory(struct kernel_span s, struct kmsg_line *l)
  * Parses the header "[  pid  ]   uid  tgid total_vm      rss ... name" or a row "[   1381]     0
  * ...".
  */
-static bool parse_table(struct kernel_span s, struct kmsg_line *l)
+static bool parse_table(struct span s, struct kmsg_line *l)
 {
-	if (!kernel_span_take(&s, "["))
+	if (!span_take(&s, "["))
 		return false;
 	take_blanks(&s);
-	bool header = kernel_span_take(&s, "pid");
-	if (!header && !kernel_span_number(&s, INT64_MAX, &l->pid))
+	bool header = span_take(&s, "pid");
+	if (!header && !span_number(&s, INT64_MAX, &l->pid))
 		return false;
 	take_blanks(&s);
-	if (!kernel_span_take(&s, "] "))
+	if (!span_take(&s, "] "))
 		return false;
 	if (!header) {
 		l->kind = KMSG_OOM_ROW;
@@ -172,9 +161,9 @@ static bool parse_table(struct kernel_span s, struct kmsg_line *l)
 	}
 	for (unsigned int column = 1;; column++) {
 		take_blanks(&s);
-		struct kernel_span word = s;
+		struct span word = s;
 		while (s.len > 0 && *s.at != ' ')
-			s = kernel_span_from(s, s.at + 1);
+			s = span_from(s, s.at + 1);
 		word.len -= s.len;
 		if (word.len == 3 && memcmp(word.at, "rss", 3) == 0)
 			l->columns.rss = column;
@@ -193,24 +182,24 @@ static bool parse_table(struct kernel_span s, struct kmsg_line *l)
 bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
 		    int64_t *ret_rss_pages)
 {
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 	int64_t number, rss = -1;
 
 	if (!parse_table(s, ret_line) || ret_line->kind != KMSG_OOM_ROW || !columns->count)
 		return false;
 	ret_line->tgid = -1;
-	s = kernel_span_from(s, kernel_span_find(s, "]") + 1);
+	s = span_after(s, "]");
 	for (unsigned int column = 1; column <= columns->count; column++) {
 		take_blanks(&s);
-		kernel_span_take(&s, "-"); /* the sign of oom_score_adj */
-		if (!kernel_span_number(&s, INT64_MAX, &number))
+		span_take(&s, "-"); /* the sign of oom_score_adj */
+		if (!span_number(&s, INT64_MAX, &number))
 			return false;
 		if (column == columns->rss)
 			rss = number;
 		if (column == columns->tgid)
 			ret_line->tgid = number;
 	}
-	if (!kernel_span_take(&s, " "))
+	if (!span_take(&s, " "))
 		return false;
 	COPY(ret_line->name, s);
 	*ret_rss_pages = rss;
@@ -222,14 +211,14 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
  * broke in two. It may begin with the name of a cpuset, which a container may have chosen, and
  * syslog(2) does not mark it.
  */
-static bool is_rest_of_kill(struct kernel_span s)
+static bool is_rest_of_kill(struct span s)
 {
-	return kernel_span_find(s, ",mems_allowed=") && !kernel_span_take(&s, "oom-kill:constraint=");
+	return span_find(s, ",mems_allowed=").at && !span_take(&s, "oom-kill:constraint=");
 }
 
-static bool kmsg_crash_parse(struct kernel_span s, struct kmsg_line *l)
+static bool kmsg_crash_parse(struct span s, struct kmsg_line *l)
 {
-	struct kernel_span name;
+	struct span name;
 	int32_t pid = kernel_crash_parse(s.at, s.len, &name);
 
 	if (!pid)
@@ -242,7 +231,7 @@ static bool kmsg_crash_parse(struct kernel_span s, struct kmsg_line *l)
 
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line)
 {
-	static bool (*const parsers[])(struct kernel_span, struct kmsg_line *) = {
+	static bool (*const parsers[])(struct span, struct kmsg_line *) = {
 		/* These begin with a process's name, which may look like the beginning of any other line. */
 		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
 		parse_group, parse_memory, parse_table,
@@ -251,7 +240,7 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 	static const struct kmsg_line nothing = {
 		.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
 	};
-	const struct kernel_span s = { text, len };
+	const struct span s = { text, len };
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill(s); i++) {
 		*ret_line = nothing;
@@ -287,13 +276,12 @@ static size_t kmsg_parse_unescape(char *text, size_t len)
 bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 {
 	struct kmsg_record r = { 0 };
-	struct kernel_span s = { data, len };
+	struct span s = { data, len };
 	int64_t priority;
 
-	if (!kernel_span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX ||
-	    !kernel_span_take(&s, ",") || !kernel_span_number(&s, INT64_MAX, &r.seq) ||
-	    !kernel_span_take(&s, ",") || !kernel_span_number(&s, INT64_MAX, &r.time_us) ||
-	    !kernel_span_take(&s, ","))
+	if (!span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX || !span_take(&s, ",") ||
+	    !span_number(&s, INT64_MAX, &r.seq) || !span_take(&s, ",") ||
+	    !span_number(&s, INT64_MAX, &r.time_us) || !span_take(&s, ","))
 		return false;
 	r.priority = (int)priority;
 	r.continues = s.len > 0 && *s.at == '+';
@@ -312,22 +300,23 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 }
 
 /* Takes "[ SEC.USEC] " or "[ SEC.USEC][  CALLER] ". */
-static int64_t kmsg_parse_take_time(struct kernel_span *s)
+static int64_t kmsg_parse_take_time(struct span *s)
 {
-	struct kernel_span t = *s;
+	struct span t = *s;
 	int64_t sec, usec, us;
 
-	if (!kernel_span_take(&t, "["))
+	if (!span_take(&t, "["))
 		return -1;
 	take_blanks(&t);
-	if (!kernel_span_number(&t, INT64_MAX, &sec) || !kernel_span_take(&t, ".") || t.len < 7 || t.at[6] != ']' || !kernel_span_number(&t, INT64_MAX, &usec) ||
-	    !kernel_span_take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
+	if (!span_number(&t, INT64_MAX, &sec) || !span_take(&t, ".") || t.len < 7 ||
+	    t.at[6] != ']' || !span_number(&t, INT64_MAX, &usec) || !span_take(&t, "]") ||
+	    __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
 		return -1;
 	/* CONFIG_PRINTK_CALLER: T for a task, C for a CPU. */
 	const char *close = t.len > 0 && *t.at == '[' ? memchr(t.at, ']', t.len) : NULL;
 	if (close)
-		t = kernel_span_from(t, close + 1);
-	kernel_span_take(&t, " ");
+		t = span_from(t, close + 1);
+	span_take(&t, " ");
 	*s = t;
 	return us;
 }
@@ -336,11 +325,12 @@ bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_r
 {
 	while (*p < end) {
 		const char *newline = memchr(*p, '\n', (size_t)(end - *p));
-		struct kernel_span s = { *p, (size_t)((newline ? newline : end) - *p) };
+		struct span s = { *p, (size_t)((newline ? newline : end) - *p) };
 		int64_t priority;
 
 		*p = newline ? newline + 1 : end;
-		if (!kernel_span_take(&s, "<") || !kernel_span_number(&s, INT64_MAX, &priority) || priority > INT32_MAX || !kernel_span_take(&s, ">"))
+		if (!span_take(&s, "<") || !span_number(&s, INT64_MAX, &priority) ||
+		    priority > INT32_MAX || !span_take(&s, ">"))
 			continue;
 		*ret_record = (struct kmsg_record){ .priority = (int)priority, .seq = -1 };
 		ret_record->time_us = kmsg_parse_take_time(&s);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/kernel_span.h"
 #include "lib/macros.h"
+#include "lib/span.h"
 #include "lib/units.h"
 
 #define XID_LARGEST 9999
@@ -31,29 +31,17 @@ const char *xid_meaning(int xid, enum gpu_blame *ret_blame)
 	return NULL;
 }
 
-/*
- * Moves s behind the first occurrence of what. If there is none, leaves s as it is and returns
- * false.
- */
-static bool take_after(struct kernel_span *s, const char *what)
-{
-	const char *at = kernel_span_find(*s, what);
-
-	*s = at ? kernel_span_from(*s, at + strlen(what)) : *s;
-	return at;
-}
-
 /* Takes a decimal number of at most max; -1 if there is none. */
-static int64_t xid_take_number(struct kernel_span *s, int64_t max)
+static int64_t xid_take_number(struct span *s, int64_t max)
 {
 	int64_t value = -1;
 
-	kernel_span_number(s, max, &value);
+	span_number(s, max, &value);
 	return value;
 }
 
 /* Takes "0000:3b:00.0", up to the first byte that cannot be part of it. */
-static void take_device(struct kernel_span *s, char device[static GPU_DEVICE_MAX])
+static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
 {
 	size_t n = 0;
 
@@ -71,7 +59,7 @@ static void take_device(struct kernel_span *s, char device[static GPU_DEVICE_MAX
  * Takes a process's name, which may contain anything. It ends where the driver's own text goes on,
  * or at the last comma that can end it.
  */
-static void take_name(struct kernel_span *s, const char *end, char name[static KMSG_NAME_MAX])
+static void take_name(struct span *s, const char *end, char name[static KMSG_NAME_MAX])
 {
 	const char *at = memmem(s->at, MIN(s->len, (size_t)KMSG_NAME_MAX), end, strlen(end));
 	size_t n = at ? (size_t)(at - s->at) : MIN(s->len, (size_t)KMSG_NAME_MAX - 1);
@@ -82,13 +70,13 @@ static void take_name(struct kernel_span *s, const char *end, char name[static K
 	name[n] = '\0';
 }
 
-static bool parse_xid(struct kernel_span s, struct gpu_fault *f)
+static bool parse_xid(struct span s, struct gpu_fault *f)
 {
-	if (!kernel_span_take(&s, "NVRM: Xid ("))
+	if (!span_take(&s, "NVRM: Xid ("))
 		return false;
-	kernel_span_take(&s, "PCI:");
+	span_take(&s, "PCI:");
 	take_device(&s, f->device);
-	if (!kernel_span_take(&s, "): "))
+	if (!span_take(&s, "): "))
 		return false;
 	int64_t xid = xid_take_number(&s, XID_LARGEST);
 	if (xid <= 0)
@@ -100,22 +88,20 @@ static bool parse_xid(struct kernel_span s, struct gpu_fault *f)
 		f->blame = GPU_NOTICE;
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}
-	if (kernel_span_take(&s, ", pid=")) {
+	if (span_take(&s, ", pid=")) {
 		f->pid = xid_take_number(&s, PID_MAX_LIMIT);
-		kernel_span_take(&s, "'<unknown>'");
-		if (kernel_span_take(&s, ", name="))
+		span_take(&s, "'<unknown>'");
+		if (span_take(&s, ", name="))
 			take_name(&s, ", ", f->name);
 	}
 	return true;
 }
 
-static bool parse_off_the_bus(struct kernel_span s, struct gpu_fault *f)
+static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
 {
-	struct kernel_span whole = s;
-
-	if (!kernel_span_take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
+	if (!span_take(&s, "NVRM: ") || !span_find(s, "fallen off the bus").at)
 		return false;
-	if (kernel_span_take(&s, "GPU ") || kernel_span_take(&s, "The NVIDIA GPU "))
+	if (span_take(&s, "GPU ") || span_take(&s, "The NVIDIA GPU "))
 		take_device(&s, f->device);
 	f->xid = 79;
 	f->meaning = xid_meaning(79, &f->blame);
@@ -123,17 +109,17 @@ static bool parse_off_the_bus(struct kernel_span s, struct gpu_fault *f)
 }
 
 /* Takes "Process python pid 5044 thread" and "for process python pid 5044 thread". */
-static void take_amd_process(struct kernel_span s, struct gpu_fault *f)
+static void take_amd_process(struct span s, struct gpu_fault *f)
 {
-	if (!take_after(&s, "for process "))
+	s = span_after(s, "for process ");
+	if (!s.at)
 		return;
 	take_name(&s, " pid ", f->name);
-	struct kernel_span pid = s;
-	if (take_after(&pid, " pid "))
-		f->pid = xid_take_number(&pid, PID_MAX_LIMIT);
+	s = span_after(s, " pid ");
+	f->pid = xid_take_number(&s, PID_MAX_LIMIT);
 }
 
-static bool parse_amd(struct kernel_span s, struct gpu_fault *f)
+static bool parse_amd(struct span s, struct gpu_fault *f)
 {
 	static const struct {
 		const char *mark;
@@ -147,17 +133,17 @@ static bool parse_amd(struct kernel_span s, struct gpu_fault *f)
 		{ "GPU Recovery Failed", GPU_HARDWARE, "it could not be reset after it hung" },
 		{ "GPU reset begin!", GPU_HARDWARE, "it hung, and the driver reset it" },
 	};
-	struct kernel_span rest = s;
+	struct span rest = s;
 
-	if (!kernel_span_take(&rest, "amdgpu "))
+	if (!span_take(&rest, "amdgpu "))
 		return false;
 	take_device(&rest, f->device);
 	if (!f->device[0])
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		struct kernel_span at = rest;
+		struct span at = span_after(rest, marks[i].mark);
 
-		if (!take_after(&at, marks[i].mark))
+		if (!at.at)
 			continue;
 		f->blame = marks[i].blame;
 		f->meaning = marks[i].meaning;
@@ -170,7 +156,7 @@ static bool parse_amd(struct kernel_span s, struct gpu_fault *f)
 bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault)
 {
 	struct gpu_fault f = { .pid = -1 };
-	struct kernel_span s = { text, len };
+	struct span s = { text, len };
 
 	if (!parse_xid(s, &f)) {
 		f = (struct gpu_fault){ .pid = -1 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
-#include "sidecar/ray/span.h"
+#include "lib/span.h"
 
 #define DEVICE_LARGEST 1023
 #define RANK_LARGEST 999999
@@ -39,14 +39,10 @@ static void gpu_lines_copy(struct span s, char *out, size_t size)
 
 static int gpu_lines_number(struct span s, int max)
 {
-	int value = -1;
+	int64_t value = -1;
 
-	for (size_t i = 0; i < s.len && s.at[i] >= '0' && s.at[i] <= '9'; i++) {
-		value = MAX(value, 0) * 10 + (s.at[i] - '0');
-		if (value > max)
-			return -1;
-	}
-	return value;
+	span_number(&s, max, &value);
+	return (int)value;
 }
 
 /* Takes a size such as "20.00 MiB" or "512 bytes" from the beginning of s. */

@@ -8,8 +8,8 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/span.h"
 #include "lib/units.h"
-#include "sidecar/ray/span.h"
 
 #define ERROR_TEXT_MAX 4096 /* bytes of an exception's text in which its names are looked for */
 #define HEX_DIGITS "0123456789abcdef"

@@ -8,9 +8,9 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/span.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_process_lines.h"
-#include "sidecar/ray/span.h"
 #include "sidecar/sample/isolation.h"
 
 static bool has(struct span text, const char *what)
@@ -51,14 +51,10 @@ static void copy_clean(struct span text, char *out, size_t size)
 /* Returns the number at the beginning of text; 0 if there is none or it is larger than max. */
 static unsigned int number(struct span text, unsigned int max)
 {
-	unsigned int value = 0;
+	int64_t value = 0;
 
-	for (size_t i = 0; text.at && i < text.len && isdigit((unsigned char)text.at[i]); i++) {
-		value = value * 10 + (unsigned int)(text.at[i] - '0');
-		if (value > max)
-			return 0;
-	}
-	return value;
+	span_number(&text, max, &value);
+	return (unsigned int)value;
 }
 
 #define WORKERS_MAX 100000
@@ -392,7 +388,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
-	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text.at, text.len, ret_event, &mark))
+	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text, ret_event, &mark))
 		parse_other(text, ret_event->kind, ret_event, mark);
 	mark = has_no_cause(ret_event->kind) ? mark_in(text, lost_node_marks) : NULL;
 	if (mark)

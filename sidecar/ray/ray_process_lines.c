@@ -10,31 +10,19 @@
 
 #define EXITED_MAX 16 /* children of `ray start` in one record */
 
-static const char *ray_process_lines_find(const char *text, size_t len, const char *what)
-{
-	return memmem(text, len, what, strlen(what));
-}
-
-/*
- * Parses a line of len bytes such as " raylet [exit code=-9 (signal 9)]". Returns false if it has
- * another form.
- */
-static bool parse_exited(const char *line, size_t len, enum ray_process_kind *ret_kind, int *ret_code)
+/* Parses a line such as " raylet [exit code=-9 (signal 9)]". Returns false if it has another form. */
+static bool parse_exited(struct span line, enum ray_process_kind *ret_kind, int *ret_code)
 {
 	static const char mark[] = " [exit code=";
-	const char *at = ray_process_lines_find(line, len, mark);
+	struct span name = line, after = span_after(line, mark);
 	char code[16] = "";
-	size_t begin = 0, code_len;
 
-	if (!at)
+	while (span_take(&name, " "))
+		;
+	if (!after.at || name.at >= after.at - strlen(mark))
 		return false;
-	while (begin < len && line[begin] == ' ')
-		begin++;
-	if (line + begin >= at)
-		return false;
-	code_len = MIN(len - (size_t)(at - line) - (sizeof(mark) - 1), sizeof(code) - 1);
-	memcpy(code, at + sizeof(mark) - 1, code_len);
-	*ret_kind = ray_process_of_type(line + begin, (size_t)(at - line) - begin);
+	memcpy(code, after.at, MIN(after.len, sizeof(code) - 1));
+	*ret_kind = ray_process_of_type(name.at, (size_t)(after.at - strlen(mark) - name.at));
 	*ret_code = (int)strtol(code, NULL, 10);
 	return *ret_code >= -64 && *ret_code <= 255;
 }
@@ -43,16 +31,15 @@ static bool parse_exited(const char *line, size_t len, enum ray_process_kind *re
  * Takes the process that ended first. `ray start` logs all children together that had ended when it
  * looked. If the GCS server is among them, it ended first.
  */
-static bool parse_exits(const char *record, size_t len, struct ray_event *e)
+static bool parse_exits(struct span record, struct ray_event *e)
 {
-	const char *at = ray_process_lines_find(record, len, "Some Ray subprocesses exited unexpectedly:"), *end = record + len;
+	struct span rest = span_find(record, "Some Ray subprocesses exited unexpectedly:");
 	enum ray_process_kind kind;
 	int code;
 
-	for (int n = 0; at && n < EXITED_MAX && (at = memchr(at, '\n', (size_t)(end - at))); n++) {
-		at++;
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		if (!parse_exited(at, (size_t)((newline ? newline : end) - at), &kind, &code))
+	span_take_line(&rest);
+	for (int n = 0; rest.len && n < EXITED_MAX; n++) {
+		if (!parse_exited(span_take_line(&rest), &kind, &code))
 			continue;
 		if (e->kind == RAY_PROCESS_EXITED && kind != RAY_PROCESS_GCS_SERVER)
 			continue;
@@ -64,19 +51,14 @@ static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 }
 
 /* Parses "agent_name = dashboard_agent." or, before Ray 2.50, "dashboard_agent/1015601482". */
-static enum ray_process_kind agent_named(const char *record, size_t len)
+static enum ray_process_kind agent_named(struct span record)
 {
-	static const char mark[] = "agent_name = ";
-	const char *at = ray_process_lines_find(record, len, mark);
-	size_t rest, n = 0;
+	struct span name = span_after(record, "agent_name = ");
+	size_t n = 0;
 
-	if (!at)
-		return RAY_PROCESS_NONE;
-	at += sizeof(mark) - 1;
-	rest = len - (size_t)(at - record);
-	while (n < rest && (at[n] == '_' || (at[n] >= 'a' && at[n] <= 'z')))
+	while (n < name.len && (name.at[n] == '_' || (name.at[n] >= 'a' && name.at[n] <= 'z')))
 		n++;
-	return ray_process_of_type(at, n);
+	return ray_process_of_type(name.at, n);
 }
 
 static const struct {
@@ -101,35 +83,36 @@ static const struct {
  * Parses the beginning of a record of the level "fatal", "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) ", after
  * which Ray aborts the process. Returns RAY_PROCESS_NONE for other records, and for those of workers.
  */
-static enum ray_process_kind ray_process_lines_gave_up(const char *record, size_t len)
+static enum ray_process_kind ray_process_lines_gave_up(struct span record)
 {
-	const char *level = ray_process_lines_find(record, MIN(len, (size_t)40), " C "),
-		   *name = ray_process_lines_find(record, MIN(len, (size_t)80), "] (");
-	const char *end = name ? memchr(name, ')', len - (size_t)(name - record)) : NULL;
+	struct span head = { record.at, MIN(record.len, (size_t)80) },
+		    name = span_after(head, "] (");
+	struct span level =
+		span_find((struct span){ record.at, MIN(record.len, (size_t)40) }, " C ");
+	const char *end = name.at ? span_find(span_from(record, name.at), ")").at : NULL;
 
-	if (!level || !end || record[0] != '[' || level > name)
+	if (!level.at || !end || record.at[0] != '[' || level.at > name.at)
 		return RAY_PROCESS_NONE;
-	name += strlen("] (");
-	enum ray_process_kind kind = ray_process_of_type(name, (size_t)(end - name));
+	enum ray_process_kind kind = ray_process_of_type(name.at, (size_t)(end - name.at));
 	return kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER ? kind :
 									      RAY_PROCESS_NONE;
 }
 
-bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark)
+bool ray_process_record_parse(struct span record, struct ray_event *e, const char **ret_mark)
 {
-	if (parse_exits(record, len, e)) {
+	if (parse_exits(record, e)) {
 		*ret_mark = "[exit code=";
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		if (!ray_process_lines_find(record, len, marks[i].mark))
+		if (!span_find(record, marks[i].mark).at)
 			continue;
 		e->kind = marks[i].kind;
-		e->process = marks[i].process ? marks[i].process : agent_named(record, len);
+		e->process = marks[i].process ? marks[i].process : agent_named(record);
 		*ret_mark = marks[i].mark;
 		return true;
 	}
-	e->process = ray_process_lines_gave_up(record, len);
+	e->process = ray_process_lines_gave_up(record);
 	e->kind = e->process ? RAY_GAVE_UP : RAY_NOTHING;
 	*ret_mark = " C ";
 	return e->kind != RAY_NOTHING;

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "lib/span.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process.h"
 
@@ -17,7 +18,7 @@
  * Parses one record of a log. Sets e's kind, process and returncode, and *ret_mark to the line in the record that says so. False:
  * the record is not about such an end.
  */
-bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark);
+bool ray_process_record_parse(struct span record, struct ray_event *e, const char **ret_mark);
 
 /* The latest record of one kind; all zero: there was none. */
 struct ray_process_word {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/span.h"
 
 #define WATCHED_MIN_NS (30 * NS_PER_SEC) /* a shorter burst is no trend */
 #define GROWTH_MIN (INT64_C(64) << 20) /* bytes over the window */
@@ -14,18 +15,11 @@
 
 bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 {
-	static const char key[] = "num bytes currently spilled: ";
-	const char *at = len ? memmem(text, len, key, sizeof(key) - 1) : NULL;
-	size_t i = at ? (size_t)(at - text) + sizeof(key) - 1 : len;
-	int64_t value = -1;
+	struct span rest = span_after((struct span){ text, len }, "num bytes currently spilled: ");
+	int64_t value;
 
-	for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
-		value = MAX(value, (int64_t)0) * 10 + (text[i] - '0');
-		if (value > BYTES_MAX)
-			return false;
-	}
 	/* The number may be incomplete if it ends with the text. */
-	if (value < 0 || i == len)
+	if (!span_number(&rest, BYTES_MAX, &value) || !rest.len)
 		return false;
 	*ret_bytes = value;
 	return true;
