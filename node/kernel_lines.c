@@ -11,6 +11,7 @@
 #include "lib/budget.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/span.h"
 #include "lib/units.h"
 #include "node/kernel_line.h"
 #include "node/oom_report.h"
@@ -32,69 +33,38 @@ static struct {
 	struct oom_report report;
 } lines;
 
-/* The verdict rests on the needed lines. Most lines of a report are the table of processes. */
-static enum outbox_part kernel_lines_part_of(const struct kernel_line *l)
-{
-	switch (l->kind) {
-	case KERNEL_LINE_OOM_MEMORY:
-	case KERNEL_LINE_OOM_CGROUP:
-		return OUTBOX_DETAIL;
-	case KERNEL_LINE_OOM_ROW:
-		return OUTBOX_TABLE;
-	case KERNEL_LINE_PROCESS:
-		/*
-		 * If the kernel kills a whole group, it writes such a line for each process after
-		 * the report.
-		 */
-		return l->ends_oom && !lines.report.began_us ? OUTBOX_REST : OUTBOX_NEEDED;
-	case KERNEL_LINE_OTHER:
-	case KERNEL_LINE_OOM_BEGIN:
-	case KERNEL_LINE_OOM_INVOKER:
-	case KERNEL_LINE_OOM_CONSTRAINT:
-	case KERNEL_LINE_OOM_GROUP:
-	case KERNEL_LINE_GPU:
-	case KERNEL_LINE_DEVICE:
-		break;
-	}
-	return OUTBOX_NEEDED;
-}
-
 /*
- * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of
- * a report would fill the backlog, and so would the further processes of a group that the kernel ended.
+ * The verdict rests on the needed lines. Most lines of a report are the table of processes. A proof tells which container
+ * the OOM killer ended, and which limit was met: the rest of a report would fill the backlog.
  */
-static bool kernel_lines_is_proof(const struct kernel_line *l)
-{
-	static const char usage[] = "memory: usage ";
-
-	switch (l->kind) {
-	case KERNEL_LINE_OOM_BEGIN:
-	case KERNEL_LINE_OOM_CONSTRAINT:
-	case KERNEL_LINE_OOM_GROUP:
-		return true;
-	case KERNEL_LINE_OOM_MEMORY:
-		return l->len > strlen(usage) && memcmp(l->text, usage, strlen(usage)) == 0;
-	case KERNEL_LINE_PROCESS:
-		return l->ends_oom && kernel_lines_part_of(l) == OUTBOX_NEEDED;
-	case KERNEL_LINE_OTHER:
-	case KERNEL_LINE_OOM_INVOKER:
-	case KERNEL_LINE_OOM_CGROUP:
-	case KERNEL_LINE_OOM_ROW:
-	case KERNEL_LINE_GPU:
-	case KERNEL_LINE_DEVICE:
-		break;
-	}
-	return false;
-}
+static const struct {
+	enum outbox_part part;
+	bool proof;
+} kinds[] = {
+	[KERNEL_LINE_OOM_BEGIN] = { OUTBOX_NEEDED, true },
+	[KERNEL_LINE_OOM_CONSTRAINT] = { OUTBOX_NEEDED, true },
+	[KERNEL_LINE_OOM_GROUP] = { OUTBOX_NEEDED, true },
+	[KERNEL_LINE_OOM_MEMORY] = { OUTBOX_DETAIL, false },
+	[KERNEL_LINE_OOM_CGROUP] = { OUTBOX_DETAIL, false },
+	[KERNEL_LINE_OOM_ROW] = { OUTBOX_TABLE, false },
+	[KERNEL_LINE_DEVICE] = { OUTBOX_NEEDED, false }, /* and all others */
+};
 
 static void send_line(const char *pod_uid, const struct kernel_line *l)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
+	enum outbox_part part = kinds[l->kind].part;
+	bool proof = kinds[l->kind].proof;
 
+	/* If the kernel kills a whole group, it writes such a line for each process after the report. */
+	if (l->ends_oom) {
+		part = lines.report.began_us ? OUTBOX_NEEDED : OUTBOX_REST;
+		proof = lines.report.began_us;
+	} else if (l->kind == KERNEL_LINE_OOM_MEMORY)
+		proof = span_begins((struct span){ l->text, l->len }, "memory: usage ");
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, kernel_lines_part_of(l), kernel_lines_is_proof(l),
-				pod_uid, strbuf_str(&message));
+		outbox_add_once(&lines.outbox, part, proof, pod_uid, strbuf_str(&message));
 }
 
 /*
