@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "lib/macros.h"
 #include "lib/units.h"
@@ -18,7 +19,15 @@ static bool background_pass_on(const void *data, size_t len, int passed_fd, void
 {
 	struct background *b = arg;
 
-	b->on_message(data, len, passed_fd, b->arg);
+	if (b->on_message) {
+		b->on_message(data, len, passed_fd, b->arg);
+		return false;
+	}
+	closep(&passed_fd);
+	if (len == b->size) {
+		memcpy(b->answer, data, len);
+		b->answered = true;
+	}
 	return false;
 }
 
@@ -43,6 +52,7 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 {
 	int rc = errand_start(&b->errand, fn, work, err);
 
+	b->answered = false;
 	if (rc < 0)
 		return rc;
 	b->on_message = on_message;

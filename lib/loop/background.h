@@ -12,12 +12,18 @@ struct background {
 	errand_message_fn on_message;
 	void (*done)(bool in_time, void *arg);
 	void *arg;
+	/* For an errand whose one message is a value, started without on_message: */
+	void *answer;
+	size_t size; /* of the answer */
+	bool answered; /* since the last start: *answer is what it sent; or set by on_message */
 };
 #define BACKGROUND_NONE ((struct background){ .errand = ERRAND_NONE })
+#define BACKGROUND_FOR(value) \
+	((struct background){ .errand = ERRAND_NONE, .answer = &(value), .size = sizeof(value) })
 
 /*
  * Like errand_start. The event loop, and never this call itself, calls on_message for each message,
- * ignoring its result, and then done, once: the errand has ended, or within_ns has passed and it
+ * ignoring its result (NULL: a message of the answer's size is copied there), and then done, once: the errand has ended, or within_ns has passed and it
  * was killed; INT64_MAX: it has all the time it needs. done may start the next errand.
  */
 int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,

@@ -71,6 +71,44 @@ static void each_message_comes_and_then_the_end(void **state)
 	event_base_free(s.base);
 }
 
+/* arg: the answer and its size. */
+struct to_say {
+	int value;
+	size_t size;
+};
+
+static void answer(int fd, void *arg)
+{
+	const struct to_say *say = arg;
+
+	errand_send(fd, &say->value, say->size, -1);
+}
+
+static void an_answer_of_the_right_size_is_there_at_the_end(void **state)
+{
+	struct seen s = { .base = event_base_new() };
+	int value = 1;
+	struct background b = BACKGROUND_FOR(value);
+	struct to_say say = { .value = 7, .size = sizeof(value) };
+	(void)state;
+
+	assert_int_equal(background_start(&b, s.base, answer, &say, 60 * NS_PER_SEC, NULL, on_done,
+					  &s, NULL),
+			 0);
+	event_base_dispatch(s.base);
+	assert_true(b.answered);
+	assert_int_equal(value, 7);
+	say = (struct to_say){ .value = 8, .size = 1 };
+	assert_int_equal(background_start(&b, s.base, answer, &say, 60 * NS_PER_SEC, NULL, on_done,
+					  &s, NULL),
+			 0);
+	event_base_dispatch(s.base);
+	assert_int_equal(s.done, 2);
+	assert_false(b.answered);
+	assert_int_equal(value, 7);
+	event_base_free(s.base);
+}
+
 static void whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead(void **state)
 {
 	struct seen s = { .base = event_base_new() };
@@ -110,7 +148,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_message_comes_and_then_the_end),
-		cmocka_unit_test(whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead),
+		cmocka_unit_test(an_answer_of_the_right_size_is_there_at_the_end),
+		cmocka_unit_test(
+			whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead),
 		cmocka_unit_test(a_cancelled_one_is_not_heard_of),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

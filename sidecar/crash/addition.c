@@ -32,7 +32,6 @@ struct addition {
 	const struct strbuf *text; /* written together with sha256, in the child that commits */
 	const char *sha256;
 	struct err result;
-	bool answered;
 	addition_done_fn done;
 	void *arg;
 	struct addition *next; /* the next addition whose file has to be removed */
@@ -107,11 +106,11 @@ static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
 	struct addition *a = arg;
 	const struct begun *begun = data;
 
-	if (len != sizeof(*begun) || a->answered) {
+	if (len != sizeof(*begun) || a->work.answered) {
 		closep(&passed_fd);
 		return false;
 	}
-	a->answered = true;
+	a->work.answered = true;
 	a->result = begun->err;
 	a->room = begun->room;
 	a->fd = passed_fd;
@@ -241,7 +240,7 @@ static void addition_end(bool in_time, void *arg)
 	addition_done_fn done = a->done;
 	void *done_arg = a->arg;
 
-	if (a->answered)
+	if (a->work.answered)
 		addition_free(a);
 	else {
 		err_set(&result, in_time ? ECHILD : ETIMEDOUT,
@@ -259,10 +258,9 @@ static void on_begin_over(bool in_time, void *arg)
 
 	a->begins = false;
 	n_beginning--;
-	if (a->fd >= 0) {
-		a->answered = false;
+	if (a->fd >= 0)
 		a->done(&a->result, a->arg);
-	} else
+	else
 		addition_end(in_time, a);
 }
 
@@ -278,8 +276,13 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
-	*a = (struct addition){ .base = base, .bundle = strdup(bundle), .fd = -1, .ask_room = room,
-				.work = BACKGROUND_NONE, .done = begun, .arg = arg };
+	*a = (struct addition){ .base = base,
+				.bundle = strdup(bundle),
+				.fd = -1,
+				.ask_room = room,
+				.work = BACKGROUND_FOR(a->result),
+				.done = begun,
+				.arg = arg };
 	snprintf(a->file, sizeof(a->file), "%s", file);
 	rc = !a->bundle ? err_set(err, ENOMEM, "extend %s", bundle) :
 			  background_start(&a->work, base, addition_child_begin, a, within_ns,
@@ -318,24 +321,12 @@ static void addition_child_commit(int fd, void *arg)
 	errand_send(fd, &err, sizeof(err), -1);
 }
 
-static bool on_result(const void *data, size_t len, int passed_fd, void *arg)
-{
-	struct addition *a = arg;
-
-	closep(&passed_fd);
-	if (len == sizeof(a->result)) {
-		memcpy(&a->result, data, len);
-		a->answered = true;
-	}
-	return false;
-}
-
 int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
 		    void *arg, struct err *err)
 {
 	a->text = text;
 	a->sha256 = sha256;
-	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, on_result,
+	int rc = background_start(&a->work, a->base, addition_child_commit, a, within_ns, NULL,
 				  addition_end, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;

@@ -402,17 +402,6 @@ static int64_t unread_left_ns(const struct crashes *c)
 	return c->unread[0].since_ns + (c->hurries ? CORE_LOOK_NS : LOOK_GIVE_UP_NS) - now_boottime_ns();
 }
 
-static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
-{
-	struct crashes *c = arg;
-
-	closep(&passed_fd);
-	c->looked = len == sizeof(c->look);
-	if (c->looked)
-		memcpy(&c->look, data, len);
-	return false;
-}
-
 static void on_look_over(bool in_time, void *arg);
 
 /* If no process can be started, or looks are too many, tries again in a second. */
@@ -420,13 +409,12 @@ static void crashes_look_next(struct crashes *c)
 {
 	if (c->n_unread == 0 || c->looking.event)
 		return;
-	c->looked = false;
 	if (!c->unread[0].since_ns)
 		c->unread[0].since_ns = now_boottime_ns();
 	if (unread_left_ns(c) <= 0)
 		event_active(c->look_again, EV_TIMEOUT, 0);
 	else if (!budget_take(&c->looks, now_boottime_ns()) ||
-		 background_start(&c->looking, c->base, crashes_look, c, unread_left_ns(c), on_look,
+		 background_start(&c->looking, c->base, crashes_look, c, unread_left_ns(c), NULL,
 				  on_look_over, c, NULL) < 0)
 		event_add(c->look_again, &(struct timeval){ .tv_sec = 1 });
 }
@@ -462,7 +450,7 @@ static void on_look_over(bool in_time, void *arg)
 	struct core_look look = c->look;
 	struct err err = { 0 };
 
-	if (!c->looked) {
+	if (!c->looking.answered) {
 		if (in_time)
 			event_add(c->look_again, &(struct timeval){ .tv_sec = 1 }); /* it was killed */
 		else
@@ -525,7 +513,7 @@ struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int r
 	c->callbacks = *callbacks;
 	c->paid = c->left = (struct budget){ .spacing_ns = SPACING_NS, .burst = BURST };
 	c->looks = (struct budget){ .spacing_ns = LOOKS_SPACING_NS, .burst = LOOKS_BURST };
-	c->looking = BACKGROUND_NONE;
+	c->looking = BACKGROUND_FOR(c->look);
 	c->look_again = evtimer_new(base, on_look_again, c);
 	if (c->look_again)
 		return c;

@@ -75,7 +75,6 @@ struct crashes {
 	size_t n_unread;
 	struct background looking; /* reads what the first of them is */
 	struct core_look look; /* what it has found */
-	bool looked; /* it has answered */
 	struct event *look_again;
 	bool hurries;
 };

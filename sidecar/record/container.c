@@ -360,8 +360,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->observer.root_fd = -1;
 	c->spill = SPILL_WATCH_NONE;
 	c->spilling = ERRAND_NONE;
-	c->messages[0] = c->messages[1] = BACKGROUND_NONE;
-	c->message_error = ETIMEDOUT;
+	c->messages[0] = BACKGROUND_FOR(c->message_written[0]);
+	c->messages[1] = BACKGROUND_FOR(c->message_written[1]);
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);

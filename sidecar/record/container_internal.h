@@ -53,6 +53,12 @@ struct node_core {
 	struct node_message offer;
 };
 
+/* What became of a termination message. */
+struct message_written {
+	int error;
+	struct message_place place;
+};
+
 struct container {
 	struct event_base *base;
 	const struct record_options *options;
@@ -117,8 +123,8 @@ struct container {
 	char core_needs[CORE_NEEDS_MAX];
 	/* The one that writes the termination message, at [message], and one that waits for it. */
 	struct background messages[2];
+	struct message_written message_written[2];
 	bool message;
-	int message_error; /* an errno, ETIMEDOUT until it is written; 0: it was */
 	struct report *report; /* the report of its end; allocated at hello, so that there is memory for it */
 	int64_t held_until_unix_ns; /* the launcher was ordered to keep it so long; 0: it was not */
 	bool to_report; /* the report is written, and is to be published */

@@ -20,11 +20,6 @@
 
 /* --- The termination log --- */
 
-struct message_written {
-	int error;
-	struct message_place place;
-};
-
 struct message {
 	int fd;
 	const struct report *report; /* NULL: ours is taken away */
@@ -69,42 +64,31 @@ static void message_write(int fd, void *arg)
 }
 
 /* The place stands in the history: a launcher that connects again, or a new sidecar, must not take our message for the container's. */
-static bool message_on_written(const void *data, size_t len, int passed_fd, void *arg)
+static void message_note(struct container *c, const struct message_written *done)
 {
-	const struct message_written *done = data;
-	struct container *c = arg;
 	struct life life = *history_life(c->observer.history);
 
-	closep(&passed_fd);
-	if (len != sizeof(*done))
-		return false;
 	life.message = done->place;
 	history_set_life(c->observer.history, &life);
-	c->message_error = done->error;
-	return true;
-}
-
-static void message_tell_error(struct container *c)
-{
-	if (c->message_error)
+	if (done->error)
 		log_warning_limited("%s: the termination message was not written: %s",
-				    c->hello.name, strerror(c->message_error));
-	c->message_error = ETIMEDOUT;
+				    c->hello.name, strerror(done->error));
 }
 
 static void message_on_end(bool, void *arg)
 {
 	struct container *c = arg;
-	struct background *next = &c->messages[!c->message];
+	struct background *b = &c->messages[c->message], *next = &c->messages[!c->message];
+	const struct message_place *place = &history_life(c->observer.history)->message;
 
 	/* It was the one that waits, and was killed. */
-	if (c->messages[c->message].event)
+	if (b->event)
 		return;
-	message_tell_error(c);
+	message_note(c, b->answered ? &c->message_written[c->message] :
+				      &(struct message_written){ ETIMEDOUT, *place });
 	c->message = !c->message;
 	if (next->event) {
-		errand_send(next->errand.fd, &history_life(c->observer.history)->message,
-			    sizeof(struct message_place), -1);
+		errand_send(next->errand.fd, place, sizeof(*place), -1);
 		background_limit(next, MESSAGE_WITHIN_NS);
 	}
 	if (c->concluded)
@@ -127,17 +111,16 @@ void container_write_message(struct container *c, const struct report *r, bool f
 	m.waits = container_writes_message(c);
 	m.place = history_life(c->observer.history)->message;
 	b = &c->messages[c->message ^ m.waits];
-	/* One that is late, or that waits, must not be written after this one. */
+	/* One that waits is not needed any more, and one that was late does not keep this one out. */
 	background_cancel(b);
 	if (background_start(b, c->base, message_write, &m, m.waits ? INT64_MAX : MESSAGE_WITHIN_NS,
-			     message_on_written, message_on_end, c, NULL) >= 0)
+			     NULL, message_on_end, c, NULL) >= 0)
 		return;
 	/* No process could be started, perhaps because of a fork bomb. */
 	background_cancel(&c->messages[c->message]);
 	m.waits = false;
 	message_write(-1, &m);
-	message_on_written(&m.done, sizeof(m.done), -1, c);
-	message_tell_error(c);
+	message_note(c, &m.done);
 }
 
 /* --- Thresholds: the higher ones follow from the first --- */

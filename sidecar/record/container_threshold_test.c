@@ -37,20 +37,32 @@ static const char *written(struct container *c, const struct report *r, bool fin
 	return text;
 }
 
-static struct container a_container(void)
+static void begin(struct container *c, int termination_fd, struct history *history)
 {
 	static const struct record_options options = { .warn_at = 0.8 };
 
-	return (struct container){
+	*c = (struct container){
 		.base = base,
 		.options = &options,
 		.fd = -1,
 		.state = CONTAINER_RUNNING,
 		.hello.name = "ray",
-		.termination_fd = memfd_create("log", MFD_CLOEXEC),
-		.messages = { BACKGROUND_NONE, BACKGROUND_NONE },
-		.observer.history = history_new(),
+		.termination_fd = termination_fd,
+		.messages = { BACKGROUND_FOR(c->message_written[0]),
+			      BACKGROUND_FOR(c->message_written[1]) },
+		.observer.history = history,
 	};
+}
+
+static void begin_new(struct container *c)
+{
+	begin(c, memfd_create("log", MFD_CLOEXEC), history_new());
+}
+
+static void finish(struct container *c)
+{
+	history_free(c->observer.history);
+	close(c->termination_fd);
 }
 
 static unsigned int messages(const char *text)
@@ -64,18 +76,19 @@ static unsigned int messages(const char *text)
 
 static void the_next_sidecar_replaces_the_message_of_the_last_one(void **state)
 {
-	struct container first = a_container(), next = first;
+	struct container first, next, last;
 	(void)state;
 
+	begin_new(&first);
+	begin(&next, first.termination_fd, first.observer.history);
+	begin(&last, first.termination_fd, first.observer.history);
 	assert_int_equal(write(first.termination_fd, "own words", 9), 9);
 	assert_int_equal(messages(written(&first, &report, false)), 1);
 	const char *text = written(&next, &report, true);
 	assert_int_equal(messages(text), 1);
 	assert_ptr_equal(strstr(text, "own words\nContainer ray"), text);
-	struct container last = first;
 	assert_string_equal(written(&last, NULL, true), "own words");
-	history_free(first.observer.history);
-	close(first.termination_fd);
+	finish(&first);
 }
 
 static void the_message_fits_whatever_the_container_wrote(void **state)
@@ -86,17 +99,17 @@ static void the_message_fits_whatever_the_container_wrote(void **state)
 	memset(words, 'x', sizeof(words));
 	for (size_t len = 0; len <= TERMINATION_MESSAGE_MAX / 2; len += TERMINATION_MESSAGE_MAX / 8)
 		for (size_t n = 0; n < EVIDENCE_MAX; n++) {
-			struct container c = a_container();
+			struct container c;
 			struct report r = report;
 
+			begin_new(&c);
 			memset(r.diagnosis, 'y', sizeof(r.diagnosis) - 1);
 			for (size_t i = 0; i < n; i++)
 				verdict_add_evidence(&r.verdict, "samples", "%.430s", words);
 			assert_int_equal(write(c.termination_fd, words, len), len);
 			assert_in_range(strlen(written(&c, &r, true)), len,
 					TERMINATION_MESSAGE_MAX);
-			history_free(c.observer.history);
-			close(c.termination_fd);
+			finish(&c);
 		}
 }
 
@@ -123,27 +136,28 @@ void __wrap_report_to_termination_message(const struct report *r, bool final, si
 
 static void what_the_container_writes_at_the_same_time_stays(void **state)
 {
-	struct container c = a_container();
+	struct container c;
 	const struct report r = { .verdict.sentence = "it ended" };
 	char text[TERMINATION_MESSAGE_MAX + 1] = "";
 	(void)state;
 
+	begin_new(&c);
 	writes_meanwhile = c.termination_fd;
 	written(&c, &r, true);
 	writes_meanwhile = -1;
 	assert_return_code(pread(c.termination_fd, text, sizeof(text) - 1, 0), errno);
 	assert_ptr_equal(strstr(text, "own words\nit ended\n"), text);
-	history_free(c.observer.history);
-	close(c.termination_fd);
+	finish(&c);
 }
 
 /* The kubelet may kill the sidecar before the container ends; then this is all that is left. */
 static void a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end(void **state)
 {
-	struct container c = a_container();
+	struct container c;
 	char text[TERMINATION_MESSAGE_MAX + 1] = "";
 	(void)state;
 
+	begin_new(&c);
 	c.spill = (struct spill_watch){ .forecast.left_ns = -1,
 					.disk.limit = 300 << 20,
 					.where = "/tmp/ray" };
@@ -157,20 +171,20 @@ static void a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end(void 
 	assert_non_null(strstr(
 		text, "Ray's logs take up 200.0 MiB, ephemeral-storage limit 300.0 MiB"));
 	assert_non_null(strstr(text, "\"final\":false"));
-	history_free(c.observer.history);
-	close(c.termination_fd);
+	finish(&c);
 }
 
 /* The disk of the log may take its time. */
 static void a_message_is_written_behind_the_one_before_and_holds_nobody_up(void **state)
 {
-	struct container c = a_container();
+	struct container c;
 	const struct report older = { .verdict.sentence = "it is full" },
 			    end = { .verdict.sentence = "it ended" };
 	char got[8];
 	int ends[2], launcher[2];
 	(void)state;
 
+	begin_new(&c);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(
 		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, launcher), 0);
@@ -193,8 +207,7 @@ static void a_message_is_written_behind_the_one_before_and_holds_nobody_up(void 
 	assert_int_equal(messages(text), 1);
 	assert_int_equal(recv(launcher[1], got, sizeof(got), 0), 4);
 	assert_memory_equal(got, "done", 4);
-	history_free(c.observer.history);
-	close(c.termination_fd);
+	finish(&c);
 	for (size_t i = 0; i < 2; i++) {
 		close(ends[i]);
 		close(launcher[i]);

@@ -40,7 +40,6 @@ struct shipper {
 	bool pruning; /* the child is not afterglow-ship but removes old bundles from the store */
 	struct background looking;
 	struct ship_look look; /* the result of the last look */
-	bool looked; /* `look` is set */
 	/* The bundle at `path` is in the store, and the next look removes it from the spool. */
 	bool shipped;
 	/* During a look somebody reported a new bundle, which the look may have missed. */
@@ -77,18 +76,6 @@ static void look_into_spool(int fd, void *arg)
 	ship_look(&(struct ship_question){ .spool = s->options.spool, .shipped = s->shipped ? s->path : NULL, .manifest = s->manifest,
 					   .after = s->failures ? s->path : NULL, .done = &s->done }, &look);
 	errand_send(fd, &look, sizeof(look), -1);
-}
-
-static bool shipper_on_look(const void *data, size_t len, int passed_fd, void *arg)
-{
-	struct shipper *s = arg;
-
-	closep(&passed_fd);
-	if (len == sizeof(s->look)) {
-		memcpy(&s->look, data, len);
-		s->looked = true;
-	}
-	return true;
 }
 
 /* --- The child --- */
@@ -261,10 +248,10 @@ static bool begin_prune(struct shipper *s)
  */
 static void tell_shipped(struct shipper *s)
 {
-	if (!s->shipped || (!s->looked && !shipper_is_over(s)))
+	if (!s->shipped || (!s->looking.answered && !shipper_is_over(s)))
 		return;
 	s->shipped = false;
-	if (s->looked && s->look.stays)
+	if (s->looking.answered && s->look.stays)
 		ship_done_add(&s->done, &s->manifest);
 	s->callbacks.shipped(s->path, s->callbacks.arg);
 }
@@ -302,7 +289,7 @@ static void on_looked(bool in_time, void *arg)
 
 	s->state = IDLE;
 	tell_shipped(s);
-	if (in_time && s->looked)
+	if (in_time && s->looking.answered)
 		shipper_go_on(s);
 	else
 		wait_for_spool(s, in_time ? "the process that reads it died" : "it does not answer");
@@ -323,14 +310,14 @@ static void begin_next(struct shipper *s)
 {
 	struct err err = { 0 };
 
-	s->looked = s->kicked = false;
+	s->kicked = false;
 	if (shipper_is_over(s) && !s->shipped)
 		shipper_rest(s);
 	else if (shipper_is_held(s)) {
 		s->state = WAITING;
 		shipper_set_timer(s, HELD_NS);
 	} else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s),
-				    shipper_on_look, on_looked, s, &err) == 0)
+				    NULL, on_looked, s, &err) == 0)
 		s->state = LOOKING;
 	else {
 		tell_shipped(s);
@@ -353,7 +340,7 @@ struct shipper *shipper_new(struct event_base *base, const struct shipper_option
 	if (!s)
 		return NULL;
 	s->base = base;
-	s->looking = BACKGROUND_NONE;
+	s->looking = BACKGROUND_FOR(s->look);
 	s->options = *options;
 	s->callbacks = *callbacks;
 	s->clock_offset_ns = now_realtime_ns() - now_boottime_ns();
