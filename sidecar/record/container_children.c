@@ -8,7 +8,6 @@
 
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/report/report_json.h"
 #include "sidecar/verdict/watched_ends.h"
 
 /* A core comes within this time, and the container ends if the crash ends it. */
@@ -35,13 +34,6 @@ static bool has_other_report(struct container *c, const struct watched_end *e)
 	return e->worker || container_crash_of_process(c, e->pid);
 }
 
-void container_read_limits(struct container *c, struct ending *e)
-{
-	/* At the container's end its processes are gone. */
-	if (!container_is_over(c))
-		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
-}
-
 static void report_child(struct container *c, const struct watched_end *child)
 {
 	const struct crash_info info = crash_of_end(child);
@@ -49,13 +41,11 @@ static void report_child(struct container *c, const struct watched_end *child)
 		.ended_ns = child->ended_ns,
 		.crash = &info,
 	};
-	struct report r;
 
 	container_explain_missing_core(c, WTERMSIG(child->wait_status),
 				       WCOREDUMP(child->wait_status));
 	e.core_needs = c->core_needs;
-	container_report_process(c, &e, &r);
-	container_emit(c, "process-crashed", report_json_of_verdict(&r));
+	container_report_process(c, &e, NULL, "process-crashed");
 }
 
 bool container_child_crashed(struct container *c, const struct ending *e)

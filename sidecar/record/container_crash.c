@@ -20,7 +20,6 @@
 #include "sidecar/crash/core_route.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
-#include "sidecar/report/report_json.h"
 #include "sidecar/sample/rootfd.h"
 #include "sidecar/socket/discard.h"
 
@@ -147,44 +146,19 @@ static void report_process(struct container *c, struct crash *crash)
 	const struct note *note = crash_note(crash);
 	int64_t dumped_ns = to_boottime_ns(crash_unix_ns(crash)), now = now_boottime_ns();
 	struct ending e = {
-		.container_lives = true,
-		.started_ns = c->hello.started_ns,
 		.ended_ns = note->old || (dumped_ns > c->hello.started_ns && dumped_ns <= now) ?
 				    dumped_ns :
 				    note->seen_ns,
-		.after = c->observer.last.memory,
-		.after_known = true,
 		.ray = note->ray_reported ? &note->finding : NULL,
-		.crash = crash_info(crash),
-		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
 		.core_is_unproved = core_owner(c, crash) != PROCESS_OURS,
 		.core_pid_lives = pid_lives(c, crash),
-		.container_over = container_is_over(c),
 	};
-	struct report r;
 
 	if (e.core_is_unproved)
 		crash_leave_file(crash);
-	container_read_limits(c, &e);
-	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish_with_core(c, &r, crash);
-	container_emit(c, note->ray_reported ? "worker-died" : "process-crashed",
-		       note->ray_reported ? report_json_of_worker(&r, &note->finding) : report_json_of_verdict(&r));
-	container_keep_core(crash, &r);
-}
-
-static void on_named(const struct report *r, void *arg)
-{
-	crash_will_be_in(arg, r->directory);
-}
-
-void container_publish_with_core(struct container *c, struct report *r, struct crash *crash)
-{
-	c->observer.named = crash ? on_named : NULL;
-	c->observer.named_arg = crash;
-	container_publish(c, r, true, 0);
-	c->observer.named = NULL;
+	container_report_process(c, &e, crash,
+				 note->ray_reported ? "worker-died" : "process-crashed");
 }
 
 void container_keep_core(struct crash *crash, const struct report *r)

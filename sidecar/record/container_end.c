@@ -17,29 +17,6 @@
 /* For two answers at most: a local filesystem takes one or two milliseconds for each. */
 #define LAST_LOGS_WITHIN_MS 600
 
-void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	_cleanup_failure_ struct failure f = { 0 };
-	struct err err = { 0 };
-
-	c->publishing = true;
-	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
-		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
-	c->publishing = false;
-	report_to_notice(r, &text);
-	failure_of_report(r, container_lives, &f);
-	f.held_until_unix_ns = held_until_unix_ns;
-	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
-	if (c->options->say_reports && (r != c->report || !c->report_logged))
-		container_say(c, strbuf_str(&text));
-	/*
-	 * This is noted last: a sidecar that dies before it reports the failure again under the
-	 * same id, so no failure is lost.
-	 */
-	life_reported(&c->observer);
-}
-
 /* The launcher of this machine, as the operator puts it into the pod. */
 #if defined(__aarch64__)
 #define LAUNCHER "/afterglow/bin/afterglow-launch-aarch64"
@@ -92,6 +69,13 @@ static void hold(struct container *c)
 		c->held_until_unix_ns = now_realtime_ns() + c->options->hold_s * NS_PER_SEC;
 }
 
+/* What has to be done when a report's bundle has its name, and is not committed yet. */
+struct naming {
+	struct container *c;
+	struct crash *crash; /* whose core it gets; NULL: none */
+	bool container_lives;
+};
+
 /*
  * Writes the termination message before the bundle is committed. The kubelet reads the message when
  * the launcher has gone; the launcher waits no longer than 2 s, and committing to a slow disk takes
@@ -99,11 +83,41 @@ static void hold(struct container *c)
  */
 static void on_named(const struct report *r, void *arg)
 {
-	struct container *c = arg;
+	const struct naming *n = arg;
 
-	if (c->death_crash)
-		crash_will_be_in(c->death_crash, r->directory);
-	container_write_message(c, r, true);
+	if (n->crash)
+		crash_will_be_in(n->crash, r->directory);
+	if (!n->container_lives)
+		container_write_message(n->c, r, true);
+}
+
+/* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
+static void container_publish(struct container *c, struct report *r, struct crash *crash,
+			      bool container_lives)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+	_cleanup_failure_ struct failure f = { 0 };
+	struct naming naming = { c, crash, container_lives };
+	struct err err = { 0 };
+
+	c->publishing = true;
+	c->observer.named = on_named;
+	c->observer.named_arg = &naming;
+	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
+		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
+	c->observer.named = NULL;
+	c->publishing = false;
+	report_to_notice(r, &text);
+	failure_of_report(r, container_lives, &f);
+	f.held_until_unix_ns = container_lives ? 0 : c->held_until_unix_ns;
+	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
+	if (c->options->say_reports && (r != c->report || !c->report_logged))
+		container_say(c, strbuf_str(&text));
+	/*
+	 * This is noted last: a sidecar that dies before it reports the failure again under the
+	 * same id, so no failure is lost.
+	 */
+	life_reported(&c->observer);
 }
 
 static void publish_end(struct container *c)
@@ -111,10 +125,7 @@ static void publish_end(struct container *c)
 	struct report *r = c->report;
 
 	hold(c);
-	c->observer.named = on_named;
-	c->observer.named_arg = c;
-	container_publish(c, r, false, c->held_until_unix_ns);
-	c->observer.named = NULL;
+	container_publish(c, r, c->death_crash, false);
 	/*
 	 * The message is written again, because the bundle may have got another place after all, or
 	 * none.
@@ -242,21 +253,34 @@ static void note_told_oom(struct container *c, const struct report *r)
 	c->oom_told_pid = r->verdict.process.pid;
 }
 
-void container_report_process(struct container *c, struct ending *e, struct report *ret_report)
+void container_report_process(struct container *c, struct ending *e, struct crash *crash,
+			      const char *event)
 {
 	bool end_reported = c->observer.end_reported;
+	struct report r;
 
 	e->container_lives = e->after_known = true;
 	e->container_over = container_is_over(c);
 	e->started_ns = c->hello.started_ns;
 	e->after = c->observer.last.memory;
+	if (crash) {
+		e->crash = crash_info(crash);
+		e->backtrace = crash_backtrace(crash);
+	}
+	/* At the container's end its processes are gone. The ends of Ray's own are explained without limits. */
+	if (!e->container_over && !e->process)
+		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
+	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	if (!e->process)
+		note_told_oom(c, &r);
 	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
 	c->observer.end_reported = end_reported || e->container_over;
-	container_read_limits(c, e);
-	postmortem_report(&c->observer, e, c->options, c->hello.name, ret_report);
-	note_told_oom(c, ret_report);
-	container_publish(c, ret_report, true, 0);
+	container_publish(c, &r, crash, true);
 	c->observer.end_reported = end_reported;
+	container_emit(c, event,
+		       e->ray ? report_json_of_worker(&r, e->ray) : report_json_of_verdict(&r));
+	if (crash)
+		container_keep_core(crash, &r);
 }
 
 static void report_killed_process(struct container *c, const struct ending *e)
@@ -272,7 +296,7 @@ static void report_killed_process(struct container *c, const struct ending *e)
 		return;
 	note_told_oom(c, &r);
 	container_emit(c, "process-killed", report_json_of_verdict(&r));
-	container_publish(c, &r, true, 0);
+	container_publish(c, &r, NULL, true);
 }
 
 /* Reports an OOM kill of a process that was not reported before the command ended successfully. */

@@ -228,23 +228,13 @@ void container_workers_release(struct container *c);
 bool container_told_oom_of(const struct container *c, int pid);
 /* All hooks that were started have ended or are lost. arg is the container. */
 void container_hooks_done(void *arg);
-/* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
-void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
-
 /*
- * Completes e, which has the time of a process's death and what is known of it, makes the report and
- * publishes it. The container lives on, or has just ended.
+ * Completes e, which has the time of a process's death and what is known of it, makes the report,
+ * publishes it and emits that event. The container lives on, or has just ended. Keeps the process's
+ * core; NULL: there is none.
  */
-void container_report_process(struct container *c, struct ending *e, struct report *ret_report);
-
-/* For the report of a process that died in the living container: reads the limits that may be why. */
-void container_read_limits(struct container *c, struct ending *e);
-
-/*
- * Does the same for the report of a process that died while its container lives on; crash is the core
- * of that process, NULL: there is none.
- */
-void container_publish_with_core(struct container *c, struct report *r, struct crash *crash);
+void container_report_process(struct container *c, struct ending *e, struct crash *crash,
+			      const char *event);
 
 /* Takes the launcher's message about a process of Ray's. */
 void container_ray_message(struct container *c, const struct launch_message *m);

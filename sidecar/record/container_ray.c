@@ -10,7 +10,6 @@
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/life.h"
-#include "sidecar/report/report_json.h"
 #include "sidecar/verdict/stop_request.h"
 
 /* If `ray start` ends the container because of this, it does so within this time */
@@ -130,25 +129,13 @@ static struct crash *core_of(struct container *c, const struct ray_process_end *
 
 static void report(struct container *c, const struct ray_process_end *end)
 {
-	struct crash *crash = core_of(c, end);
 	struct ending e = {
-		.container_lives = true,
-		.started_ns = c->hello.started_ns,
 		.ended_ns = end->ended_ns,
-		.after = c->observer.last.memory,
-		.after_known = true,
 		.process = end,
 		.process_oom_ns = MAX(c->observer.process_oom_ns, c->observer.oom_seen_ns),
-		.crash = crash ? crash_info(crash) : NULL,
-		.backtrace = crash ? crash_backtrace(crash) : NULL,
 	};
-	struct report r;
 
-	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish_with_core(c, &r, crash);
-	container_emit(c, "process-ended", report_json_of_verdict(&r));
-	if (crash)
-		container_keep_core(crash, &r);
+	container_report_process(c, &e, core_of(c, end), "process-ended");
 }
 
 static const struct ray_process_end *next_unreported(const struct container *c)

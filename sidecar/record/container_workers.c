@@ -8,7 +8,6 @@
 
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/report/report_json.h"
 
 /* How long the core of a worker may take that logs itself which signal it got */
 #define CORE_WITHIN_NS (5 * NS_PER_SEC)
@@ -22,10 +21,8 @@ static void report(struct container *c, const struct ray_finding *finding)
 		.ray = finding,
 		.process_oom_ns = c->observer.process_oom_ns,
 	};
-	struct report r;
 
-	container_report_process(c, &e, &r);
-	container_emit(c, "worker-died", report_json_of_worker(&r, finding));
+	container_report_process(c, &e, NULL, "worker-died");
 }
 
 /* Returns whether the kernel writes cores to files that the launcher finds. */
