@@ -65,13 +65,15 @@ static void render(void)
 
 static void emit(void)
 {
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const struct record_options options = {
+		.events = true, .report_fd = open("/dev/null", O_WRONLY | O_CLOEXEC)
+	};
 	static struct report r;
 
 	fill_report(&r);
-	event_emit(null, "threshold", "c", report_json_of_snapshot(&r));
-	event_emit(null, "ended", "c", report_json_of_verdict(&r));
-	close(null);
+	event_emit(&options, "threshold", "c", report_json_of_snapshot(&r));
+	event_emit(&options, "ended", "c", report_json_of_verdict(&r));
+	close(options.report_fd);
 }
 
 static void observe(void)

@@ -106,10 +106,7 @@ int container_dump(const struct container *c, int id, pid_t pid, int dump_fd)
 
 void container_emit(const struct container *c, const char *event, cJSON *fields)
 {
-	if (c->options->events)
-		event_emit(c->options->report_fd, event, c->hello.name, fields);
-	else
-		cJSON_Delete(fields);
+	event_emit(c->options, event, c->hello.name, fields);
 }
 
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)

@@ -9,7 +9,8 @@
 
 #define EVENT_LINE_MAX (16 * 1024)
 
-void event_emit(int fd, const char *event, const char *container, cJSON *fields)
+void event_emit(const struct record_options *options, const char *event, const char *container,
+		cJSON *fields)
 {
 	_cleanup_json_ cJSON *line = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
@@ -27,10 +28,10 @@ void event_emit(int fd, const char *event, const char *container, cJSON *fields)
 			cJSON_Delete(field);
 	}
 	cJSON_Delete(fields);
-	text = cJSON_PrintUnformatted(line);
+	text = options->events ? cJSON_PrintUnformatted(line) : NULL;
 	if (!text)
 		return;
 	strbuf_addf(&out, "%s\n", text);
 	if (!strbuf_failed(&out))
-		outlet_write(fd, strbuf_str(&out), out.len);
+		outlet_write(options->report_fd, strbuf_str(&out), out.len);
 }

@@ -4,8 +4,11 @@
 
 #include <cjson/cJSON.h>
 
+#include "sidecar/record/options.h"
+
 /*
- * Writes {"time":...,"event":event,"container":container, ...fields} as one line
- * to fd. Takes fields, which may be NULL. A line that cannot be written is lost.
+ * Writes {"time":...,"event":event,"container":container, ...fields} as one line, if the options
+ * ask for events. Takes fields, which may be NULL. A line that cannot be written is lost.
  */
-void event_emit(int fd, const char *event, const char *container, cJSON *fields);
+void event_emit(const struct record_options *options, const char *event, const char *container,
+		cJSON *fields);

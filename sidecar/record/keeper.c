@@ -66,14 +66,6 @@ static void name_of(const struct keeper *k, const char *path, char name[static B
 	snprintf(name, BUNDLE_PATH_MAX, "%s/%s", record_options_store_name(k->options), path);
 }
 
-static void emit(const struct keeper *k, const char *event, cJSON *fields)
-{
-	if (k->options->events)
-		event_emit(k->options->report_fd, event, NULL, fields);
-	else
-		cJSON_Delete(fields);
-}
-
 static void on_shipped(const char *path, void *arg)
 {
 	struct keeper *k = arg;
@@ -84,7 +76,7 @@ static void on_shipped(const char *path, void *arg)
 	if (k->journal)
 		journal_set_place(k->journal, name, PLACE_STORE);
 	json_set_str(fields, "bundle", name);
-	emit(k, "shipped", fields);
+	event_emit(k->options, "shipped", NULL, fields);
 	keeper_changed(k);
 }
 
@@ -114,7 +106,7 @@ static void on_failed(const struct ship_result *result, void *arg)
 	json_set_str(fields, "kind", ship_kind_name(result->kind));
 	json_set_str(fields, "error", result->error);
 	json_set(fields, "retry", cJSON_CreateBool(result->retry));
-	emit(k, "not-shipped", fields);
+	event_emit(k->options, "not-shipped", NULL, fields);
 	on_idle(k);
 }
 

@@ -104,13 +104,10 @@ static int64_t last_sign(const struct history *h)
 
 static void emit(const struct recovery *r, const struct report *report)
 {
-	cJSON *fields;
+	cJSON *fields = report_json_of_verdict(report);
 
-	if (!r->options->events)
-		return;
-	fields = report_json_of_verdict(report);
 	json_set(fields, "recovered", cJSON_CreateTrue());
-	event_emit(r->options->report_fd, "ended", report->id.container, fields);
+	event_emit(r->options, "ended", report->id.container, fields);
 }
 
 /* Writes the report of a container that has ended without one. */

@@ -624,10 +624,7 @@ static void say_digest(struct sidecar *r)
 	r->n_digested = n;
 	fields = cJSON_CreateObject();
 	json_set_int(fields, "failures", (int64_t)n);
-	if (r->options->events)
-		event_emit(r->options->report_fd, "digest", NULL, fields);
-	else
-		cJSON_Delete(fields);
+	event_emit(r->options, "digest", NULL, fields);
 	journal_digest(&r->journal, &text);
 	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
