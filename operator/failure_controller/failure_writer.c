@@ -66,7 +66,7 @@ void failure_writer_free(struct failure_writer *writer)
 	event_drop(writer->walk);
 	pending_failures_release(&writer->pending);
 	failure_counts_release(&writer->counts);
-	strmap_release(&writer->written, NULL);
+	namespace_map_release(&writer->written, NULL);
 	workqueue_release(&writer->queue);
 	free(writer);
 }
@@ -87,11 +87,25 @@ void failure_writer_wake(struct failure_writer *writer)
 	event_active(writer->wake, 0, 0);
 }
 
+/* Forgets those of the namespace that has most, so that a tenant displaces its own. */
+static void written_make_room(struct namespace_map *written)
+{
+	char prefix[256];
+	size_t len = (size_t)snprintf(prefix, sizeof(prefix), "%s/",
+				      namespace_share_most(&written->share));
+	const char *key;
+	void *value;
+
+	strmap_each(&written->map, &key, &value)
+		if (strncmp(key, prefix, len) == 0)
+			namespace_map_remove(written, key);
+}
+
 static void note_written(struct failure_writer *writer, const char *key)
 {
-	if (writer->written.n >= WRITTEN_MAX)
-		strmap_release(&writer->written, NULL);
-	(void)strmap_put(&writer->written, key, writer, NULL);
+	if (writer->written.map.n >= WRITTEN_MAX)
+		written_make_room(&writer->written);
+	(void)namespace_map_put(&writer->written, key, writer, SIZE_MAX, NULL);
 }
 
 /* --- Writing -------------------------------------------------------------------------------------------- */

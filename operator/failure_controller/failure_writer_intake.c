@@ -20,7 +20,8 @@
 
 static bool failure_writer_intake_known(const struct failure_writer *writer, const char *key)
 {
-	return pending_failures_get(&writer->pending, key) || strmap_get(&writer->written, key) ||
+	return pending_failures_get(&writer->pending, key) ||
+	       strmap_get(&writer->written.map, key) ||
 	       store_has(informer_store(writer->o.known), key);
 }
 

@@ -10,6 +10,7 @@
 #include "operator/failure_controller/failure_counts.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/pending_failures.h"
+#include "operator/kube/namespace_share.h"
 #include "operator/kube/workqueue.h"
 
 struct failure_writer {
@@ -21,7 +22,7 @@ struct failure_writer {
 	 * key -> non-NULL; a RayFailure that was deleted is not written again while its pod shows
 	 * the death
 	 */
-	struct strmap written;
+	struct namespace_map written;
 	struct event *wake, *walk;
 	struct strmap_pos walk_at;
 	size_t walk_buckets; /* buckets of the map of pods; 0: the next walk begins anew */

@@ -369,6 +369,20 @@ static void a_leader_that_may_not_write_yet_writes_when_it_may(void **state)
 	fake_api_turn(&f->api, has_tried, f);
 }
 
+/* Removes the RayFailure, as somebody may who does not want it any more. */
+static void remove_written(struct fixture *f)
+{
+	struct informer *known = watches_informer(f->watches, WATCH_FAILURES);
+	char key[128], uid[64];
+
+	snprintf(uid, sizeof(uid), "%s",
+		 json_str_or(store_get(informer_store(known), written_key(f, key, sizeof(key))),
+			     "metadata.uid", ""));
+	informer_learn_gone(known, key, uid);
+	assert_false(store_has(informer_store(known), key));
+	failure_writer_removed(f->writer, key);
+}
+
 static void a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there(void **state)
 {
 	struct fixture *f = *state;
@@ -376,8 +390,25 @@ static void a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there
 	crash(f, "w1");
 	fake_api_turn(&f->api, is_settled, f);
 	f->written = 0;
+	remove_written(f);
+	crash(f, "w1");
+	assert_int_equal(failure_writer_n_pending(f->writer), 0);
+}
+
+static void removed_failures_without_end_of_a_namespace_bring_back_none_of_another(void **state)
+{
+	enum { WITHOUT_END = 250000 };
+	struct fixture *f = *state;
 	char key[128];
-	failure_writer_removed(f->writer, written_key(f, key, sizeof(key)));
+
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	f->written = 0;
+	remove_written(f);
+	for (int i = 0; i < WITHOUT_END; i++) {
+		snprintf(key, sizeof(key), "m/%d", i);
+		failure_writer_removed(f->writer, key);
+	}
 	crash(f, "w1");
 	assert_int_equal(failure_writer_n_pending(f->writer), 0);
 }
@@ -414,21 +445,45 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_death_is_written_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_that_another_replica_wrote_is_as_good_as_our_own, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_is_written_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_may_come_by_the_watch, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_that_is_written_although_the_server_failed_is_not_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_that_the_server_never_takes_is_reported_as_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_namespace_that_ends_takes_no_failure_and_that_is_no_loss, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_nobody_would_keep_is_not_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_standby_keeps_nothing_that_the_pod_still_tells, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_leader_that_may_not_write_yet_writes_when_it_may, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_event_that_comes_after_the_pods_status_explains_the_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_event_of_long_ago_is_not_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_that_another_replica_wrote_is_as_good_as_our_own, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_is_written_once,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_whose_answer_was_lost_may_come_by_the_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_that_is_written_although_the_server_failed_is_not_lost, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_written,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_that_the_server_never_takes_is_reported_as_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_namespace_that_ends_takes_no_failure_and_that_is_no_loss, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(what_nobody_would_keep_is_not_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_standby_keeps_nothing_that_the_pod_still_tells,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_leader_that_may_not_write_yet_writes_when_it_may,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			removed_failures_without_end_of_a_namespace_bring_back_none_of_another,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_event_that_comes_after_the_pods_status_explains_the_end, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(an_event_of_long_ago_is_not_waited_for, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

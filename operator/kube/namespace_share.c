@@ -57,6 +57,20 @@ void namespace_share_remove(struct namespace_share *share, const char *key, size
 		free(strmap_remove(&share->counts, namespace));
 }
 
+const char *namespace_share_most(const struct namespace_share *share)
+{
+	const char *name, *found = "";
+	size_t most = 0;
+	void *n;
+
+	strmap_each(&share->counts, &name, &n)
+		if (*(const size_t *)n > most) {
+			most = *(const size_t *)n;
+			found = name;
+		}
+	return found;
+}
+
 void namespace_share_release(struct namespace_share *share)
 {
 	strmap_release(&share->counts, free);

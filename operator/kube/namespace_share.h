@@ -33,6 +33,8 @@ bool namespace_share_grow(struct namespace_share *share, const char *key, size_t
 			  size_t max_each);
 /* Counts n items less. They must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *key, size_t n);
+/* Returns the namespace that has the most; "" if nothing is counted. It is valid until something is removed. */
+const char *namespace_share_most(const struct namespace_share *share);
 void namespace_share_release(struct namespace_share *share);
 
 /* A map whose keys are counted in this way. It starts zeroed. */
