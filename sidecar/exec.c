@@ -292,7 +292,7 @@ static void leave_the_choice_of_the_oom_killer(struct run *r)
 /* Runs in a child, which forgets the loop of its parent. */
 _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 {
-	struct run r = { .options = parent->options, .ended = true };
+	struct run r = { .options = parent->options, .memcg = parent->memcg, .ended = true };
 	char order[sizeof(r.socket_path) + 8];
 	struct err err;
 
@@ -311,6 +311,7 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
 	}
 	sidecar_free(r.sidecar);
 	rmdir(r.directory);
+	made_memcg_remove(&r.memcg, false);
 	_exit(0);
 }
 
@@ -328,6 +329,7 @@ static bool survivors_hand_over(int launcher_fd, void *arg)
 	if (pid == 0)
 		survivors_watch(r, launcher_fd);
 	if (pid > 0 && poll(&hung_up, 1, FOLLOW_WITHIN_MS) > 0 && getsid(r->child) == r->child) {
+		r->memcg.path[0] = '\0'; /* the process that stays removes it when Ray has ended */
 		loop_end_within(r, REPORT_WITHIN_S);
 		return true;
 	}

@@ -238,15 +238,13 @@ unsigned int made_memcg_remove(struct made_memcg *m, bool end)
 {
 	unsigned int n = 0;
 
-	for (int i = 0; i < ROUNDS_MAX && m->path[0] && access(m->path, F_OK) == 0; i++) {
+	for (int i = 0; i < ROUNDS_MAX && m->path[0]; i++) {
 		/* The last process may still be exiting. */
 		n = memcg_clear(m, end);
 		if (access(m->path, F_OK) == 0)
 			nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 		else
-			n = 0;
+			m->path[0] = '\0';
 	}
-	if (!n)
-		m->path[0] = '\0';
-	return n;
+	return m->path[0] ? n : 0;
 }

@@ -505,6 +505,15 @@ if command -v python3 >/dev/null; then
 	kill "$survivor"
 	check "the end of a Ray that was left behind ends what stays, where successes are reported, too" wait_until nobody_stays
 	check "only the command's own success is reported as one" test "$(n_left)" = 2
+	leave_ray --memory-max 64Mi
+	left=$(new_memory_cgroups)
+	check "a Ray that was left behind stays in the cgroup that was made for it" grep -qx "$survivor" "$left/cgroup.procs"
+	check "what is said is the same as without a limit" test "$(wc -l <"$work/err")" = 1
+	kill -9 "$survivor"
+	check "its death ends what stays, where it has a limit, too" wait_until nobody_stays
+	check "of the three reports, only its own says that nobody shares its cgroup" test \
+		"$(grep -lE '"shared":[[:space:]]*false' "$work"/left/local/left/*/report.json | wc -l) $(n_left)" = "1 3"
+	check "its cgroup is removed when it has ended" wait_until test ! -e "${left:-/}"
 
 	# A launcher that ends, or hangs, where it should go over.
 	mkdir "$work/f"
