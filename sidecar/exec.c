@@ -32,6 +32,7 @@
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
 #include "sidecar/record/sidecar.h"
+#include "sidecar/socket/channel.h"
 
 #define LAUNCHER "afterglow-launch"
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
@@ -219,9 +220,9 @@ static int launcher_become(struct run *r, struct err *err)
 	char socket_fd[16];
 	const char *cores = r->options->record.cores == CORES_OFF ? NULL : "--cores";
 	const char *head[11] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd };
-	int fd = connect_to_sidecar(r, err);
+	_cleanup_close_ int fd = connect_to_sidecar(r, err);
 	size_t n_head = 5, n = 0;
-	char **argv;
+	_cleanup_free_ char **argv = NULL;
 
 	if (fd < 0)
 		return fd;
@@ -248,8 +249,6 @@ static int launcher_become(struct run *r, struct err *err)
 	sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
 	execv(r->launcher, argv);
 	err_set(err, errno, "%s", r->launcher);
-	free(argv);
-	close(fd);
 	return -err->code;
 }
 
@@ -290,22 +289,21 @@ static void leave_the_choice_of_the_oom_killer(struct run *r)
 }
 
 /* Runs in a child, which forgets the loop of its parent. */
-_Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
+_Noreturn static void survivors_watch(const struct run *parent, int launcher_fd,
+				      const struct process_watch *left)
 {
 	struct run r = { .options = parent->options, .memcg = parent->memcg, .ended = true };
-	char order[sizeof(r.socket_path) + 8];
 	struct err err;
 
 	leave_session(launcher_fd);
 	errand_set_pump(NULL, NULL);
 	r.record_options = parent->record_options;
-	r.record_options.left_behind = true;
+	r.record_options.left_behind = left;
 	r.record_options.record_success = false; /* it has no exit code */
 	if (make_directory(&r, &err) == 0 && start_loop(&r, &err) == 0 &&
 	    event_add(r.deadline, &(struct timeval){ .tv_sec = REPORT_WITHIN_S }) == 0) {
 		sidecar_on_idle(r.sidecar, stop_when_over, &r);
-		snprintf(order, sizeof(order), "stay %s", r.socket_path);
-		send(launcher_fd, order, strlen(order), MSG_NOSIGNAL);
+		launch_send(launcher_fd, "stay", r.socket_path, NULL);
 		close(launcher_fd);
 		event_base_dispatch(r.base);
 	}
@@ -320,14 +318,14 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd)
  * also hangs up when it ends, because it was killed or has waited long enough. If it is late, it
  * ends with that process, which is asked to end and removes its socket.
  */
-static bool survivors_hand_over(int launcher_fd, void *arg)
+static bool survivors_hand_over(int launcher_fd, const struct process_watch *left, void *arg)
 {
 	struct run *r = arg;
 	struct pollfd hung_up = { .fd = launcher_fd };
 	pid_t pid = r->ended ? -1 : fork();
 
 	if (pid == 0)
-		survivors_watch(r, launcher_fd);
+		survivors_watch(r, launcher_fd, left);
 	if (pid > 0 && poll(&hung_up, 1, FOLLOW_WITHIN_MS) > 0 && getsid(r->child) == r->child) {
 		r->memcg.path[0] = '\0'; /* the process that stays removes it when Ray has ended */
 		loop_end_within(r, REPORT_WITHIN_S);
@@ -417,7 +415,6 @@ int exec_run(const struct exec_options *options)
 		event_base_free(r.base);
 	closep(&r.signal_fd);
 	remove_memcg(&r);
-	if (r.directory[0])
-		rmdir(r.directory);
+	rmdir(r.directory);
 	return rc < 0 ? command_become(&r, &err) : rc;
 }

@@ -470,10 +470,8 @@ if command -v python3 >/dev/null; then
 			9>"$work/lock" 2>&1 | cat >"$work/err"
 		survivor=$(sed -n 's/.*: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
 		launcher=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$survivor/stat")
-		wait_until follows
-		sleep 2 # until it has seen that this is Ray's
 	}
-	# A Ray that ends before the process that stays has seen it has no report. Children of that process have the same command line.
+	# Children of that process have the same command line.
 	follows() {
 		for follower in $(grep -lz "^$work/left$" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do
 			[ "$(cut -d' ' -f6 "/proc/$follower/stat")" = "$follower" ] &&
@@ -484,6 +482,7 @@ if command -v python3 >/dev/null; then
 	nobody_stays() { [ -z "$(grep -lz "^$work/left$\|^left$" /proc/[0-9]*/cmdline 2>/dev/null)" ]; }
 	n_left() { set -- "$work"/left/local/left/*; [ -e "$1" ] && echo $# || echo 0; }
 	leave_ray
+	wait_until follows
 	check "the Ray that was left behind is watched, which is said with its processes" says 'is watched until it ends: raylet (PID [0-9]*)\. .afterglow list'
 	check "nothing that stays is in the session of the shell" test "$(cut -d' ' -f6 "/proc/$launcher/stat") $(cut -d' ' -f6 "/proc/$follower/stat")" = "$launcher $follower"
 	check "nothing that stays holds a descriptor of the shell's" test -z "$(find "/proc/$launcher/fd" "/proc/$follower/fd" -lname "$work/*")"
@@ -496,23 +495,30 @@ if command -v python3 >/dev/null; then
 	check "a Ray that was asked to stop is no failure" test "$(n_left)" = 1
 	for end in launcher follower; do
 		leave_ray
+		wait_until follows
 		eval "kill -9 \$$end"
 		check "nothing stays without the $end" wait_until nobody_stays
 		check "Ray goes on without the $end" kill -9 "$survivor"
 		check "the end of the $end is no failure of Ray" test "$(n_left)" = 1
 	done
+	for n in 1 2 3; do
+		leave_ray
+		kill -9 "$survivor"
+		check "what stays of a Ray that dies at once ends with it" wait_until nobody_stays
+		check "a Ray that dies as soon as the shell goes on is reported" test "$(n_left)" = $((n + 1))
+	done
 	leave_ray --record-success
 	kill "$survivor"
 	check "the end of a Ray that was left behind ends what stays, where successes are reported, too" wait_until nobody_stays
-	check "only the command's own success is reported as one" test "$(n_left)" = 2
+	check "only the command's own success is reported as one" test "$(n_left)" = 5
 	leave_ray --memory-max 64Mi
 	left=$(new_memory_cgroups)
 	check "a Ray that was left behind stays in the cgroup that was made for it" grep -qx "$survivor" "$left/cgroup.procs"
 	check "what is said is the same as without a limit" test "$(wc -l <"$work/err")" = 1
 	kill -9 "$survivor"
 	check "its death ends what stays, where it has a limit, too" wait_until nobody_stays
-	check "of the three reports, only its own says that nobody shares its cgroup" test \
-		"$(grep -lE '"shared":[[:space:]]*false' "$work"/left/local/left/*/report.json | wc -l) $(n_left)" = "1 3"
+	check "of the six reports, only its own says that nobody shares its cgroup" test \
+		"$(grep -lE '"shared":[[:space:]]*false' "$work"/left/local/left/*/report.json | wc -l) $(n_left)" = "1 6"
 	check "its cgroup is removed when it has ended" wait_until test ! -e "${left:-/}"
 
 	# A launcher that ends, or hangs, where it should go over.

@@ -189,6 +189,8 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.hooks = c->hooks;
 	c->observer.spill = &c->spill;
 	c->observer.growth = &c->memory;
+	if (c->options->left_behind)
+		c->observer.processes = *c->options->left_behind;
 	container_watch_crashes(c);
 	take_history(c);
 	/*

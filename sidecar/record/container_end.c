@@ -159,7 +159,8 @@ static bool survivors_hand_over(const struct container *c)
 	process_watch_add_survivors(&c->observer.processes, c->observer.root_fd, &who);
 	if (!who.len)
 		return false;
-	is_watched = c->options->hand_over && c->options->hand_over(c->fd, c->options->hand_over_arg);
+	is_watched = c->options->hand_over && c->options->hand_over(c->fd, &c->observer.processes,
+								    c->options->hand_over_arg);
 	strbuf_addf(&text, "afterglow: the command has ended, but Ray goes on, and %s: %s. %s\n",
 		    is_watched ? "is watched until it ends" : "nobody watches it any more", strbuf_str(&who),
 		    is_watched ? "`afterglow list` lists its deaths." : "`ray start --block` stays until Ray ends, and is watched until then.");

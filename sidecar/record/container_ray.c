@@ -175,7 +175,7 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		if (missed)
 			report(c, end);
 	}
-	/* The launcher ends, and this container with it. */
-	if (c->options->left_behind && o->swept_ns && !process_watch_any_lives(&o->processes))
+	/* The launcher ends, and this container with it. It may still have to say how a process ended that is missing. */
+	if (c->options->left_behind && o->swept_ns && !o->processes.n)
 		launch_send(c->fd, "done", NULL, NULL);
 }

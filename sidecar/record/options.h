@@ -45,13 +45,16 @@ struct record_options {
 	 * because it says nothing for a while.
 	 */
 	bool own_launcher;
-	/* The command had ended well before this sidecar began, and Ray, which it left behind, goes on. */
-	bool left_behind;
 	/*
-	 * Under exec, when the command has left Ray behind: returns whether another process watches it from now on. launcher_fd is the
-	 * connection to the launcher. NULL: nobody would.
+	 * The command had ended well before this sidecar began, and Ray, which it left behind, goes on: the processes that the sidecar before
+	 * knew, as one of them may end before it is seen again. Else NULL.
 	 */
-	bool (*hand_over)(int launcher_fd, void *arg);
+	const struct process_watch *left_behind;
+	/*
+	 * Under exec, when the command has left Ray behind: returns whether another process watches what is left from now on. launcher_fd is
+	 * the connection to the launcher. NULL: nobody would.
+	 */
+	bool (*hand_over)(int launcher_fd, const struct process_watch *left, void *arg);
 	void *hand_over_arg;
 	bool slurm; /* under exec: in a job of Slurm */
 	pid_t stop_sender; /* under exec: who sent us the last signal that we passed on to the launcher; 0: not known */

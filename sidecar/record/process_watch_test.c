@@ -212,6 +212,21 @@ static void a_child_between_fork_and_exec_is_not_taken_for_its_parent(void **sta
 	assert_int_equal(orders[2].pid, 13);
 }
 
+static void a_process_that_ends_while_a_new_sidecar_first_looks_is_not_forgotten(void **state)
+{
+	(void)state;
+	begin(11, 1, RAYLET);
+	look();
+	process_table_free(table);
+	table = process_table_new(root_fd, 1, NULL);
+	/* It has given its memory back, and is no zombie yet. */
+	write_file("proc/11/cmdline", "", 0);
+	look();
+	process_watch_ended(&w, 11, true, SIGKILL, 5);
+	assert_int_equal(w.n_ends, 1);
+	assert_int_equal(w.ends[0].kind, RAY_PROCESS_RAYLET);
+}
+
 static void a_driver_is_the_python_program_below_a_supervisor(void **state)
 {
 	(void)state;
@@ -310,6 +325,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_the_launchers_word_its_absence_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_end_of_the_container_ends_the_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_child_between_fork_and_exec_is_not_taken_for_its_parent, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_ends_while_a_new_sidecar_first_looks_is_not_forgotten, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_driver_is_the_python_program_below_a_supervisor, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crowd_leaves_room_for_what_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended, setup, teardown),
