@@ -68,7 +68,9 @@ chown -R 65532:65532 "$work"
 make_cgroup 4G || { echo "no memory cgroup can be made in $memory" && exit 1; }
 
 # Nothing is compiled, and nothing but the wheel is asked for.
+began=$SECONDS
 check "pip installs the wheel" as_user 'python3 -m venv venv && venv/bin/pip install --quiet --no-index --disable-pip-version-check *.whl'
+echo "a virtual environment and pip install took $((SECONDS - began)) s"
 check "without pip the archive is a command" as_user 'tar -xf *.tar.gz && afterglow-ray-*/afterglow run -- true'
 run '-- sh -c "exit 0"'
 check "a command that succeeds leaves no word" test "$code" = 0 -a ! -s "$work/err"
