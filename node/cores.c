@@ -196,8 +196,8 @@ static int cores_probe(const struct node_options *o, struct err *err)
 	waitpid(pid, &status, 0);
 	bool ran = wait_until_gone(path);
 	unlink(path);
-	return ran ? 0 : err_set(err, EACCES, "the kernel does not run %s/" CORE_PROGRAM " for a core: a security module or the mount may "
-				 "forbid it, or we are not in the node's PID namespace", o->directory);
+	return ran ? 0 : err_set(err, EACCES, "the kernel does not run %s/" CORE_PROGRAM
+				 " for a core: a security module or the mount may forbid it", o->directory);
 }
 
 /* --- The pattern --- */

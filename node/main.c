@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -77,24 +78,39 @@ static int watch_signals(struct node *n, struct source *s, struct err *err)
 	return s->fd < 0 ? err_set(err, errno, "signals") : loop_add(&n->loop, s, err);
 }
 
+/*
+ * The kernel names processes by their PIDs in its first PID namespace, which has had this inode since
+ * Linux 3.8. In a node that is itself a container, as those of kind are, we would take them for others.
+ */
+static bool node_is_machine(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == 0xeffffffc;
+}
+
 static int run(const struct node_options *options, struct err *err)
 {
 	struct node node = { .options = options };
+	size_t n = node_is_machine() ? ARRAY_SIZE(parts) : 0;
 	struct source signals;
 	int rc = watch_signals(&node, &signals, err);
 
 	if (rc < 0)
 		return rc;
 	log_info("afterglow-node " AFTERGLOW_VERSION " runs");
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+	if (n == 0)
+		log_error("sidecars get nothing from here: we are not in the machine's first PID namespace, by whose PIDs the kernel names "
+			  "processes. The node is a container, as those of kind are, or hostPID is missing");
+	for (size_t i = 0; i < n; i++) {
 		struct err why = { 0 };
 
 		if (parts[i].start(&node, &why) < 0)
 			log_error("%s: %s", parts[i].name, err_text(&why));
 	}
 	rc = loop_run(&node.loop, err);
-	for (size_t i = ARRAY_SIZE(parts); i-- > 0;)
-		parts[i].stop();
+	while (n-- > 0)
+		parts[n].stop();
 	unread_release(&node.unread);
 	backlog_release(&node.backlog);
 	return rc;

@@ -216,12 +216,6 @@ static bool process_table_see(struct process_table *t, struct entry e, struct ro
 	return true;
 }
 
-static void forget_unused(struct process_table *t)
-{
-	for (size_t i = 0; i < t->n_containers; i++)
-		t->used[i] = t->rows.of_part[i] > 0;
-}
-
 int process_table_sweep(struct process_table *t, struct err *err)
 {
 	DIR *dir = opendir(t->proc);
@@ -249,7 +243,8 @@ int process_table_sweep(struct process_table *t, struct err *err)
 	rows_sort(&rows);
 	rows_release(&t->rows);
 	t->rows = rows;
-	forget_unused(t);
+	for (size_t i = 0; i < t->n_containers; i++)
+		t->used[i] = t->rows.of_part[i] > 0;
 	return 0;
 }
 

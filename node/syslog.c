@@ -143,15 +143,14 @@ static void syslog_read_file(void)
 {
 	if (syslog_file.fd >= 0) {
 		syslog_read_on();
-		if (is_rotated()) {
-			close(syslog_file.fd);
-			syslog_file.fd = syslog_open_file(false);
-			syslog_file.len = 0;
-			if (syslog_file.fd >= 0)
-				syslog_read_on();
-		}
-	} else
-		syslog_file.fd = syslog_open_file(false);
+		if (!is_rotated())
+			return;
+		close(syslog_file.fd);
+		syslog_file.len = 0;
+	}
+	syslog_file.fd = syslog_open_file(false);
+	if (syslog_file.fd >= 0)
+		syslog_read_on();
 }
 
 static void syslog_on_look(struct source *s, int64_t now_ns)

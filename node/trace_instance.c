@@ -27,11 +27,6 @@ struct trace_instance {
 	void *page;
 };
 
-static bool is_tracefs(int fd)
-{
-	return faccessat(fd, "instances", F_OK, 0) == 0;
-}
-
 /* Mounts tracefs nowhere, so it disappears with its last descriptor. */
 static int mount_tracefs(int *fd)
 {
@@ -48,7 +43,7 @@ static int open_tracefs(const char *directory, struct err *err)
 {
 	_cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd >= 0 && is_tracefs(fd))
+	if (fd >= 0 && faccessat(fd, "instances", F_OK, 0) == 0)
 		return TAKE_FD(fd);
 	if (mount_tracefs(&fd) < 0)
 		return err_set(err, errno, "no tracefs at %s, and none can be mounted", directory);
@@ -67,10 +62,8 @@ static int trace_instance_write_value(int dirfd, const char *path, const char *v
 
 static int set_up(struct trace_instance *t, struct err *err)
 {
-	char kilobytes[16];
+	int rc = trace_instance_write_value(t->directory, "buffer_size_kb", TRACE_BUFFER_KB, err);
 
-	snprintf(kilobytes, sizeof(kilobytes), "%d", TRACE_BUFFER_KB);
-	int rc = trace_instance_write_value(t->directory, "buffer_size_kb", kilobytes, err);
 	if (rc >= 0)
 		rc = trace_instance_write_value(t->directory, "trace_clock", "boot", err);
 	if (rc >= 0)

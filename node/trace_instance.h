@@ -17,7 +17,7 @@
 #include "lib/strbuf.h"
 #include "node/trace_page.h"
 
-#define TRACE_BUFFER_KB 32
+#define TRACE_BUFFER_KB "32"
 #define TRACE_CPUS_MAX 1024
 #define TRACE_COMM_MAX 16
 

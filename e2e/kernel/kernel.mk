@@ -70,7 +70,7 @@ HERE_TESTS := $(addprefix run-here-,launch unwind hangs cores hostile neighbour 
 HERE_OOM_TESTS := $(addprefix run-here-,$(OOM_TESTS))
 # What needs python3 or the whole of bash is not for a machine.
 V1_TESTS := $(addprefix run-v1-,$(OOM_TESTS))
-V2_TESTS := $(addprefix run-v2-,$(OOM_TESTS) launch node_early node_kills node_oom)
+V2_TESTS := $(addprefix run-v2-,$(OOM_TESTS) launch node_early node_kills node_kind node_oom)
 V2_CORE_TESTS := $(addprefix run-v2-,cores node_cores node_systemd)
 # What a loop of deaths is called with, here or in a machine.
 loop = $(BUILD)/test/$(1) $(if $(filter here,$(2)),--jobs 2 )
