@@ -22,10 +22,12 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 endif
 MUSL_CC ?= musl-gcc
+NM := nm
 ifeq ($(ARCH),arm64)
 export SYSROOT := $(CURDIR)/build/arm64/sysroot
 export CC := aarch64-linux-gnu-gcc --sysroot=$(SYSROOT)
 export AR := aarch64-linux-gnu-ar
+NM := aarch64-linux-gnu-nm
 MUSL_CC := aarch64-linux-gnu-gcc -specs $(SYSROOT)/musl-gcc.specs
 EMULATOR := qemu-aarch64-static -L $(SYSROOT)
 else ifneq ($(ARCH),)
@@ -84,8 +86,8 @@ NODE_LIB := $(patsubst %,lib/%.c,command_line err fileio kernel_text log oom out
 TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
-SHIP_LIBS := -lcurl -lkrb5 -lexpat -lcjson -lssl -lcrypto
-UNWIND_LIBS := -ldw -lelf -liberty -lcjson -llzma -lbz2 -lz
+SHIP_LIBS := -lcurl -lkrb5 -lresolv -lexpat -lcjson -lssl -lcrypto
+UNWIND_LIBS := -ldw -lelf -liberty -lcjson -llzma -lbz2 -lz -lzstd
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
@@ -136,6 +138,8 @@ INPUTS = -Wl,--dependency-file=$@.inputs
 # Where a library's source could not be had, its archive is empty, and programs take the shared one.
 not_static = $(or $(SANITIZE),$(findstring /shared/,$@),$(lacks_source))
 lacks_source = $(strip $(foreach archive,$(filter %.a,$^),$(shell find $(archive) -size -9c)))
+# Where --no-warnings hides that a symbol is in no library, the linker makes a program that crashes when it calls it.
+check_symbols = $(if $(not_static),:,! $(NM) $@ | grep ' U ' >&2)
 link_program = $(CC) $(INPUTS) $(if $(not_static),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter-out $(if $(lacks_source),$(BUILD)/obj/lib/static/%),$(filter %.o,$^))
 
 $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
@@ -149,7 +153,7 @@ $(BUILD)/kubectl-afterglow: $(BUILD)/static/libcjson.a
 $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
 $(BUILD)/afterglow-ship: $(call objects,lib/static/no_plugins.c) $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a $(BUILD)/static/libkrb5.a
 $(BUILD)/afterglow-pack: $(BUILD)/static/libcjson.a
-$(BUILD)/afterglow-unwind: $(call objects,lib/static/no_plugins.c) $(BUILD)/static/libcjson.a
+$(BUILD)/afterglow-unwind: $(call objects,lib/static/no_plugins.c lib/static/elf_trees.c) $(BUILD)/static/libcjson.a
 # The linker warns of what a static glibc loads from the machine. In operator and shipper that is nothing but name services, of which
 # the shipper has those for files and DNS alone; and libdw cannot load its client of debuginfod.
 $(BUILD)/afterglow-operator $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind: LDFLAGS += -Wl,--no-warnings
@@ -163,6 +167,7 @@ $(BUILD)/afterglow-ship $(BUILD)/shared/afterglow-ship: $(call objects,$(SHIP) $
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(link_program) $(SHIP_LIBS)
+	$(Q)$(check_symbols)
 
 $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
@@ -171,6 +176,7 @@ $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c)
 	$(call say,LINK,$@)
 	$(Q)$(link_program) $(UNWIND_LIBS)
+	$(Q)$(check_symbols)
 
 # It is copied to people's machines.
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(PLUGIN_LIB) plugin/main.c)
@@ -181,6 +187,7 @@ $(BUILD)/afterglow-operator $(BUILD)/shared/afterglow-operator: $(call objects,$
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(link_program) $(OPERATOR_LIBS)
+	$(Q)$(check_symbols)
 
 # Tests link the modules of their program, so that each test file says only what it tests; from an archive, of which the linker takes
 # those that the test needs.

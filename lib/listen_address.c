@@ -54,11 +54,6 @@ bool listen_address_is_valid(const char *text)
 	return listen_address_parse(text, &address);
 }
 
-static socklen_t address_len(const union address *address)
-{
-	return address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6);
-}
-
 /*
  * Sets TCP_NODELAY, which accepted sockets inherit. Without it the body of an answer waits for the
  * client to acknowledge the header.
@@ -76,7 +71,8 @@ static int bound_socket(const union address *address)
 		return -1;
 	if (address->any.sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0)
 		return -1;
-	if (bind(fd, &address->any, address_len(address)) < 0)
+	if (bind(fd, &address->any,
+		 address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6)) < 0)
 		return -1;
 	return TAKE_FD(fd);
 }

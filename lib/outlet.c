@@ -23,11 +23,6 @@ static struct outlet {
 } outlets[OUTLETS];
 static uint64_t dropped;
 
-static struct outlet *outlet_of(int fd)
-{
-	return fd > 0 && fd < OUTLETS && outlets[fd].guarded ? &outlets[fd] : NULL;
-}
-
 void outlet_guard(int fd)
 {
 	if (fd <= 0 || fd >= OUTLETS || outlets[fd].guarded)
@@ -87,7 +82,7 @@ static bool outlet_drain(int fd, struct outlet *o)
 
 void outlet_write(int fd, const void *text, size_t len)
 {
-	struct outlet *o = outlet_of(fd);
+	struct outlet *o = fd > 0 && fd < OUTLETS && outlets[fd].guarded ? &outlets[fd] : NULL;
 	size_t done = 0;
 
 	if (!o) {

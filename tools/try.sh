@@ -40,3 +40,7 @@ if [ "$status" != 139 ]; then
 	exit 1
 fi
 find "$store/local/crash" -name backtrace.txt -exec sed -n '1,12s/^/  /p' {} +
+if ! grep -q '^[|@]' /proc/sys/kernel/core_pattern && ! grep -rq 'crash\.c:[0-9]' --include=backtrace.txt "$store/local/crash"; then
+	echo "try: the backtrace has no line of crash.c" >&2
+	exit 1
+fi

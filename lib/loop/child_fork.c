@@ -45,12 +45,6 @@ static char *const *child_fork_environment(const struct child_work *work)
 	return none;
 }
 
-/* Before Linux 5.9 there is no close_range. Our descriptors have O_CLOEXEC in any case. */
-static void close_others(int from)
-{
-	syscall(SYS_close_range, (unsigned int)from, UINT_MAX, 4 /* CLOSE_RANGE_CLOEXEC, from Linux 5.11 */);
-}
-
 /* Becomes the program. If exec fails, the errno is written to the pipe `failed`. */
 _Noreturn static void child_fork_become(const struct child_work *work, const int ends[CHILD_ENDS], int failed, pid_t parent)
 {
@@ -73,7 +67,8 @@ _Noreturn static void child_fork_become(const struct child_work *work, const int
 	failed = fcntl(failed, F_DUPFD_CLOEXEC, ABOVE_ALL);
 	for (int i = 0; i < n; i++)
 		child_fork_place(fds[i], i);
-	close_others(n);
+	/* Before Linux 5.9 there is no close_range. Our descriptors have O_CLOEXEC in any case. */
+	syscall(SYS_close_range, n, UINT_MAX, 4 /* CLOSE_RANGE_CLOEXEC, from Linux 5.11 */);
 	usual_signals();
 	execvpe(work->path, (char *const *)work->argv, child_fork_environment(work));
 	error = errno;

@@ -28,12 +28,6 @@ static void read_python(const struct python *py, const struct core *core, struct
 	}
 }
 
-/* Returns whether the interpreter itself begins here: then the rest is Python's frames once more. */
-static bool is_interpreter(const struct symbol *s)
-{
-	return strncmp(s->function, "_PyEval_EvalFrame", 17) == 0;
-}
-
 static void add_living_frame(struct strbuf *out, const struct modules *modules, const struct frame *f, const struct symbol *s)
 {
 	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
@@ -59,7 +53,8 @@ static void add_native_frames(struct strbuf *out, struct symbols *symbols, const
 
 		for (size_t k = 0; k < n; k++)
 			add_living_frame(out, symbols->u->modules, &stack->frames[i], &found[k]);
-		if (has_python && is_interpreter(&found[n - 1]))
+		/* The interpreter itself begins here: the rest is Python's frames once more. */
+		if (has_python && strncmp(found[n - 1].function, "_PyEval_EvalFrame", 17) == 0)
 			return;
 		if (stack->why && i == stack->last_certain)
 			strbuf_addf(out, "     (no unwind information, as %s: the callers are guesses)\n", stack->why);

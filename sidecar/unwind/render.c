@@ -112,19 +112,15 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 		    crash->finalizing ? ", while the Python interpreter ended" : "");
 }
 
-/* The context in a signal frame lacks some registers. They are omitted, not shown as zeros. */
-static bool is_in_context(const struct core_machine *machine, size_t number)
-{
-	return memchr(machine->context_order, (int)number, machine->context_slots);
-}
-
 static void add_registers(struct strbuf *out, const struct core_machine *machine, const struct crash *crash)
 {
 	size_t column = 0;
 
 	strbuf_adds(out, "  registers");
 	for (size_t i = 0; i < machine->n_registers; i++) {
-		if (crash->handled && !is_in_context(machine, i))
+		/* The context in a signal frame lacks some registers. They are omitted, not shown as zeros. */
+		if (crash->handled &&
+		    !memchr(machine->context_order, (int)i, machine->context_slots))
 			continue;
 		strbuf_addf(out, "%s%-8s 0x%016" PRIx64, column % 3 || !column ? "  " : "\n             ", machine->names[i],
 			    crash->registers[i]);

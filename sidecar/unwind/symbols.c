@@ -167,12 +167,6 @@ static void drop_suffix(char *function)
 	}
 }
 
-/* Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB) takes longer than everything else. */
-static bool is_worth_lines(const struct module *m)
-{
-	return m && !module_is_runtime(m);
-}
-
 static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)
 {
 	Dwfl_Module *mod = unwinder_module(u, address);
@@ -191,7 +185,12 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 		demangle(name, out[0].function, sizeof(out[0].function));
 		drop_suffix(out[0].function);
 	}
-	unit = is_worth_lines(modules_at(u->modules, address)) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
+	/*
+	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB) takes
+	 * longer than everything else.
+	 */
+	const struct module *m = modules_at(u->modules, address);
+	unit = m && !module_is_runtime(m) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
 	if (!unit)
 		return 1;
 	line = dwfl_module_getsrc(mod, address);
