@@ -54,7 +54,7 @@ if [ "${#builds[@]}" != 0 ]; then
 		e2e/$build || e2e/$build
 	done
 elif [[ $suite = stores || $suite = s3-servers ]]; then
-	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
+	tools/apt-install.sh curl dnsmasq-base iproute2 iptables libfaketime openssl
 	make --no-print-directory deps build/afterglow-ship build/shared/afterglow-ship
 	case $suite in
 	stores) build_stores s3 hdfs azure kdc ;;

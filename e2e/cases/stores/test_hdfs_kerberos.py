@@ -232,6 +232,27 @@ def test_a_realm_without_a_kdc(store, secret, bundle):
     assert "names no KDC" in outcome.result["error"]
 
 
+@pytest.fixture(name="with_dns")
+def name_server(kdc, tmp_path):
+    """Words before a command that has a name server, which knows where the KDC is."""
+    host, port = read_env(kdc.directory)["KDC"].split(":")
+    address = f"127.53.{os.getpid() // 256 % 256}.{os.getpid() % 256}"
+    options = ["--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--local=/afterglow.test/", "--user=root", "--bind-interfaces", f"--listen-address={address}"]
+    options += [f"--srv-host=_kerberos._{by}.afterglow.test,kdc.afterglow.test,{port}" for by in ("udp", "tcp")]
+    resolv = tmp_path / "resolv.conf"
+    resolv.write_text(f"nameserver {address}\n")
+    with subprocess.Popen(["dnsmasq", *options, f"--address=/kdc.afterglow.test/{host}"], stderr=subprocess.PIPE, text=True) as server:
+        assert "started" in server.stderr.readline()
+        yield ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolv]
+        server.terminate()
+
+
+def test_a_kdc_that_dns_alone_names(store, secret, bundle, with_dns):
+    replace(secret, "krb5.conf", "[libdefaults]\ndefault_realm = AFTERGLOW.TEST\ndns_canonicalize_hostname = false\n")
+    shipped(store, bundle, prefix=with_dns)
+    check_whole(store, bundle)
+
+
 def test_a_secret_that_everybody_may_read(store, secret, bundle):
     (secret / "keytab").chmod(0o444)
     assert "can be read by every user" in shipped(store, bundle).stderr
