@@ -196,8 +196,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		return oom == OOM_PROVED ? oom : OOM_NO;
 	}
 	if (k->others && oom != OOM_NO)
-		verdict_add_evidence(v, "kernel log", "%u process%s of that cgroup %s taken, not known to be of this container", k->others,
-				     k->others == 1 ? "" : "es", k->others == 1 ? "was" : "were");
+		verdict_add_evidence(v, "kernel log", "the OOM killer took %u process%s of that cgroup, perhaps of others", k->others,
+				     k->others == 1 ? "" : "es");
 	if (!k->oom) {
 		/* The kills of other processes explain the rise. */
 		if (k->others && oom == OOM_PROBABLE)
