@@ -11,6 +11,7 @@ import table_high
 import table_jobs
 import table_kills
 import table_limits
+import table_ninth
 import table_node
 import table_oom
 import table_pod
@@ -23,7 +24,7 @@ import table_sixth
 import table_third
 
 TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_pod, table_kills, table_exits, table_signals, table_limits, table_programs, table_second, table_third,
-          table_fourth, table_fifth, table_sixth, table_seventh, table_high, table_node, table_children, table_jobs, table_eighth)
+          table_fourth, table_fifth, table_sixth, table_seventh, table_high, table_node, table_children, table_jobs, table_eighth, table_ninth)
 ALL = [death for table in TABLES for death in table.DEATHS]
 # "fifth" for table_fifth.
 BY_TABLE = {table.__name__.removeprefix("table_"): table.DEATHS for table in TABLES}

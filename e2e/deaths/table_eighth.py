@@ -10,12 +10,12 @@ NOBODY = "as_nobody; "
 PYTHON3 = ("/usr/bin/python3", "-c")
 
 
-def users(name, truth, inside="", code="", **more):
+def users(name, truth, inside="", code="", table="eighth", **more):
     """The death as root and as an ordinary user."""
     argv = (*PYTHON3, code.strip() + "\n") if code else ()
     needs = more.pop("needs", frozenset()) | (PYTHON if code else frozenset()) | HERE
     before = more.pop("before", "")
-    return [Death(f"eighth: {name}{who}", truth, inside=inside, argv=argv, before=first + before, needs=needs, **more)
+    return [Death(f"{table}: {name}{who}", truth, inside=inside, argv=argv, before=first + before, needs=needs, **more)
             for who, first in (("", ""), (", of an ordinary user", NOBODY))]
 
 
