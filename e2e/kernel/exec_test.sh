@@ -443,8 +443,8 @@ fake_ray() {
 		if what == "leave":
 		    os._exit(0)
 		child.send_signal(signal.SIGKILL)
-		time.sleep(1)
-		if what == "block":
+		time.sleep(7 if what == "slow" else 1)
+		if what in ("block", "slow"):
 		    child.wait()
 		    os._exit(1)
 		time.sleep(12)
@@ -457,6 +457,9 @@ if command -v python3 >/dev/null; then
 	check "it is the cause of the container's end" has_class RayletFailed
 	check "the report says how it ended, and that \`ray start\` followed" tells 'raylet was killed with SIGKILL.*`ray start` then'
 	check "the report names raylet" grep -q '"name":[[:space:]]*"raylet"' "$(bundle)/report.json"
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" slow
+	check "a \`ray start\` that takes seconds to stop the others is one death with one report" test "$(grep -c '^  bundle ' "$work/err")" = 1
+	check "which has how raylet ended" tells 'raylet was killed with SIGKILL.*`ray start` then'
 	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" stay
 	check "a container that goes on without raylet ends as it would" gives 0
 	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'

@@ -14,6 +14,11 @@
 
 /* If `ray start` ends the container because of this, it does so within this time */
 #define SETTLED_NS (5 * NS_PER_SEC)
+/*
+ * `ray start --block` that has seen the end first stops the other processes, one after the other. The end of the container then
+ * has the only report; one that runs on for this long may have been started without --block.
+ */
+#define START_STOPS_NS (10 * NS_PER_SEC)
 /* If raylet ends, the GCS server follows after a minute, and the reverse; `ray stop` ends both. */
 #define FOLLOWS_NS (90 * NS_PER_SEC)
 /* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
@@ -93,7 +98,11 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 
 	if (is_of_failed_job(end))
 		return now_ns - end->ended_ns >= SETTLED_NS;
-	return now_ns - end->ended_ns >= (in_order && !has_words_of_agent(c, end) ? STOPPED_NS : SETTLED_NS);
+	if (in_order && !has_words_of_agent(c, end))
+		return now_ns - end->ended_ns >= STOPPED_NS;
+	return now_ns - end->ended_ns >=
+	       (process_watch_lives(&c->observer.processes, RAY_PROCESS_START) ? START_STOPS_NS :
+										 SETTLED_NS);
 }
 
 /*
