@@ -47,7 +47,7 @@ DEATHS = [
     Death("a shell whose last command was not executable", exits(126, "CommandNotExecutable", "ApplicationError"), inside="/tmp"),
     Death("a usage error of a program", exits(2), argv=("probe", "no-such-deed")),
     Death("set -e, and a command that fails", exits(1), inside="set -e; false; exit 0"),
-    Death("timeout, and exit 124", exits(124), argv=("timeout", "1", "sleep", "60"), needs=frozenset({"here"})),
+    Death("timeout, and exit 124", exits(124, says=["timeout reports that its limit of time"]), argv=("timeout", "1", "sleep", "60"), needs=frozenset({"here"})),
     Death("exit 1 of a command that leaves a daemon behind", exits(1), inside="(setsid sleep 3 &) ; exit 1"),
     Death("exit 0 of a command that leaves a daemon behind", exits(0), inside="(setsid sleep 3 &) ; exit 0"),
     Death("exit 5 through env, nice and nohup", exits(5), argv=("env", "A=1", "nice", "-n", "5", "nohup", "sh", "-c", "exit 5"), needs=frozenset({"here"})),

@@ -132,6 +132,8 @@ static const struct {
 	  CONFIDENCE_CERTAIN, 126, 0, "its command \"\": Unknown error 4095.", { "an error" }, NULL },
 	{ "a launcher that says so of a command that ran", { EXITED(3), UNSTARTED(ENOENT, false, "x"), QUIET, NO_OOM_SEEN },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 3, 0, "ended with exit code 3", { NULL }, NULL },
+	{ "the exit code of timeout", { EXITED(124), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 124, 0,
+	  "ended with exit code 124", { "exit code 124, with which timeout reports that its limit of time had passed" }, NULL },
 	{ "an end at once below a launcher that is process 1", { EXITED(1), QUIET, NO_OOM_SEEN, .pod = "w1", .launcher_pid = 1, .ran_ns = S / 2 },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "ended with exit code 1", { NULL }, "insists on being process 1" },
 	{ "a later end below a launcher that is process 1", { EXITED(1), QUIET, NO_OOM_SEEN, .launcher_pid = 1, .ran_ns = 2 * S },

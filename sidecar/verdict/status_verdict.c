@@ -15,6 +15,7 @@
 #include "sidecar/verdict/stop_request.h"
 
 #define COMMAND_SHOWN 120
+#define EXIT_CODE_OF_TIMEOUT 124 /* of timeout(1); other programs may use it, too */
 #define AT_ONCE_NS NS_PER_SEC /* an end so soon after the start may be a refusal to run there */
 /* Limit after an OOM kill that may be why the command ended */
 #define OOM_FOLLOWED_NS (60 * NS_PER_SEC)
@@ -56,7 +57,11 @@ void status_read(const struct observation *o, struct verdict *v)
 			verdict_add_evidence(v, "wait status", "exit code %d, with which a shell reports that %s ended its command",
 					     v->exit_code, signal_name(v->signal));
 		else
-			verdict_add_evidence(v, "wait status", "exit code %d", v->exit_code);
+			verdict_add_evidence(
+				v, "wait status", "exit code %d%s", v->exit_code,
+				v->exit_code == EXIT_CODE_OF_TIMEOUT ?
+					", with which timeout reports that its limit of time had passed" :
+					"");
 	}
 	stop_request_evidence(o, v);
 }
