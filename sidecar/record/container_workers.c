@@ -5,6 +5,7 @@
  * their headers are late, and the report of the death waits for them.
  */
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
@@ -21,7 +22,13 @@ static void report(struct container *c, const struct ray_finding *finding)
 		.ray = finding,
 		.process_oom_ns = c->observer.process_oom_ns,
 	};
+	const struct watched_end *end =
+		worker_watch_end_of(&c->observer.workers, finding->event.pid, finding->at_ns);
+	bool signaled = end && end->status_known && WIFSIGNALED(end->wait_status);
 
+	container_explain_missing_core(c, signaled ? WTERMSIG(end->wait_status) : 0,
+				       signaled && WCOREDUMP(end->wait_status));
+	e.core_needs = c->core_needs;
 	container_report_process(c, &e, NULL, "worker-died");
 }
 

@@ -315,7 +315,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
 		verdict_say(v, "%s%s%s%s%s.", who, left, how, in, lives_on(o));
-	if (o->crash)
+	if (o->crash || (!fds && (o->ray->logged_signal[0] || signal_is_of_crash(ended_by))))
 		crash_evidence(o, v);
 	if (e->detail[0])
 		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
