@@ -149,7 +149,8 @@ static bool was_full(const struct limits *before, dev_t device)
 	for (size_t i = 0; before && i < LIMITS_FULL_MAX; i++)
 		if (before->full[i] == device)
 			return true;
-	return false;
+	/* Of further ones nothing is known, and a full disk may not be blamed. */
+	return before && before->full[LIMITS_FULL_MAX - 1];
 }
 
 /* One that was full before hides none that is full now. */
