@@ -14,7 +14,7 @@ DEATHS = [
     Death("a full disk, and exit 1", exits(1, "DiskFull", "ApplicationError"), before="small size=1m", inside="dd if=/dev/zero of=$D/small/f bs=64k count=100 || exit 1"),
     Death("a disk that fills beside one that was full at the start", exits(1, "DiskFull", never=["as at the start"]),
           before="small size=1m; dd if=/dev/zero of=$D/small/f bs=64k count=100; mkdir $D/fills; mount -t tmpfs -o size=1m none $D/fills",
-          inside="dd if=/dev/zero of=$D/fills/f bs=64k count=100 || exit 1"),
+          inside="sleep 1; dd if=/dev/zero of=$D/fills/f bs=64k count=100 || exit 1"),
     Death("ten disks that were full at the start, and exit 3", exits(3), inside="exit 3",
           before="small size=1m; for i in 1 2 3 4 5 6 7 8 9 10; do mkdir $D/$i; mount -t tmpfs -o size=64k none $D/$i; head -c 65536 /dev/zero >$D/$i/f; done"),
     Death("a full disk, and exit 3 for another reason", exits(3, honest={"DiskFull"}), before="small size=1m",
