@@ -67,6 +67,10 @@ WRAPPERS = [d for ds in (
     users("a limit of file size ends dd, and exit 153 is passed on", exits(153, "Signaled", "ApplicationError"), inside="ulimit -f 10; (dd if=/dev/zero of=$D/f bs=64k count=9); exit $?"),
     users("a function of a shell that returns 137", exits(137, "Killed", "ApplicationError", victim="none", never=("OOM killer ended",)), inside="f() { return 137; }; sleep 1; f"),
     users("an exit code of 255", exits(255), inside="sleep 1; exit 255"),
+    users("timeout -k of a command that ignores SIGTERM", signalled(9, victim="none"),
+          inside="exec timeout -k 1 1 sh -c 'trap \"\" TERM; while :; do sleep 0.2; done'"),
+    users("timeout of the first program of a pipeline, whose 124 nobody reads, and exit 0", exits(0), inside="timeout 1 sleep 60 | cat"),
+    users("a limit of processes of a user, and exit 254", exits(254), inside="exec bash -c 'ulimit -u 1; sleep 1; (exit 3) || exit 254'"),
     users("a daemon of two forks crashes, and exit 0 later", exits(0, reported=True, lives={"Segfault"}),
           inside="(setsid sh -c '(sleep 1.5; exec probe fault segv) &' &) ; sleep 4; exit 0"),
 ) for d in ds]
@@ -76,6 +80,18 @@ ROOTS = [
           inside="unshare -fp sh -c 'sh -c \"sleep 2; kill -SEGV \\$\\$\"; exit 3'; exit 1"),
     Death("ninth: a daemon of two forks is OOM-killed, and exit 0 later", exits(0, reported=True, lives=LIVES), memory="64Mi", ooms=1, needs=HERE,
           inside="(setsid sh -c '(sleep 1; exec hog 300M --rate 100M) &' &) ; sleep 6; exit 0"),
+    Death("ninth: messages in sockets that nobody reads are named as the kernel's memory", oom(says=("Kernel memory .* held",)), memory="64Mi", ooms=1, needs=PYTHON | HERE,
+          argv=(*PYTHON3, """
+import socket, time
+kept = []
+while True:
+    a, b = socket.socketpair(); a.setblocking(False); kept += [a, b]; time.sleep(0.002)
+    try:
+        while True: a.send(b'x' * 65536)
+    except BlockingIOError: pass
+""")),
+    Death("ninth: a file in /dev/shm that fills the limit is named as shared memory", oom(says=("Shared memory .* held",)), memory="64Mi", ooms=1, needs=HERE,
+          before="small size=200m; mount --bind $D/small /dev/shm", inside="sleep 1; exec dd if=/dev/zero of=/dev/shm/f bs=256k count=400"),
     Death("ninth: root ends an ordinary user's command by SIGKILL", signalled(9, victim="none"), needs=HERE, before="as_nobody; ", inside="echo $$ >$D/begun; sleep 60 & wait; sleep 60",
           outside="await $D/begun; sleep 1; kill -9 $(cat $D/begun)"),
     Death("ninth: an array in a file of /dev/shm is OOM-killed, and exit 1 of its parent", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0), memory="64Mi", ooms=1, needs=PYTHON | HERE,
