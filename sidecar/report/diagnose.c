@@ -330,6 +330,9 @@ static bool objects(struct report *r)
 		SAY(r, " The object store may have %s.", SIZE_TEXT(n->object_store));
 	if (store_is_too_large(r))
 		advise_smaller_store(r);
+	if (r->id.cluster)
+		ADVISE(r, "%skubectl afterglow objects %s -n %s while the cluster runs: it says which code made the objects, and who keeps them",
+		       r->advice[0] ? "; " : "", r->id.cluster, r->id.namespace ? r->id.namespace : "default");
 	return true;
 }
 

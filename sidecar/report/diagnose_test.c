@@ -41,7 +41,7 @@ static const struct row {
 	bool of_part, of_command;
 	/* 0: memory.high had not slowed it down; memory.high is not known */
 	int64_t slowed_ns, high;
-	const char *pod;
+	const char *pod, *cluster;
 	/* of the first process; 0: not known */
 	int64_t stack, open_files, age_ns;
 	uint32_t zombies, of_parent;
@@ -204,6 +204,10 @@ static const struct row {
 	/* --- Objects --- */
 	{ "the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "Shared memory (the object store in /dev/shm) held 3.0 GiB, 75 % of the memory: objects, not heap.", NULL },
+	{ "the object store of a cluster", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
+	  "Shared memory (the object store in /dev/shm) held 3.0 GiB",
+	  "kubectl afterglow objects demo -n default while the cluster runs: it says which code made the objects, and who keeps them",
+	  .cluster = "demo" },
 	{ "shared memory without Ray", OOM, FULL_4G, 3 * GIB, { { "python3 train.py", GIB / 2, 0, 0 } },
 	  "Shared memory (files in /dev/shm, memfd, shared mappings) held 3.0 GiB, 75 % of the memory: it belongs to no process alone.",
 	  "find what writes to /dev/shm or shares memory (torch DataLoader workers, multiprocessing.shared_memory); or a limit of 5.0 GiB" },
@@ -311,7 +315,7 @@ static int64_t known(int64_t value)
 static struct report report_of(const struct row *row)
 {
 	struct report r = {
-		.id = { .container = row->container ? row->container : "ray-worker", .pod = row->pod },
+		.id = { .container = row->container ? row->container : "ray-worker", .pod = row->pod, .cluster = row->cluster },
 		.of_command = row->of_command,
 		.slowed_ns = row->slowed_ns,
 		.verdict.class = row->class,
@@ -391,6 +395,7 @@ static const struct premise {
 	{ "a node that others filled", "has no memory limit", NUMBER(memory.limit), GIB },
 	{ "a node that others filled", "memory requests", NUMBER(id.pod), 0 },
 	{ "the same of one with a limit, and with page cache", "find what else ran on this machine", NUMBER(machine.total), 0 },
+	{ "the object store of a cluster", "kubectl afterglow objects demo", NUMBER(id.cluster), 0 },
 	{ "one task that grew", "One process, ", NUMBER(n_top), 0 },
 	{ "one task that grew", "/s until the end", NUMBER(top[0].growth), GROWTH_UNKNOWN },
 	{ "one task that grew", "a limit of ", NUMBER(memory.limit), -1 },
