@@ -98,6 +98,26 @@ touch "$work/looked"
 wait "$asked"
 check "it ends as it would have" test "$?" = 5
 
+# A container of a pod that is asked alone, as after a failed liveness probe, is looked at soon. From outside of its PID namespace
+# comes what the runtime asks.
+rm "$work/ignores_the_request"
+"$work/bin/afterglow-sidecar" --socket "$work/socket" --store "$work/store" --spool "$work/spool" --kernel-log off --grace 1 \
+	--stacks-at-stop 600 >"$work/log" 2>&1 &
+launched="$launched $!"
+wait_until test -S "$work/socket"
+unshare --pid --fork --mount-proc --kill-child "$work/bin/afterglow-launch" --socket "$work/socket" -- \
+	/usr/bin/python3 "$work/bin/hangs.py" ignores_the_request "$work" >"$work/err" 2>&1 &
+alone=$!
+launched="$launched $alone"
+wait_until hang ignores_the_request
+kill -TERM "$(pgrep -P "$alone")"
+check "a container that is asked alone is looked at soon" \
+	wait_until says 'after the request to stop, 1 process still ran; its main thread: .* at [^ ]*/hangs.py:[0-9]+ in ignores_the_request'
+kill -9 "$(pgrep -P "$(pgrep -P "$alone")")"
+wait "$alone"
+reports() { tr -s ' \n' ' ' <"$work/log" | grep -Eq "$1"; }
+check "its report says so" wait_until reports 'diagnosis [0-9.]+ s after the request to stop and .* 1 process still ran; its main thread: .*ignores_the_request'
+
 # Once its memory is full but for a little, what a look costs would be the end of it if it had to pay. Swap is no way out.
 fill() { # DIRECTORY ROOM
 	if [ "$version" = 1 ]; then echo 0 >"$1/memory.force_empty"; else echo 1G >"$1/memory.reclaim"; fi 2>/dev/null
