@@ -79,6 +79,15 @@ def child_in_the_kernel():
             libc.pause()
 
 
+def writes_to_a_disk():
+    # It is frozen before that, so the write waits in state D.
+    with open(os.path.join(sys.argv[2], "disk", "data"), "wb", buffering=0) as file:
+        yield
+        while not os.path.exists(os.path.join(sys.argv[2], "frozen")):
+            time.sleep(0.1)
+        file.write(b"x")
+
+
 def waits_for_child():
     child = subprocess.Popen(["sleep", "1000"])
     yield

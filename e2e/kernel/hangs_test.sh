@@ -10,6 +10,8 @@ work=$(mktemp -d /tmp/hangs_test.XXXXXX)
 
 names='deadlock waits_for_mutex rank_sleeps loops_in_c stopped blocks_its_loop child_in_the_kernel waits_for_child'
 finish() {
+	fsfreeze -u "$work/disk" 2>/dev/null
+	umount -l "$work/disk" 2>/dev/null
 	[ -z "$launched" ] || kill $launched 2>/dev/null
 	end_cgroups
 }
@@ -70,6 +72,26 @@ stack no-such-name
 check "a name that nobody has is said" grep -q 'no watched process' "$work/err"
 setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err"
 check "another user gets nothing" test ! -s "$work/out"
+
+# What a write waits for in state D is named.
+truncate -s 16M "$work/image"
+mkdir "$work/disk"
+mkfs.ext4 -q "$work/image"
+if mount -o loop "$work/image" "$work/disk"; then
+	chown 65532 "$work/disk"
+	as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --name writer -- /usr/bin/python3 "$work/bin/hangs.py" writes_to_a_disk "$work" \
+		>"$work/log" 2>&1 &
+	launched="$launched $!"
+	wait_until hang writes_to_a_disk
+	fsfreeze -f "$work/disk"
+	touch "$work/frozen"
+	names_the_file() { stack "$(pid_of writes_to_a_disk)" && prints "it works on $work/disk/data"; }
+	check "the file that a process in state D writes is named" wait_until names_the_file
+	check "it has its line of Python" prints 'hangs.py:[0-9]+ in writes_to_a_disk'
+	fsfreeze -u "$work/disk"
+else
+	echo "note: without a loop device no disk is frozen"
+fi
 
 # Who is asked to stop and goes on is looked at, and the report of its end says where it was.
 asked_to_stop() { # NAME: sets $asked

@@ -37,7 +37,11 @@ struct dump_thread {
 	char state; /* as /proc/PID/task/TID/stat had it just before: 'R', 'S', 'D', 'T', ... */
 	char name[16]; /* any bytes */
 	char waits_in[31]; /* in state D: the kernel's function (wchan); "": not known */
-	uint64_t registers[DUMP_REGISTERS_MAX]; /* the kernel's order */
+	union {
+		uint64_t registers[DUMP_REGISTERS_MAX]; /* without an error; the kernel's order */
+		/* With one, and in state D: the file that its system call is about; "": not known. */
+		char file[DUMP_REGISTERS_MAX * sizeof(uint64_t)];
+	};
 	uint64_t thread_pointer;
 	uint64_t stack_address, stack_offset; /* of the copy: in memory, and in the dump */
 	uint64_t stack_len; /* bytes; 0: it was not copied */

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,6 +32,7 @@
 #define LISTS_MAX 3 /* threads may start others while they are being stopped */
 #define PATIENCE_MS 200 /* for a system call that waits */
 #define PAGE_MIN 4096
+#define FILES_NOTED 16 /* threads in state D whose file is looked for */
 /* Bits of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst) */
 #define PAGE_OF_FILE ((uint64_t)1 << 61)
 #define PAGE_SWAPPED ((uint64_t)1 << 62)
@@ -119,6 +121,36 @@ static void note_state(struct dump_thread *t)
 	snprintf(path, sizeof(path), "task/%d/wchan", (int)t->tid);
 	proc_file_read(tracer.pid, path, text, sizeof(text));
 	snprintf(t->waits_in, sizeof(t->waits_in), "%.30s", strcmp(text, "0") == 0 ? "" : text);
+}
+
+/* Whether the first argument of this system call is the number of a descriptor, and it may wait for its file. */
+static bool is_about_file(long number)
+{
+	static const long calls[] = {
+		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_fsync, SYS_fdatasync,
+		SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_fstat, SYS_close, SYS_flock, SYS_fcntl,
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i] == number)
+			return true;
+	return false;
+}
+
+/* Notes what a thread in state D works on, as far as the kernel says so: the path is not looked up, so no file server is asked. */
+static void note_file(struct dump_thread *t)
+{
+	char path[64], text[128], *end;
+
+	snprintf(path, sizeof(path), "task/%d/syscall", (int)t->tid);
+	proc_file_read(tracer.pid, path, text, sizeof(text));
+	long number = strtol(text, &end, 10);
+	unsigned long fd = strtoul(end, NULL, 16);
+	if (end == text || !is_about_file(number) || fd > INT_MAX)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%lu", (int)tracer.pid, fd);
+	ssize_t len = readlink(path, t->file, sizeof(t->file) - 1);
+	t->file[len > 0 ? len : 0] = '\0';
 }
 
 static bool thread_is_known(pid_t tid)
@@ -280,6 +312,7 @@ static void copy_registers(struct dump_thread *t)
 {
 	struct iovec part = { t->registers, sizeof(t->registers) };
 
+	memset(t->registers, 0, sizeof(t->registers)); /* a file was noted there */
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &part) < 0) {
 		t->error = errno;
 		return;
@@ -376,6 +409,12 @@ static int dump_stopped(void)
 	if (tracer.progress[0] == THREAD_GONE)
 		return -tracer.dump->threads[0].error;
 	int r = open_memory();
+	/* Those of one process mostly wait for the same. */
+	for (uint32_t i = 0, n = 0; r == 0 && i < tracer.dump->head.n_threads && n < FILES_NOTED; i++)
+		if (tracer.dump->threads[i].state == 'D') {
+			note_file(&tracer.dump->threads[i]);
+			n++;
+		}
 	if (r == 0)
 		copy_threads(stop_all());
 	return r;

@@ -43,7 +43,8 @@ struct core_thread {
 	/* Of a thread that lives */
 	int error; /* why its registers are not known; 0: they are */
 	char state; /* as in /proc/PID/task/TID/stat */
-	char name[17], waits_in[32]; /* printable; waits_in: the kernel's function, in state D; "": not known */
+	/* Printable. In state D: the kernel's function, and the file that it works on; "": not known. */
+	char name[17], waits_in[32], file[256];
 };
 
 #define CORE_CACHE_BLOCKS 64

@@ -119,7 +119,10 @@ static void take_dumped(struct core *core, const struct dump_thread *from)
 	*t = (struct core_thread){ .tid = from->tid, .error = from->error, .state = from->state, .thread_pointer = from->thread_pointer };
 	copy_printable(t->name, sizeof(t->name), from->name, strnlen(from->name, sizeof(from->name)));
 	copy_printable(t->waits_in, sizeof(t->waits_in), from->waits_in, strnlen(from->waits_in, sizeof(from->waits_in)));
-	memcpy(t->registers, from->registers, sizeof(t->registers));
+	if (from->error)
+		copy_printable(t->file, sizeof(t->file), from->file, strnlen(from->file, sizeof(from->file)));
+	else
+		memcpy(t->registers, from->registers, sizeof(t->registers));
 	take_copy(core, from);
 }
 

@@ -73,6 +73,8 @@ static void living_add_missing(struct strbuf *out, const struct core_thread *t)
 		strbuf_addf(out, "  native: not seen: %s\n", strerror(t->error));
 	if (t->waits_in[0])
 		strbuf_addf(out, "     it waits in the kernel, in %s\n", t->waits_in);
+	if (t->file[0])
+		strbuf_addf(out, "     it works on %s\n", t->file);
 }
 
 /* Whether it was still there after its Python frames were read, as far as its frames reach. */
