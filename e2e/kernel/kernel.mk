@@ -154,6 +154,11 @@ ray-isolation-test: kernel-programs
 	$(Q)root=$$(e2e/kernel/ray_root.sh) && AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_MEMORY=4096 AFTERGLOW_UML_ROOT=$$root \
 		e2e/kernel/uml.sh e2e/kernel/ray_isolation_test.sh
 
+# Not in CI, as it takes minutes: real Ray hangs in twelve ways, and its stacks say where.
+.PHONY: ray-hangs-test
+ray-hangs-test: kernel-programs
+	$(Q)tools/apt-install.sh cython3 python3-dev python3-torch && AFTERGLOW_BUILD=$(BUILD) e2e/kernel/ray_hangs_test.sh
+
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
 	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_VM=200 RECOVERY_LOOP=200 RECOVERY_LOOP_VM=40

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ray_stacks.py PACKAGES: what it costs a busy Ray head that stacks are taken of it all the time, and whether it is left as it was. PACKAGES has
+Ray (dist-packages of e2e/kernel/ray_root.sh). Needs root.
+
+The launcher and Ray are in one CPU cgroup and the sidecar is in another, with the weights of a container that requests two processors and of the
+chart's sidecar (10m). Windows in which nobody looks and windows in which `afterglow-sidecar stack` runs again and again take turns, until STACKS
+(BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time, what takes them is killed
+with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it takes stacks. Prints the ratio of
+the numbers of tasks per second, and says if a process was left stopped or traced, or has ended."""
+import json
+import os
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = (pathlib.Path(__file__).parent.parent / os.environ.get("AFTERGLOW_BUILD", "build")).resolve()
+STACKS = int(os.environ.get("BENCH_COUNT", 20000))
+SECONDS = int(os.environ.get("BENCH_SECONDS", 400))
+WINDOW = 6
+WORKERS = 8
+JOB = """
+import sys, time
+import ray
+ray.init(address="127.0.0.1:6379", logging_level="error", log_to_driver=False)
+@ray.remote
+def task(x):
+    return x
+while True:
+    ray.get([task.remote(i) for i in range(50)])
+    print(time.monotonic(), flush=True)
+"""
+HEAD = f"""
+ray="{sys.executable} -c 'from ray.scripts.scripts import main; main()'"
+eval "$ray start --head --no-monitor --dashboard-agent-grpc-port=7001 --dashboard-agent-listen-port=7002 --runtime-env-agent-port=7003 \
+	--metrics-export-port=7004 --port=6379 --node-ip-address=127.0.0.1 --num-cpus={WORKERS} --object-store-memory=200000000 --include-dashboard=false \
+	--disable-usage-stats --temp-dir=$HOME/ray" || exit
+exec {sys.executable} $HOME/job.py >$HOME/done
+"""
+
+
+def cgroup(name, weight):
+    """Makes it; the prefix of a command that shall run in it."""
+    v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    path = pathlib.Path("/sys/fs/cgroup", *([] if v2 else ["cpu"]), f"ray_stacks_{os.getpid()}_{name}")
+    path.mkdir()
+    if v2:
+        (path / "cpu.weight").write_text(str(max(1, round(weight * 100 / 1024))))
+    else:
+        (path / "cpu.shares").write_text(str(weight))
+    return path, ["sh", "-c", f'echo $$ >{path}/cgroup.procs && exec "$@"', "sh"]
+
+
+def processes(group):
+    return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+
+
+def states(pids):
+    """Of each thread: its state and its tracer."""
+    for pid in pids:
+        for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+            try:
+                lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            except OSError:
+                continue
+            yield pid, lines["State"].split()[0], int(lines["TracerPid"])
+
+
+def left(pids):
+    """The processes that are stopped or traced, a second after the last look."""
+    time.sleep(1)
+    return sorted({(pid, state, tracer) for pid, state, tracer in states(pids) if state in "tT" or tracer})
+
+
+def wait_for(what):
+    for _ in range(1200):
+        if what():
+            return
+        time.sleep(0.1)
+    sys.exit("ray_stacks: Ray does not start")
+
+
+class Taker:
+    """Asks for stacks, and counts them."""
+
+    def __init__(self, side):
+        self.run_in, self.group = side[1], side[0]
+        self.stacks = self.stops = self.failed = self.kills = self.asked = 0
+        self.longest = []
+        self.asking = None
+
+    def begin(self):
+        self.asking = subprocess.Popen([*self.run_in, BUILD / "afterglow-sidecar", "stack", "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.asked += 1
+
+    def kill_in_the_middle(self):
+        time.sleep(random.uniform(0, 1))
+        readers = [pid for pid in processes(self.group) if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("afterglow-unwin")]
+        victim = random.choice([self.asking.pid, *readers])
+        os.kill(victim, signal.SIGKILL)
+        self.kills += 1
+
+    def end(self):
+        text = self.asking.communicate()[0]
+        if self.asking.returncode:
+            return
+        answer = json.loads(text)
+        self.stacks += sum(group["count"] for group in answer["groups"])
+        self.stops += answer["processes"]
+        self.failed += sum("no stacks" in note for note in answer["notes"])
+        self.longest.append(answer["longestStopMilliseconds"])
+
+
+def main():
+    ray, side = cgroup("ray", 2048), cgroup("sidecar", 10)
+    with tempfile.TemporaryDirectory(prefix="ray_stacks.") as home:
+        env = {"HOME": home, "PATH": "/usr/bin:/bin", "PYTHONPATH": sys.argv[1], "RAY_AUTH_MODE": "disabled", "TMPDIR": home,
+               "PYTHONDONTWRITEBYTECODE": "1", "RAY_gcs_server_port_wait_time_s": "600", "RAY_agent_register_timeout_ms": "600000",
+               "RAY_worker_register_timeout_seconds": "600", "RAY_gcs_rpc_server_connect_timeout_s": "600"}
+        os.mkdir(f"{home}/store")
+        pathlib.Path(home, "job.py").write_text(JOB, encoding="ascii")
+        started = [subprocess.Popen([*side[1], BUILD / "afterglow-sidecar", "--socket", f"{home}/s", "--store", f"{home}/store", "--spool", f"{home}/spool",
+                                     "--grace", "1", "--kernel-log", "off"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+        try:
+            wait_for(lambda: os.path.exists(f"{home}/s"))
+            started.append(subprocess.Popen([*ray[1], BUILD / "afterglow-launch", "--socket", f"{home}/s", "--", "bash", "-c", HEAD], env=env,
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            measure(Taker(side), ray[0], pathlib.Path(home, "done"), started[1])
+        finally:
+            for group in (ray[0], side[0]):
+                while pids := processes(group):
+                    for pid in pids:
+                        try:
+                            os.kill(pid, signal.SIGKILL)
+                        except ProcessLookupError:
+                            pass
+                    time.sleep(0.1)
+            for process in started:
+                process.wait()
+            ray[0].rmdir()
+            side[0].rmdir()
+
+
+def measure(taker, group, done, launcher):
+    wait_for(lambda: done.exists() and len(done.read_text().splitlines()) > 20)
+    time.sleep(5)
+    pids = processes(group)
+    windows = []
+    began = time.monotonic()
+    while taker.stacks < STACKS and time.monotonic() - began < SECONDS:
+        a = time.monotonic()
+        time.sleep(WINDOW)
+        b = time.monotonic()
+        end = b + WINDOW
+        while time.monotonic() < end:
+            taker.begin()
+            if taker.asked % 3 == 0:
+                taker.kill_in_the_middle()
+            taker.end()
+        windows.append((a, b, time.monotonic()))
+    at = [float(line) for line in done.read_text().splitlines()]
+    rate = lambda start, stop: sum(start <= t < stop for t in at) / (stop - start)
+    quiet, taking = sum(b - a for a, b, _ in windows), sum(c - b for _, b, c in windows)
+    before = sum(rate(a, b) * (b - a) for a, b, _ in windows) / quiet
+    during = sum(rate(b, c) * (c - b) for _, b, c in windows) / taking
+    each = statistics.median(rate(b, c) / rate(a, b) for a, b, c in windows if rate(a, b))
+    print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed} processes without; the longest stop "
+          f"{max(taker.longest, default=0):.1f} ms, median of the longest of each answer {statistics.median(taker.longest or [0]):.1f} ms")
+    print(f"ray_stacks: {50 * before:.0f} tasks a second while nobody looked, {50 * during:.0f} while stacks were taken, ratio {during / before:.3f}; "
+          f"median of {len(windows)} pairs of windows {each:.3f}; aim 0.98")
+    print(f"ray_stacks: kill -9 in the middle {taker.kills} times; left stopped or traced: {left(pids) or 'nobody'}; "
+          f"ended: {[pid for pid in pids if not os.path.exists(f'/proc/{pid}')] or 'nobody'}")
+    taker.begin()
+    wait_for(lambda: any(tracer == launcher.pid for _, _, tracer in states(pids)))
+    launcher.kill()
+    taker.asking.kill()
+    taker.asking.communicate()
+    print(f"ray_stacks: the launcher was killed while it traced; left stopped or traced: {left(pids) or 'nobody'}")
+
+
+if len(sys.argv) < 3:  # in a network namespace of its own: Ray's ports are fixed
+    os.execvp("unshare", ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, *sys.argv, "inside"])
+main()
