@@ -109,6 +109,29 @@ static void stacks_come_from_the_dump_and_all_else_from_memory(void **state)
 	sources_release(&s);
 }
 
+static void the_file_of_a_thread_that_was_not_stopped_is_printable(void **state)
+{
+	struct small_dump d = dump_new();
+	struct sources s;
+	struct core core;
+
+	(void)state;
+	/* A path of all of its bytes has no end of its own. */
+	memset(d.threads[0].file, '\x1b', sizeof(d.threads[0].file));
+	d.threads[0].error = EBUSY;
+	assert_int_equal(open_of(&core, &d, maps_text, &s), 0);
+	assert_int_equal(strlen(core.threads[0].file), sizeof(core.threads[0].file) - 1);
+	assert_int_equal(strspn(core.threads[0].file, "?"), sizeof(core.threads[0].file) - 1);
+	assert_int_equal(core.threads[0].registers[SP_X86], 0);
+	core_close(&core);
+	sources_release(&s);
+	d.threads[0].error = 0;
+	assert_int_equal(open_of(&core, &d, maps_text, &s), 0);
+	assert_string_equal(core.threads[0].file, "");
+	core_close(&core);
+	sources_release(&s);
+}
+
 static void a_stack_that_changes_shows_that_its_thread_ran(void **state)
 {
 	const struct small_dump d = dump_new();
@@ -208,6 +231,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_come_from_the_dump_and_all_else_from_memory),
+		cmocka_unit_test(the_file_of_a_thread_that_was_not_stopped_is_printable),
 		cmocka_unit_test(a_stack_that_changes_shows_that_its_thread_ran),
 		cmocka_unit_test(a_dump_that_is_none_is_refused),
 		cmocka_unit_test(numbers_that_lie_are_bounded),
