@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ray_stacks.py PACKAGES: what it costs a busy Ray head that stacks are taken of it all the time, and whether it is left as it was. PACKAGES has
-Ray (dist-packages of e2e/kernel/ray_root.sh). Needs root.
+"""ray_stacks.py PACKAGES: what it costs a busy Ray head that stacks are taken of it, and whether it is left as it was. PACKAGES has Ray
+(dist-packages of e2e/kernel/ray_root.sh). Needs root.
 
-The launcher and Ray are in one CPU cgroup and the sidecar is in another, with the weights of a container that requests two processors and of the
-chart's sidecar (10m). Windows in which nobody looks and windows in which `afterglow-sidecar stack` runs again and again take turns, until STACKS
-(BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time, what takes them is killed
-with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it takes stacks. Prints the ratio of
-the numbers of tasks per second, and says if a process was left stopped or traced, or has ended."""
+The launcher and Ray are in one CPU cgroup and the sidecar is in another, with the weights of a container that requests two processors and of
+BENCH_WEIGHT (default: 102, which is 100m). An answer of `afterglow-sidecar stack` about all processes and as long a time in which nobody looks
+take turns, until STACKS (BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time,
+what takes them is killed with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it
+traces. Prints the tasks per second of both, the processor time of a stack, and if a process was left stopped or traced, or has ended."""
 import json
 import os
 import pathlib
 import random
+import resource
 import signal
 import statistics
 import subprocess
@@ -22,7 +23,9 @@ import time
 BUILD = (pathlib.Path(__file__).parent.parent / os.environ.get("AFTERGLOW_BUILD", "build")).resolve()
 STACKS = int(os.environ.get("BENCH_COUNT", 20000))
 SECONDS = int(os.environ.get("BENCH_SECONDS", 400))
-WINDOW = 6
+WEIGHT = int(os.environ.get("BENCH_WEIGHT", 102))
+BEGAN = time.monotonic()
+SHORTEST = 3
 WORKERS = 8
 JOB = """
 import sys, time
@@ -78,7 +81,7 @@ def left(pids):
 
 
 def wait_for(what):
-    for _ in range(1200):
+    for _ in range(2400):
         if what():
             return
         time.sleep(0.1)
@@ -117,7 +120,7 @@ class Taker:
 
 
 def main():
-    ray, side = cgroup("ray", 2048), cgroup("sidecar", 10)
+    ray, side = cgroup("ray", 2048), cgroup("sidecar", WEIGHT)
     with tempfile.TemporaryDirectory(prefix="ray_stacks.") as home:
         env = {"HOME": home, "PATH": "/usr/bin:/bin", "PYTHONPATH": sys.argv[1], "RAY_AUTH_MODE": "disabled", "TMPDIR": home,
                "PYTHONDONTWRITEBYTECODE": "1", "RAY_gcs_server_port_wait_time_s": "600", "RAY_agent_register_timeout_ms": "600000",
@@ -130,7 +133,7 @@ def main():
             wait_for(lambda: os.path.exists(f"{home}/s"))
             started.append(subprocess.Popen([*ray[1], BUILD / "afterglow-launch", "--socket", f"{home}/s", "--", "bash", "-c", HEAD], env=env,
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            measure(Taker(side), ray[0], pathlib.Path(home, "done"), started[1])
+            measure(Taker(side), ray[0], pathlib.Path(home, "done"), *started)
         finally:
             for group in (ray[0], side[0]):
                 while pids := processes(group):
@@ -146,41 +149,57 @@ def main():
             side[0].rmdir()
 
 
-def measure(taker, group, done, launcher):
+def seconds_of(sidecar, launcher):
+    """Processor time: of the sidecar with its children that have ended, of the launcher alone, whose children are Ray, and of who asked."""
+    own, children = (sum(float(f) for f in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[a:b])
+                     for pid, a, b in ((sidecar.pid, 11, 15), (launcher.pid, 11, 13)))
+    asked = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (own + children) / os.sysconf("SC_CLK_TCK") + asked.ru_utime + asked.ru_stime
+
+
+def kill_while_it_traces(taker, pids, launcher):
+    for _ in range(10):
+        taker.begin()
+        while taker.asking.poll() is None:
+            if any(f"TracerPid:\t{launcher.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text() for pid in pids if os.path.exists(f"/proc/{pid}/status")):
+                launcher.kill()
+                taker.asking.kill()
+                taker.asking.communicate()
+                return True
+        taker.asking.communicate()
+    return False
+
+
+def measure(taker, group, done, sidecar, launcher):
     wait_for(lambda: done.exists() and len(done.read_text().splitlines()) > 20)
     time.sleep(5)
     pids = processes(group)
     windows = []
-    began = time.monotonic()
-    while taker.stacks < STACKS and time.monotonic() - began < SECONDS:
+    used = seconds_of(sidecar, launcher)
+    while taker.stacks < STACKS and time.monotonic() - BEGAN < SECONDS:
         a = time.monotonic()
-        time.sleep(WINDOW)
+        taker.begin()
+        if taker.asked % 3 == 0:
+            taker.kill_in_the_middle()
+        taker.end()
         b = time.monotonic()
-        end = b + WINDOW
-        while time.monotonic() < end:
-            taker.begin()
-            if taker.asked % 3 == 0:
-                taker.kill_in_the_middle()
-            taker.end()
+        time.sleep(max(b - a, SHORTEST))
         windows.append((a, b, time.monotonic()))
+    used = seconds_of(sidecar, launcher) - used
     at = [float(line) for line in done.read_text().splitlines()]
     rate = lambda start, stop: sum(start <= t < stop for t in at) / (stop - start)
-    quiet, taking = sum(b - a for a, b, _ in windows), sum(c - b for _, b, c in windows)
-    before = sum(rate(a, b) * (b - a) for a, b, _ in windows) / quiet
-    during = sum(rate(b, c) * (c - b) for _, b, c in windows) / taking
-    each = statistics.median(rate(b, c) / rate(a, b) for a, b, c in windows if rate(a, b))
+    taking, quiet = sum(b - a for a, b, _ in windows), sum(c - b for _, b, c in windows)
+    during = sum(rate(a, b) * (b - a) for a, b, _ in windows) / taking
+    before = sum(rate(b, c) * (c - b) for _, b, c in windows) / quiet
     print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed} processes without; the longest stop "
           f"{max(taker.longest, default=0):.1f} ms, median of the longest of each answer {statistics.median(taker.longest or [0]):.1f} ms")
-    print(f"ray_stacks: {50 * before:.0f} tasks a second while nobody looked, {50 * during:.0f} while stacks were taken, ratio {during / before:.3f}; "
-          f"median of {len(windows)} pairs of windows {each:.3f}; aim 0.98")
+    print(f"ray_stacks: {50 * before:.0f} tasks a second while nobody looked, {50 * during:.0f} while stacks were taken, ratio {during / before:.3f}; of the "
+          f"whole time {(during * taking + before * quiet) / (taking + quiet) / before:.3f}, aim 0.98")
+    print(f"ray_stacks: {1000 * used / max(taker.stacks, 1):.1f} ms of a processor for a stack, {used / max(len(windows), 1):.1f} s for an answer")
     print(f"ray_stacks: kill -9 in the middle {taker.kills} times; left stopped or traced: {left(pids) or 'nobody'}; "
           f"ended: {[pid for pid in pids if not os.path.exists(f'/proc/{pid}')] or 'nobody'}")
-    taker.begin()
-    wait_for(lambda: any(tracer == launcher.pid for _, _, tracer in states(pids)))
-    launcher.kill()
-    taker.asking.kill()
-    taker.asking.communicate()
-    print(f"ray_stacks: the launcher was killed while it traced; left stopped or traced: {left(pids) or 'nobody'}")
+    print(f"ray_stacks: the launcher was {'killed while it traced' if kill_while_it_traces(taker, pids, launcher) else 'never seen to trace'}; "
+          f"left stopped or traced: {left(pids) or 'nobody'}")
 
 
 if len(sys.argv) < 3:  # in a network namespace of its own: Ray's ports are fixed
