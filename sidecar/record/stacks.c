@@ -61,6 +61,13 @@ static void answer_next(struct stacks *s);
 
 /* --- The end --- */
 
+static void dump_close(struct stacks *s)
+{
+	if (s->dump_fd >= 0)
+		close(s->dump_fd);
+	s->dump_fd = -1; /* the next file may get this number */
+}
+
 static void client_close(struct stacks *s)
 {
 	if (s->client)
@@ -68,7 +75,7 @@ static void client_close(struct stacks *s)
 	s->client = NULL;
 	s->subject = NULL;
 	s->ordered = false;
-	closep(&s->dump_fd);
+	dump_close(s);
 	s->n_targets = s->next = 0;
 	child_cancel(TAKE_PTR(s->unwinder));
 	event_del(s->overdue);
@@ -132,7 +139,7 @@ static void stacks_on_unwound(const struct child_result *r, void *arg)
 	struct stacks *s = arg;
 
 	s->unwinder = NULL;
-	closep(&s->dump_fd);
+	dump_close(s);
 	answer_add(s, r->output, r->output_len);
 	if (r->exited_well)
 		answer_next(s);
@@ -204,7 +211,7 @@ static void dump_on_overdue(evutil_socket_t, short, void *arg)
  */
 static int dump_make(struct stacks *s, struct err *err)
 {
-	closep(&s->dump_fd);
+	dump_close(s);
 	s->dump_fd = memfd_create("afterglow-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->dump_fd < 0 || fallocate(s->dump_fd, 0, 0, sizeof(struct dump)) < 0 || fcntl(s->dump_fd, F_ADD_SEALS, DUMP_SEALS) < 0)
 		return err_set(err, errno, "memory for the copies of stacks");

@@ -224,6 +224,32 @@ static void a_container_gets_the_stacks_of_its_own_processes_the_largest_first(v
 	strbuf_release(&taken_text);
 }
 
+static void a_file_that_is_opened_after_an_answer_stays_open(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct err err = { 0 };
+	int fds[8];
+	(void)state;
+
+	strbuf_init(&taken_text, 4096);
+	containers[0].state = containers[1].state = CONTAINER_ENDED;
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	for (int round = 0; round < 2; round++) {
+		taken_all = false;
+		assert_true(stacks_take(stacks, containers));
+		/* They get the numbers of what was closed. */
+		for (size_t i = 0; round == 0 && i < ARRAY_SIZE(fds); i++)
+			assert_return_code(fds[i] = dup(STDOUT_FILENO), errno);
+	}
+	stacks_free(stacks);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		assert_int_equal(close(fds[i]), 0);
+	event_base_free(base);
+	strbuf_release(&taken_text);
+}
+
 static void others_wait_until_its_launcher_has_answered_or_it_has_gone(void **state)
 {
 	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
 		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
 		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes_the_largest_first),
+		cmocka_unit_test(a_file_that_is_opened_after_an_answer_stays_open),
 		cmocka_unit_test(others_wait_until_its_launcher_has_answered_or_it_has_gone),
 		cmocka_unit_test(a_flood_of_connections_is_taken_slowly),
 	};
