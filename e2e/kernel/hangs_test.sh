@@ -15,9 +15,10 @@ finish() {
 	fsfreeze -u "$work/disk" 2>/dev/null
 	umount -l "$work/disk" 2>/dev/null
 	[ -z "$launched" ] || kill $launched 2>/dev/null
+	[ -z "$alone" ] || kill -9 "$alone" 2>/dev/null
 	end_cgroups
 }
-launched=''
+launched='' alone=''
 begin_cgroups hangs
 trap finish EXIT
 
@@ -137,7 +138,7 @@ wait_until hang ignores_the_request
 kill -TERM "$(pgrep -P "$alone")"
 check "a container that is asked alone is looked at soon" \
 	wait_until says 'after the request to stop, 1 process still ran; its main thread: .* at [^ ]*/hangs.py:[0-9]+ in ignores_the_request'
-kill -9 "$(pgrep -P "$(pgrep -P "$alone")")"
+kill -9 "$(pgrep -P "$(pgrep -P "$alone")" python)"
 wait "$alone"
 reports() { tr -s ' \n' ' ' <"$work/log" | grep -Eq "$1"; }
 check "its report says so" wait_until reports 'diagnosis [0-9.]+ s after the request to stop and .* 1 process still ran; its main thread: .*ignores_the_request'
