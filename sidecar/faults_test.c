@@ -65,9 +65,9 @@ static void render(void)
 
 static void emit(void)
 {
-	const struct record_options options = {
-		.events = true, .report_fd = open("/dev/null", O_WRONLY | O_CLOEXEC)
-	};
+	const struct record_options options = { .events = true,
+						.report_fd =
+							open("/dev/null", O_WRONLY | O_CLOEXEC) };
 	static struct report r;
 
 	fill_report(&r);

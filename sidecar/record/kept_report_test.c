@@ -87,7 +87,8 @@ static void a_disk_that_does_not_answer_is_left_alone(void **state)
 	(void)state;
 	/* A process that opens the FIFO waits for a writer. */
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kept_report_read(&errand, bundle, SHORT_NS, &text, &json), KEPT_REPORT_UNKNOWN);
+	assert_int_equal(kept_report_read(&errand, bundle, SHORT_NS, &text, &json),
+			 KEPT_REPORT_UNKNOWN);
 }
 
 static void wait_for_ever(int, void *)
@@ -101,7 +102,8 @@ static void no_second_process_hangs_on_the_same_disk(void **state)
 {
 	(void)state;
 	assert_int_equal(errand_start(&errand, wait_for_ever, NULL, NULL), 0);
-	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json), KEPT_REPORT_UNKNOWN);
+	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json),
+			 KEPT_REPORT_UNKNOWN);
 }
 
 int main(void)
