@@ -28,8 +28,8 @@ struct failure_gc {
 
 struct removal {
 	struct failure_gc *gc;
-	char *key; /* the key in `set` */
 	const char *reason;
+	char key[512]; /* in `set` */
 };
 
 static void failure_gc_on_tick(evutil_socket_t fd, short what, void *arg);
@@ -109,7 +109,6 @@ static void on_removed(void *arg, struct client_response *response)
 			kept_set_refused(&gc->set, kept->namespace, now_realtime_ns() + REFUSED_NS);
 		}
 	}
-	free(removal->key);
 	free(removal);
 	if (gone)
 		remove_more(gc);
@@ -119,15 +118,13 @@ static bool start_removal(struct failure_gc *gc, struct kept *kept, const char *
 {
 	_cleanup_json_ cJSON *object = object_new("afterglow.dev/v1alpha1", "RayFailure", kept->namespace, kept->name);
 	struct removal *removal = calloc(1, sizeof(*removal));
-	char key[512];
 
 	json_set_str(json_get(object, "metadata"), "uid", kept->uid);
-	snprintf(key, sizeof(key), "%s/%s", kept->namespace, kept->name);
-	if (removal)
-		*removal = (struct removal){ .gc = gc, .key = strdup(key), .reason = reason };
-	if (!removal || !removal->key || client_delete(gc->o.client, object, -1, on_removed, removal, NULL) < 0) {
-		if (removal)
-			free(removal->key);
+	if (!removal)
+		return false;
+	*removal = (struct removal){ .gc = gc, .reason = reason };
+	snprintf(removal->key, sizeof(removal->key), "%s/%s", kept->namespace, kept->name);
+	if (client_delete(gc->o.client, object, -1, on_removed, removal, NULL) < 0) {
 		free(removal);
 		return false;
 	}
