@@ -60,8 +60,6 @@ int azure_identity_open(struct azure_identity *id, const struct ship_options *op
 	id->account = options->store.host;
 	if (credentials_read(options->credentials, c, fault) < 0)
 		return -1;
-	if (c->open_to_all)
-		log_warning("credentials in %s can be read by every user of this machine", options->credentials);
 	if (c->sas_token && !is_sas(c->sas_token + (c->sas_token[0] == '?')))
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential sas-token is no SAS token, such as sv=...&sig=...");
 	else if (c->sas_token)
@@ -121,7 +119,7 @@ static int azure_identity_make_url(char *url, size_t size, struct fault *fault)
 static int make_form(struct strbuf *form, struct fault *fault)
 {
 	const char *client = getenv("AZURE_CLIENT_ID");
-	char *token = NULL;
+	_cleanup_credential_ char *token = NULL;
 
 	if (!azure_identity_is_id(client))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_CLIENT_ID names no client: does the ServiceAccount have the annotation "
@@ -135,8 +133,6 @@ static int make_form(struct strbuf *form, struct fault *fault)
 	store_query_encode(form, ASSERTION_TYPE);
 	strbuf_adds(form, "&client_assertion=");
 	store_query_encode(form, token);
-	explicit_bzero(token, strlen(token));
-	free(token);
 	return strbuf_failed(form) ? fault_set(fault, FAULT_MEMORY, "%s: out of memory", what) : 0;
 }
 
@@ -157,16 +153,14 @@ static int azure_identity_refused(const struct http_answer *a, const char *url, 
 
 static int take_token(struct azure_identity *id, const struct http_answer *a, const char *url, int64_t *ret_seconds, struct fault *fault)
 {
+	_cleanup_credential_ char *token = NULL;
 	struct err err = { 0 };
-	char *token = NULL;
 
 	if (a->status != 200)
 		return azure_identity_refused(a, url, fault);
 	if (oauth_read_token(strbuf_str(&a->body), a->body.len, &token, ret_seconds, &err) < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(url), url, err_text(&err));
 	snprintf(id->bearer_header, sizeof(id->bearer_header), "Authorization: Bearer %s", token);
-	explicit_bzero(token, strlen(token));
-	free(token);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "lib/fileio.h"
+#include "lib/log.h"
 
 static const struct {
 	const char *file;
@@ -104,9 +105,7 @@ int credential_read_file(const char *path, char **ret_value, struct fault *fault
 	char *value = NULL;
 
 	if (read_one(AT_FDCWD, path, &unused, &value, fault) < 0) {
-		if (value)
-			explicit_bzero(value, strlen(value));
-		free(value);
+		credential_forget(&value);
 		return -1;
 	}
 	if (!value)
@@ -159,19 +158,16 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 		credentials_release(&c);
 		return r;
 	}
+	if (c.open_to_all)
+		log_warning("credentials in %s can be read by every user of this machine", dir);
 	*ret_credentials = c;
 	return 0;
 }
 
 void credentials_release(struct credentials *c)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		char *value = *credentials_at(c, i);
-
-		if (value)
-			explicit_bzero(value, strlen(value));
-		free(value);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		credential_forget(credentials_at(c, i));
 	for (size_t i = 0; i < ARRAY_SIZE(path_files); i++)
 		free(*(char **)((char *)c + path_files[i].at));
 	*c = (struct credentials){ 0 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/strbuf.h"
@@ -34,7 +35,17 @@ struct credentials {
 int credentials_read(const char *dir, struct credentials *ret_credentials, struct fault *fault);
 void credentials_release(struct credentials *c);
 
-/* Reads a single credential from a file; the caller wipes and frees *ret_value. */
+/* Overwrites and frees a credential, and sets it to NULL. */
+static inline void credential_forget(char **value)
+{
+	if (*value)
+		explicit_bzero(*value, strlen(*value));
+	free(*value);
+	*value = NULL;
+}
+#define _cleanup_credential_ _cleanup_(credential_forget)
+
+/* Reads a single credential from a file. The caller forgets *ret_value. */
 int credential_read_file(const char *path, char **ret_value, struct fault *fault);
 
 /* Overwrites what text holds, such as a request or an answer with a credential in it. Its copies in freed memory are not reached. */

@@ -281,9 +281,7 @@ int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_ur
 	state_release(&d.state);
 	plan_release(&d.plan);
 	strbuf_release(&d.manifest);
-	if (d.manifest_fd >= 0)
-		close(d.manifest_fd);
-	if (d.dir_fd >= 0)
-		close(d.dir_fd);
+	closep(&d.manifest_fd);
+	closep(&d.dir_fd);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sidecar/ship/credentials.h"
 #include "sidecar/ship/object.h"
 #include "sidecar/ship/xml_leaves.h"
 
@@ -188,12 +189,7 @@ int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *re
 
 void sts_credentials_release(struct sts_credentials *c)
 {
-	char *values[] = { c->access_key_id, c->secret_access_key, c->session_token };
-
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		if (values[i])
-			explicit_bzero(values[i], strlen(values[i]));
-		free(values[i]);
-	}
-	*c = (struct sts_credentials){ 0 };
+	credential_forget(&c->access_key_id);
+	credential_forget(&c->secret_access_key);
+	credential_forget(&c->session_token);
 }

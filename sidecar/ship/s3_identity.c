@@ -61,8 +61,6 @@ int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
 	id->options = options;
 	if (credentials_read(options->credentials, &id->credentials, fault) < 0)
 		return -1;
-	if (id->credentials.open_to_all)
-		log_warning("credentials in %s can be read by every user of this machine", options->credentials);
 	if (take_role(id, fault) < 0 || s3_identity_choose(id, fault) < 0)
 		return -1;
 	if (id->kind == IDENTITY_WEB && options->s3_sts_endpoint && strncmp(options->s3_sts_endpoint, "http://", 7) == 0)
@@ -134,7 +132,8 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	static const char what[] = "pod identity";
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const char *uri = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	char header[CREDENTIAL_MAX + 32], *token = NULL;
+	_cleanup_credential_ char *token = NULL;
+	char header[CREDENTIAL_MAX + 32];
 	struct err err = { 0 };
 
 	if (!uri || !container_uri_is_safe(uri))
@@ -143,10 +142,7 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	if (path && credential_read_file(path, &token, fault) < 0)
 		return fault_wrap(fault, what);
 	snprintf(header, sizeof(header), "Authorization: %s", token ? token : "");
-	if (token)
-		explicit_bzero(token, strlen(token));
 	int r = ask_node(http, what, uri, token ? header : NULL, &t, fault);
-	free(token);
 	explicit_bzero(header, sizeof(header));
 	if (r < 0)
 		return r;
@@ -163,8 +159,9 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	static const char what[] = "workload identity";
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const char *host = getenv("GCE_METADATA_HOST");
-	char url[256], *token = NULL;
+	_cleanup_credential_ char *token = NULL;
 	struct err err = { 0 };
+	char url[256];
 
 	snprintf(url, sizeof(url), GOOGLE_TOKEN_URL, host ? host : "metadata.google.internal");
 	if (ask_node(http, what, url, "Metadata-Flavor: Google", &t, fault) < 0)
@@ -175,8 +172,6 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	if (r < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));
 	snprintf(id->token_header, sizeof(id->token_header), "Authorization: Bearer %s", token);
-	explicit_bzero(token, strlen(token));
-	free(token);
 	return 0;
 }
 

@@ -105,15 +105,11 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 	if (r < 0)
 		return r;
 	int64_t seconds = json_int(object, "expires_in", 0);
-	char *token = token_answer_take_word(object, "access_token");
+	_cleanup_credential_ char *token = token_answer_take_word(object, "access_token");
 	token_answer_wipe(object);
-	if (!token || seconds < 1 || seconds > 366 * DAY_S) {
-		if (token)
-			explicit_bzero(token, strlen(token));
-		free(token);
+	if (!token || seconds < 1 || seconds > 366 * DAY_S)
 		return err_set(err, EBADMSG, "it has no access_token with a time for which it lasts");
-	}
-	*ret_token = token;
+	*ret_token = TAKE_PTR(token);
 	*ret_seconds = MIN(seconds, DAY_S);
 	return 0;
 }

@@ -18,26 +18,15 @@ int webhdfs_identity_open(struct webhdfs_identity *id, const struct ship_options
 	id->options = options;
 	if (credentials_read(options->credentials, c, fault) < 0)
 		return -1;
-	if (c->open_to_all)
-		log_warning("credentials in %s can be read by every user of this machine",
-			    options->credentials);
 	if ((c->keytab || c->delegation_token) && !options->store.tls)
 		log_warning(
 			"the delegation token goes over the network in plain text: webhdfss:// would not do so");
 	return c->keytab ? kerberos_new(c, &id->kerberos, fault) : 0;
 }
 
-static void webhdfs_identity_forget(char **token)
-{
-	if (*token)
-		explicit_bzero(*token, strlen(*token));
-	free(*token);
-	*token = NULL;
-}
-
 void webhdfs_identity_release(struct webhdfs_identity *id)
 {
-	webhdfs_identity_forget(&id->token);
+	credential_forget(&id->token);
 	kerberos_free(id->kerberos);
 	credentials_release(&id->credentials);
 }
@@ -115,7 +104,7 @@ bool webhdfs_identity_drop(struct webhdfs_identity *id)
 {
 	bool had = id->token != NULL;
 
-	webhdfs_identity_forget(&id->token);
+	credential_forget(&id->token);
 	return had;
 }
 
