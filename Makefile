@@ -82,7 +82,7 @@ PLUGIN := $(call modules,plugin) $(DIGEST)
 PLUGIN_LIB := $(patsubst %,lib/%.c,command_line err exit_code failure_class fileio html incident incident_rules json memory_needs oom printable stack_groups strbuf strmap tar units utf8)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
-NODE_LIB := $(patsubst %,lib/%.c,command_line err fileio kernel_text log oom outlet printable strbuf syslog_lines units utf8)
+NODE_LIB := $(patsubst %,lib/%.c,budget command_line err fileio kernel_text log oom outlet printable strbuf syslog_lines units utf8)
 TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
