@@ -114,11 +114,10 @@ static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct reco
 			"group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
 			"credentials of the store: bundles stay in the pod and are lost with it",
 			r->group, store_secrets_reader(pod_spec, r->policy));
-	if (report_key_is_shared(pod_spec, ray))
-		notes_addf(notes, NOTE_RECORDING, "AnnotationsShared",
-			   "group %s: its Ray container gets the annotations of its pod (downward API), so reports are not signed, and none "
-			   "is certain",
-			   r->group);
+	if (report_key_leak(pod_spec, ray))
+		notes_addf(notes, NOTE_RECORDING, "ReportsUnsigned",
+			   "group %s: %s, so reports are not signed, and none is certain", r->group,
+			   report_key_leak(pod_spec, ray));
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
 			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
+#include "operator/injection/store_secrets.h"
 #include "operator/podspec/pod_spec.h"
 
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
@@ -49,15 +52,31 @@ static bool volume_has_key(const cJSON *volume)
 	return files_have_key(json_get(volume, "downwardAPI"));
 }
 
-bool report_key_is_shared(const cJSON *pod_spec, const cJSON *ray)
+static bool container_has_key(const cJSON *pod_spec, const cJSON *container)
 {
-	json_each(variable, json_get(ray, "env"))
+	json_each(variable, json_get(container, "env"))
 		if (field_has_key(json_get(variable, "valueFrom.fieldRef")))
 			return true;
-	json_each(mount, json_get(ray, "volumeMounts"))
+	json_each(mount, json_get(container, "volumeMounts"))
 		if (volume_has_key(json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"))))
 			return true;
 	return false;
+}
+
+const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray)
+{
+	static const char *const lists[] = { "containers", "initContainers" };
+
+	if (container_has_key(pod_spec, ray))
+		return "its Ray container gets the annotations of its pod (downward API)";
+	if (store_secrets_tracer(pod_spec))
+		return "a container sees the sidecar's processes and may trace them";
+	for (size_t i = 0; store_secrets_shares_processes(pod_spec) && i < ARRAY_SIZE(lists); i++)
+		json_each(container, json_get(pod_spec, lists[i]))
+			if (!json_is(container, "name", SIDECAR_CONTAINER) &&
+			    container_has_key(pod_spec, container))
+				return "its containers see each other's processes, and one gets the annotations of its pod (downward API)";
+	return NULL;
 }
 
 void report_key_annotate(cJSON *pod, const char *key)
@@ -66,7 +85,7 @@ void report_key_annotate(cJSON *pod, const char *key)
 
 	if (!*key || !inject_is_done(spec))
 		return;
-	if (report_key_is_shared(spec, pod_ray_container(spec, json_get(pod, "metadata.annotations"))))
+	if (report_key_leak(spec, pod_ray_container(spec, json_get(pod, "metadata.annotations"))))
 		key = "";
 	if (*key || report_key_of(pod))
 		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"),

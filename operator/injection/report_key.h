@@ -16,10 +16,11 @@
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1]);
 
 /*
- * Returns whether the Ray container gets the annotations of its pod, as variables or files (the
- * downward API). Then its processes would have the key, and so there is none.
+ * Returns how processes of the Ray container could read the key, which the pod does not get then; NULL:
+ * they cannot. The Ray container, or another one whose files they could reach, gets the annotations of
+ * the pod as variables or files (the downward API); or they could read the sidecar's memory.
  */
-bool report_key_is_shared(const cJSON *pod_spec, const cJSON *ray);
+const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray);
 
 /* Sets the annotation of a pod that has the sidecar. key "": the pod stays as it is. */
 void report_key_annotate(cJSON *pod, const char *key);

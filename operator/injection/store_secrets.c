@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "operator/podspec/pod_spec.h"
 
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
@@ -53,10 +54,12 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 
 /*
  * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
- * all memory.
+ * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself is open.
  */
 static bool may_trace(const cJSON *container)
 {
+	static const char *const capabilities[] = { "ALL",     "SYS_PTRACE", "SYS_ADMIN",
+						    "PERFMON", "SYS_MODULE", "SYS_RAWIO" };
 	const cJSON *security = json_get(container, "securityContext");
 
 	if (json_bool(security, "privileged", false))
@@ -65,21 +68,31 @@ static bool may_trace(const cJSON *container)
 		const char *name = cJSON_GetStringValue(capability);
 
 		name += name && strncasecmp(name, "CAP_", 4) == 0 ? 4 : 0;
-		if (name && (strcasecmp(name, "ALL") == 0 || strcasecmp(name, "SYS_PTRACE") == 0 ||
-			     strcasecmp(name, "SYS_ADMIN") == 0))
-			return true;
+		for (size_t i = 0; name && i < ARRAY_SIZE(capabilities); i++)
+			if (strcasecmp(name, capabilities[i]) == 0)
+				return true;
 	}
 	return false;
 }
 
+bool store_secrets_shares_processes(const cJSON *pod_spec)
+{
+	return json_bool(pod_spec, "shareProcessNamespace", false) ||
+	       json_bool(pod_spec, "hostPID", false);
+}
+
+const char *store_secrets_tracer(const cJSON *pod_spec)
+{
+	return store_secrets_shares_processes(pod_spec) ?
+		       json_str(pod_container_find(pod_spec, may_trace), "name") :
+		       NULL;
+}
+
 const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy)
 {
-	if (!policy->store.credentials_secret && !policy->store.s3_role_arn)
-		return NULL;
-	if (!json_bool(pod_spec, "shareProcessNamespace", false) &&
-	    !json_bool(pod_spec, "hostPID", false))
-		return NULL;
-	return json_str(pod_container_find(pod_spec, may_trace), "name");
+	return policy->store.credentials_secret || policy->store.s3_role_arn ?
+		       store_secrets_tracer(pod_spec) :
+		       NULL;
 }
 
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy)

@@ -354,11 +354,16 @@ static void a_pod_whose_container_could_trace_the_sidecar_gets_no_credentials(vo
 	} rows[] = {
 		{ "{}", "{privileged: true}", false },
 		{ "{shareProcessNamespace: true}", "{}", false },
-		{ "{shareProcessNamespace: true}", "{capabilities: {add: [NET_ADMIN]}, runAsUser: 65532}", false },
+		{ "{shareProcessNamespace: true}",
+		  "{capabilities: {add: [NET_ADMIN, BPF]}, runAsUser: 65532}", false },
 		{ "{shareProcessNamespace: true}", "{privileged: true}", true },
 		{ "{shareProcessNamespace: true}", "{capabilities: {add: [SYS_PTRACE]}}", true },
-		{ "{shareProcessNamespace: true}", "{capabilities: {add: [NET_ADMIN, CAP_SYS_PTRACE]}}", true },
+		{ "{shareProcessNamespace: true}",
+		  "{capabilities: {add: [NET_ADMIN, CAP_SYS_PTRACE]}}", true },
 		{ "{hostPID: true}", "{capabilities: {add: [ALL]}}", true },
+		{ "{shareProcessNamespace: true}", "{capabilities: {add: [PERFMON]}}", true },
+		{ "{shareProcessNamespace: true}", "{capabilities: {add: [CAP_SYS_MODULE]}}",
+		  true },
 		{ "{hostPID: true}", "{capabilities: {add: [1, null]}}", false },
 	};
 	struct world *w = *state;

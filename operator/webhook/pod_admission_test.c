@@ -104,6 +104,44 @@ static void a_pod_whose_ray_container_gets_its_annotations_has_no_key(void **sta
 	}
 }
 
+/* The key is in a variable of the sidecar, and in files of whatever gets the annotations. */
+static void where_processes_are_shared_and_the_key_could_be_read_there_is_none(void **state)
+{
+	static const struct {
+		const char *pod, *security, *mounts;
+		bool has_key;
+	} rows[] = {
+		{ "shareProcessNamespace: true", "{}", "[]", true },
+		{ "shareProcessNamespace: true", "{capabilities: {add: [SYS_PTRACE]}}", "[]",
+		  false },
+		{ "hostPID: true", "{privileged: true}", "[]", false },
+		{ "hostPID: false", "{privileged: true}", "[]", true },
+		{ "shareProcessNamespace: true", "{}", "[{name: v, mountPath: /v}]", false },
+		{ "shareProcessNamespace: false", "{}", "[{name: v, mountPath: /v}]", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pod_admission in = { .report_key = "00112233445566778899aabbccddeeff" };
+		char text[2048];
+		const char *reason, *key;
+		_cleanup_json_ cJSON *pod = NULL;
+
+		snprintf(
+			text, sizeof(text),
+			"metadata: {generateName: w-, " LABELS "}\n"
+			"spec: {%s, containers: [{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: [ray start]}, "
+			"{name: other, image: i, securityContext: %s, volumeMounts: %s}], "
+			"volumes: [{name: v, downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.annotations}}]}}]}\n",
+			rows[i].pod, rows[i].security, rows[i].mounts);
+		pod = admitted(text, &in, &reason);
+		key = annotation(pod, REPORT_KEY_ANNOTATION);
+		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
+		assert_int_equal(key && *key, rows[i].has_key);
+		assert_true(!annotation(pod, SIDECAR_NOTES_ANNOTATION) == rows[i].has_key);
+	}
+}
+
 #define PROXY "{name: mesh-proxy, image: i, command: [proxy, sidecar], args: [--to, '6379']}"
 
 /* Istio with holdApplicationUntilProxyStarts and Linkerd with await put their container in front of all others. */
@@ -301,10 +339,13 @@ static void only_ray_pods_with_sane_names_of_containers_concern_us(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
+		cmocka_unit_test(
+			a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
 		cmocka_unit_test(a_pod_whose_ray_container_gets_its_annotations_has_no_key),
+		cmocka_unit_test(where_processes_are_shared_and_the_key_could_be_read_there_is_none),
 		cmocka_unit_test(rays_container_is_found_behind_the_proxy_of_a_mesh),
-		cmocka_unit_test(a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
+		cmocka_unit_test(
+			a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
 		cmocka_unit_test(the_patch_appends_and_moves_nothing),
 		cmocka_unit_test(pods_that_cannot_have_it_say_why),
 		cmocka_unit_test(who_opts_out_is_left_alone),
