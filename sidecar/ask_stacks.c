@@ -65,23 +65,29 @@ static int ask_options_parse(char **argv, struct ask_options *o, struct err *err
 	return 0;
 }
 
-/* Connects to a sidecar of that name, unless somebody else listens there. Returns the socket, or -1. */
+/*
+ * Connects to a sidecar of that name, unless somebody else listens there. Returns the socket; -EAGAIN if too many
+ * wait for the listener, whoever that is; or another negative number.
+ */
 static int sidecar_connect(const char *name)
 {
 	const struct timeval patience = { .tv_sec = ANSWER_WITHIN_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer;
 	socklen_t size = sizeof(peer), len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (strlen(name) < sizeof(address.sun_path) - 1)
 		memcpy(address.sun_path + 1, name, strlen(name));
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, len) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	    peer.pid != 0 && (peer.uid == geteuid() || geteuid() == 0) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, len) < 0)
+		return -errno;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid == 0 ||
+	    (peer.uid != geteuid() && geteuid() != 0))
+		return -EPERM;
+	if (fcntl(fd, F_SETFL, 0) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+		return -errno;
+	return TAKE_FD(fd);
 }
 
 /* Appends the answer. Returns false if the sidecar is busy. */
@@ -104,23 +110,24 @@ static bool answer_is_whole(const struct strbuf *answers)
 	return answers->len >= 4 && strcmp(strbuf_str(answers) + answers->len - 4, "end\n") == 0;
 }
 
-static void sidecar_ask(const char *name, const char *wanted, struct strbuf *answers)
+/* Returns whether the sidecar is busy. Anybody may make sockets at which it seems to be: full_tries are those of all together. */
+static bool sidecar_ask(const char *name, const char *wanted, int *full_tries,
+			struct strbuf *answers)
 {
 	for (int i = 0; i < BUSY_TRIES; i++) {
-		int fd = sidecar_connect(name);
-		bool answered = fd >= 0 && answer_read(fd, wanted, answers);
+		_cleanup_close_ int fd = sidecar_connect(name);
+		bool is_full = fd == -EAGAIN;
 
-		if (fd < 0)
-			return;
-		close(fd);
-		if (answered) {
+		if (fd < 0 && (!is_full || --*full_tries <= 0))
+			return is_full;
+		if (fd >= 0 && answer_read(fd, wanted, answers)) {
 			if (!answer_is_whole(answers))
 				fprintf(stderr, "afterglow: the answer was cut short\n");
-			return;
+			return false;
 		}
 		usleep(BUSY_PAUSE_US);
 	}
-	fprintf(stderr, "afterglow: the sidecar is busy with another question\n");
+	return true;
 }
 
 /* Asks each sidecar whose socket is in /proc/net/unix. Returns how many there are. */
@@ -128,6 +135,8 @@ static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
 {
 	_cleanup_strbuf_ struct strbuf sockets = STRBUF_INIT(SOCKETS_TEXT_MAX);
 	char mark[48];
+	bool busy = false;
+	int full_tries = BUSY_TRIES;
 	size_t n = 0;
 
 	if (geteuid())
@@ -143,9 +152,11 @@ static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
 		if (sscanf(line, "%*s %*s %*s %lx %*s %*s %*s %63s", &flags, name) != 2 || !(flags & SOCKET_LISTENS) ||
 		    strncmp(name, mark, strlen(mark)) != 0)
 			continue;
-		sidecar_ask(name + 1, wanted, answers);
+		busy = sidecar_ask(name + 1, wanted, &full_tries, answers) || busy;
 		n++;
 	}
+	if (busy)
+		fprintf(stderr, "afterglow: a sidecar is busy with other questions\n");
 	return n;
 }
 
