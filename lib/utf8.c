@@ -41,9 +41,11 @@ bool utf8_is_printable(uint32_t code)
 {
 	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
 	bool line_end_or_direction = code == 0x061c || code == 0x200e || code == 0x200f ||
-				     (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x206f);
+				     (code >= 0x2028 && code <= 0x202e) ||
+				     (code >= 0x2066 && code <= 0x206f);
 
-	return !control && !line_end_or_direction && code != 0xfeff && code != 0xfffe && code != 0xffff;
+	return !control && !line_end_or_direction && code != 0xfeff && code != 0xfffe &&
+	       code != 0xffff;
 }
 
 void utf8_mend(char *text)

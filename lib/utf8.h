@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes text that the API server accepts: it refuses to apply an object with text that is not UTF-8
- * or has characters that YAML does not allow. Also says which characters a reader must not be shown as
- * they are, and cuts text between characters. Pure.
+ * or has characters that YAML does not allow. Also says which characters a reader must not be shown
+ * as they are, and cuts text between characters. Pure.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 size_t utf8_character(const char *text, size_t len, uint32_t *ret_code);
 
 /*
- * Returns false for what drives a terminal, ends a line or changes the direction of text around it, and
- * for what YAML does not allow (c-printable of YAML 1.2, without the byte order mark).
+ * Returns false for what drives a terminal, ends a line or changes the direction of text around it,
+ * and for what YAML does not allow (c-printable of YAML 1.2, without the byte order mark).
  */
 bool utf8_is_printable(uint32_t code);
 
@@ -30,8 +30,8 @@ bool utf8_is_printable(uint32_t code);
 size_t utf8_cut(const char *text, size_t max);
 
 /*
- * Replaces each byte that is not UTF-8, and each byte of a character that is not printable, by '?', in
- * place.
+ * Replaces each byte that is not UTF-8, and each byte of a character that is not printable, by '?',
+ * in place.
  */
 void utf8_mend(char *text);
 

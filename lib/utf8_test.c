@@ -28,8 +28,8 @@ static const struct {
 	{ "next line \xc2\x85", "next line ??", "next line \\u0085" },
 	{ "none \xef\xbf\xbe", "none ???", "none \\ufffe" },
 	{ "mark \xef\xbb\xbf", "mark ???", "mark \\ufeff" },
-	{ "turned \xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xae\xe2\x81\xa9\xd8\x9c", "turned ??????????????",
-	  "turned \\u200e\\u200f\\u202e\\u2069\\u061c" },
+	{ "turned \xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xae\xe2\x81\xa9\xd8\x9c",
+	  "turned ??????????????", "turned \\u200e\\u200f\\u202e\\u2069\\u061c" },
 	{ "separated \xe2\x80\xa8\xe2\x80\xa9", "separated ??????", "separated \\u2028\\u2029" },
 };
 

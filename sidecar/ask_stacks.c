@@ -66,8 +66,8 @@ static int ask_options_parse(char **argv, struct ask_options *o, struct err *err
 }
 
 /*
- * Connects to a sidecar of that name, unless somebody else listens there. Returns the socket; -EAGAIN if too many
- * wait for the listener, whoever that is; or another negative number.
+ * Connects to a sidecar of that name, unless somebody else listens there. Returns the socket;
+ * -EAGAIN if too many wait for the listener, whoever that is; or another negative number.
  */
 static int sidecar_connect(const char *name)
 {
@@ -110,7 +110,10 @@ static bool answer_is_whole(const struct strbuf *answers)
 	return answers->len >= 4 && strcmp(strbuf_str(answers) + answers->len - 4, "end\n") == 0;
 }
 
-/* Returns whether the sidecar is busy. Anybody may make sockets at which it seems to be: full_tries are those of all together. */
+/*
+ * Returns whether the sidecar is busy. Anybody may make sockets at which it seems to be: full_tries
+ * are those of all together.
+ */
 static bool sidecar_ask(const char *name, const char *wanted, int *full_tries,
 			struct strbuf *answers)
 {

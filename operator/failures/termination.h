@@ -37,7 +37,7 @@ const char *termination_line(const char *text, size_t len, size_t *ret_len);
 int termination_take(const cJSON *json, cJSON **ret_report, struct err *err);
 
 /*
- * Copies a foreign text into buf (size > 0): cuts it at a character and replaces what is not printable
- * (lib/utf8.h) by '?'.
+ * Copies a foreign text into buf (size > 0): cuts it at a character and replaces what is not
+ * printable (lib/utf8.h) by '?'.
  */
 void text_tame(const char *text, char *buf, size_t size);

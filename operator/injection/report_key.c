@@ -75,7 +75,8 @@ const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray)
 		json_each(container, json_get(pod_spec, lists[i]))
 			if (!json_is(container, "name", SIDECAR_CONTAINER) &&
 			    container_has_key(pod_spec, container))
-				return "its containers see each other's processes, and one gets the annotations of its pod (downward API)";
+				return "its containers see each other's processes, and one gets "
+				       "the annotations of its pod (downward API)";
 	return NULL;
 }
 

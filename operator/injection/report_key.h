@@ -16,9 +16,10 @@
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1]);
 
 /*
- * Returns how processes of the Ray container could read the key, which the pod does not get then; NULL:
- * they cannot. The Ray container, or another one whose files they could reach, gets the annotations of
- * the pod as variables or files (the downward API); or they could read the sidecar's memory.
+ * Returns how processes of the Ray container could read the key, which the pod does not get then;
+ * NULL: they cannot. The Ray container, or another one whose files they could reach, gets the
+ * annotations of the pod as variables or files (the downward API); or they could read the sidecar's
+ * memory.
  */
 const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray);
 

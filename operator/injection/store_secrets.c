@@ -54,7 +54,8 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 
 /*
  * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
- * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself is open.
+ * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself
+ * is open.
  */
 static bool may_trace(const cJSON *container)
 {

@@ -2,9 +2,9 @@
 /*
  * Emits all Events of the operator, with one queue, one rate and one list of recent Events. It
  * writes ten a second, so that Events are only a small load for the API server, and nothing waits
- * for them. Warnings go first, but for each fourth Event, and the namespaces take turns. At most 500
- * may wait in a namespace, and 2000 in all, so that a tenant's Events do not displace others'. Further
- * Events are left out, which the log reports.
+ * for them. Warnings go first, but for each fourth Event, and the namespaces take turns. At most
+ * 500 may wait in a namespace, and 2000 in all, so that a tenant's Events do not displace others'.
+ * Further Events are left out, which the log reports.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ bool namespace_share_grow(struct namespace_share *share, const char *key, size_t
 			  size_t max_each);
 /* Counts n items less. They must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *key, size_t n);
-/* Returns the namespace that has the most; "" if nothing is counted. It is valid until something is removed. */
+/* Returns the namespace that has the most, until something is removed; "" if nothing is counted. */
 const char *namespace_share_most(const struct namespace_share *share);
 void namespace_share_release(struct namespace_share *share);
 

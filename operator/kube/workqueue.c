@@ -76,8 +76,8 @@ static bool is_in_namespace(const char *key, const char *namespace, size_t len)
 }
 
 /*
- * Gives the item the turn after the last one of its namespace, and the next turn if none is ready. So
- * what waits before a key is one key of each other namespace at most, and those of its own.
+ * Gives the item the turn after the last one of its namespace, and the next turn if none is ready.
+ * So what waits before a key is one key of each other namespace at most, and those of its own.
  */
 static void insert_in_turn(struct workqueue *q, struct workqueue_item *item)
 {

@@ -6,8 +6,9 @@
  *
  *	add -> get -> (work) -> done, after forget (success) or retry (failure)
  *
- * A key that is added while it is being processed comes again after done. Keys are "namespace/name", and the namespaces
- * take turns: however many keys one has, a key of another waits for one of them.
+ * A key that is added while it is being processed comes again after done. Keys are
+ * "namespace/name", and the namespaces take turns: however many keys one has, a key of another
+ * waits for one of them.
  */
 #pragma once
 

@@ -342,7 +342,8 @@ int main(void)
 		cmocka_unit_test(
 			a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
 		cmocka_unit_test(a_pod_whose_ray_container_gets_its_annotations_has_no_key),
-		cmocka_unit_test(where_processes_are_shared_and_the_key_could_be_read_there_is_none),
+		cmocka_unit_test(
+			where_processes_are_shared_and_the_key_could_be_read_there_is_none),
 		cmocka_unit_test(rays_container_is_found_behind_the_proxy_of_a_mesh),
 		cmocka_unit_test(
 			a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),

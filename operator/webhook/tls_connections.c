@@ -124,8 +124,12 @@ void tls_connections_forget(struct tls_connections *all)
 	all->n = all->n_ended = 0;
 }
 
-/* Returns the first connection of the same address. evhttp gives a connection its descriptor, and so its address, late. */
-static struct tls_connection *first_of_address(const struct tls_connections *all, struct tls_connection *c)
+/*
+ * Returns the first connection of the same address. evhttp gives a connection its descriptor, and
+ * so its address, late.
+ */
+static struct tls_connection *first_of_address(const struct tls_connections *all,
+					       struct tls_connection *c)
 {
 	struct tls_connection *first = all->first;
 
@@ -137,8 +141,9 @@ static struct tls_connection *first_of_address(const struct tls_connections *all
 }
 
 /*
- * Ends a connection of the address that has the most of them, the oldest; or, if bytes are to be freed, of the address
- * that holds the most of these, the biggest. So a neighbour who opens many ends none of the API server's.
+ * Ends a connection of the address that has the most of them, the oldest; or, if bytes are to be
+ * freed, of the address that holds the most of these, the biggest. So a neighbour who opens many
+ * ends none of the API server's.
  */
 static void tls_connections_end_one(struct tls_connections *all, bool bytes)
 {
@@ -151,7 +156,8 @@ static void tls_connections_end_one(struct tls_connections *all, bool bytes)
 		most = !most || first->sum > most->sum ? first : most;
 	}
 	for (struct tls_connection *c = most; c; c = c->next)
-		if (!c->ended && IN6_ARE_ADDR_EQUAL(&c->peer, &most->peer) && (!end || (bytes && c->held > end->held)))
+		if (!c->ended && IN6_ARE_ADDR_EQUAL(&c->peer, &most->peer) &&
+		    (!end || (bytes && c->held > end->held)))
 			end = c;
 	if (end)
 		tls_connections_end(end);

@@ -13,12 +13,15 @@
 #include <event2/bufferevent.h>
 #include <openssl/ssl.h>
 
-/* At more, of the address that has the most, the one that has been inactive for the longest time is ended. */
+/*
+ * At more, of the address that has the most, the one that has been inactive for the longest time is
+ * ended.
+ */
 #define TLS_SERVER_CONNECTIONS_MAX 256
 /*
  * Bytes of all connections: of requests that are being received and of answers that are not sent
- * yet. Above it, of the address that holds the most, the connection that holds the most is closed. A
- * busy API server has a hundred reviews of 40 kB under way.
+ * yet. Above it, of the address that holds the most, the connection that holds the most is closed.
+ * A busy API server has a hundred reviews of 40 kB under way.
  */
 #define TLS_SERVER_HELD_MAX ((size_t)24 << 20)
 

@@ -510,7 +510,7 @@ static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void *
 
 #define NEIGHBOUR (INADDR_LOOPBACK + 1)
 
-/* The API server's request is half sent when a neighbour opens more connections than there may be. */
+/* The API server's request is half sent when a neighbour opens too many connections. */
 static void be_many_beside_one_request(struct work *w)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
@@ -539,7 +539,7 @@ static void an_address_with_too_many_connections_ends_its_own(void **state)
 	finish();
 }
 
-/* A neighbour holds nearly all that may be held, in requests that are smaller than the API server's. */
+/* A neighbour holds nearly all that there may be, in requests smaller than the API server's. */
 static void hold_much_beside_one_request(struct work *w)
 {
 	enum { CLIENTS = 23, EACH = 1 << 20, USUAL = 3 << 20 };
@@ -548,8 +548,10 @@ static void hold_much_beside_one_request(struct work *w)
 	struct tls_client clients[CLIENTS], c;
 
 	for (int i = 0; i < CLIENTS; i++) {
-		EXPECT(w, client_open_on(connect_from(NEIGHBOUR), &clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
-		EXPECT(w, send_all(&clients[i], "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
+		EXPECT(w, client_open_on(connect_from(NEIGHBOUR), &clients[i], TLS1_2_VERSION,
+					 TLS1_3_VERSION));
+		EXPECT(w, send_all(&clients[i],
+				   "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
 		EXPECT(w, send_all(&clients[i], body, EACH));
 	}
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
@@ -918,11 +920,14 @@ int main(void)
 		cmocka_unit_test(slow_clients_are_cut_off),
 		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
 		cmocka_unit_test(an_address_with_too_many_connections_ends_its_own),
-		cmocka_unit_test(an_address_that_holds_most_makes_room_for_the_large_request_of_another),
+		cmocka_unit_test(
+			an_address_that_holds_most_makes_room_for_the_large_request_of_another),
 		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
 		cmocka_unit_test(answers_that_nobody_reads_share_a_bound),
-		cmocka_unit_test(answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever),
-		cmocka_unit_test(requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever),
+		cmocka_unit_test(
+			answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever),
+		cmocka_unit_test(
+			requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever),
 		cmocka_unit_test(clients_that_vanish_do_not_end_the_program),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(a_request_under_way_is_answered_while_it_stops),

@@ -264,7 +264,9 @@ static void every_page_is_well_formed_and_loads_nothing(void **state)
 static void text_of_the_container_stays_text(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
-	const struct page_text evil = { EVIL, "</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae\xd8\x9c", sizeof("</pre>" EVIL) + 13, true, false };
+	const struct page_text evil = { EVIL,
+					"</pre>" EVIL "\xff\xfe\0\x1b]0;x\a\xe2\x80\xae\xd8\x9c",
+					sizeof("</pre>" EVIL) + 13, true, false };
 	(void)state;
 
 	render(4, &evil, 1, &out);
