@@ -6,10 +6,11 @@
 # Ends with "N passed, N failed".
 set -u
 
-# Processes, mounts, network and host name are its own.
-[ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m -n -u -p -f --kill-child --mount-proc "$0" "$@"
 cd "$(dirname "$0")/../.."
-[ -n "${AFTERGLOW_IN_VM:-}" ] || tools/apt-install.sh slurmd slurmctld slurm-client
+# What follows has no network.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || tools/apt-install.sh slurmd slurmctld slurm-client
+# Processes, mounts, network and host name are its own.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m -n -u -p -f --kill-child --mount-proc e2e/wheel/slurm_test.sh "$@"
 build=$(realpath "${AFTERGLOW_BUILD:-build}")
 work=$(mktemp -d /tmp/slurm_test.XXXXXX)
 . e2e/kernel/check.sh
