@@ -24,7 +24,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 
 	status_read(o, &v);
 	if (!o->cgroup_version)
-		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
+		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup");
 	enum oom oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNKNOWN;
 	oom = oom_from_kernel_log(o, oom, &v, &kernel);
 	oom = sender_oom(o, oom, &v);
