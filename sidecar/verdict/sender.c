@@ -242,9 +242,11 @@ static void sender_is_missing(const struct observation *o, struct verdict *v)
 			memmove(&v->missing[i], &v->missing[i + 1],
 				(v->n_missing - i) * sizeof(v->missing[0]));
 		}
-	verdict_add_missing(v, "who sent the SIGKILL",
-		o->pod ? "the node agent (nodeAgent.enabled), which sees each signal that ends a process" :
-			 "the log of its parent; at ulimit -H -t (CPU time) the kernel itself sends it");
+	verdict_add_missing(
+		v, "who sent the SIGKILL",
+		o->pod ?
+			"the node agent (nodeAgent.enabled), which sees each signal that ends a process" :
+			"the log of its parent; at ulimit -H -t (CPU time) the kernel itself sends it, and timeout -k sends it to itself");
 }
 
 void sender_verdict(const struct observation *o, struct verdict *v)
