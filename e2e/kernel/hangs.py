@@ -102,8 +102,10 @@ def ignores_the_request():
 
 def stops_slowly():
     # What it does after the request ends when it has been looked at.
+    looked = os.path.join(sys.argv[2], "looked")
+
     def save(*_):
-        while not os.path.exists(os.path.join(sys.argv[2], "looked")):
+        while not os.access(looked, os.F_OK):  # no function of Python, which would be the innermost now and then
             time.sleep(0.1)
         os._exit(5)
 
