@@ -4,8 +4,8 @@
 (dist-packages of e2e/kernel/ray_root.sh). Needs root.
 
 The launcher and Ray are in one CPU cgroup and the sidecar is in another, with the weights of a container that requests two processors and of
-BENCH_WEIGHT (default: 102, which is 100m). An answer of `afterglow-sidecar stack` about all processes and as long a time in which nobody looks
-take turns, until STACKS (BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time,
+BENCH_WEIGHT (default: 1024, which is one). An answer of `afterglow-sidecar stack` about all processes and as long a time in which nobody looks,
+but QUIET seconds at most, take turns, until STACKS (BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time,
 what takes them is killed with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it
 traces. Prints the tasks per second of both, the processor time of a stack, and if a process was left stopped or traced, or has ended."""
 import json
@@ -23,9 +23,11 @@ import time
 BUILD = (pathlib.Path(__file__).parent.parent / os.environ.get("AFTERGLOW_BUILD", "build")).resolve()
 STACKS = int(os.environ.get("BENCH_COUNT", 20000))
 SECONDS = int(os.environ.get("BENCH_SECONDS", 400))
-WEIGHT = int(os.environ.get("BENCH_WEIGHT", 102))
+WEIGHT = int(os.environ.get("BENCH_WEIGHT", 1024))
 BEGAN = time.monotonic()
 SHORTEST = 3
+QUIET = 15
+PATIENCE = 60  # for an answer
 WORKERS = 8
 JOB = """
 import sys, time
@@ -93,7 +95,7 @@ class Taker:
 
     def __init__(self, side):
         self.run_in, self.group = side[1], side[0]
-        self.stacks = self.stops = self.failed = self.kills = self.asked = 0
+        self.stacks = self.stops = self.failed = self.kills = self.asked = self.late = 0
         self.longest = []
         self.asking = None
 
@@ -109,7 +111,13 @@ class Taker:
         self.kills += 1
 
     def end(self):
-        text = self.asking.communicate()[0]
+        try:
+            text = self.asking.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            self.asking.kill()
+            self.asking.communicate()
+            self.late += 1
+            return
         if self.asking.returncode:
             return
         answer = json.loads(text)
@@ -183,15 +191,16 @@ def measure(taker, group, done, sidecar, launcher):
             taker.kill_in_the_middle()
         taker.end()
         b = time.monotonic()
-        time.sleep(max(b - a, SHORTEST))
+        time.sleep(min(max(b - a, SHORTEST), QUIET))
         windows.append((a, b, time.monotonic()))
+        print(f"ray_stacks: {taker.stacks} stacks so far; an answer took {b - a:.1f} s", file=sys.stderr, flush=True)
     used = seconds_of(sidecar, launcher) - used
     at = [float(line) for line in done.read_text().splitlines()]
     rate = lambda start, stop: sum(start <= t < stop for t in at) / (stop - start)
     taking, quiet = sum(b - a for a, b, _ in windows), sum(c - b for _, b, c in windows)
     during = sum(rate(a, b) * (b - a) for a, b, _ in windows) / taking
     before = sum(rate(b, c) * (c - b) for _, b, c in windows) / quiet
-    print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed} processes without; the longest stop "
+    print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed} processes without, {taker.late} of {taker.asked} answers not within {PATIENCE} s; the longest stop "
           f"{max(taker.longest, default=0):.1f} ms, median of the longest of each answer {statistics.median(taker.longest or [0]):.1f} ms")
     print(f"ray_stacks: {50 * before:.0f} tasks a second while nobody looked, {50 * during:.0f} while stacks were taken, ratio {during / before:.3f}; of the "
           f"whole time {(during * taking + before * quiet) / (taking + quiet) / before:.3f}, aim 0.98")
