@@ -77,6 +77,25 @@ check "a name that nobody has is said" grep -q 'no watched process' "$work/err"
 setpriv --reuid=65533 --clear-groups "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err"
 check "another user gets nothing" test ! -s "$work/out"
 
+# Somebody else has a socket of such a name, whose queue is full.
+setpriv --reuid=65533 --clear-groups /usr/bin/python3 -c '
+import socket, time
+def made(): return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+name, listener = "\0afterglow-stacks/65532/1/1", made()
+listener.bind(name)
+listener.listen(0)
+waiting = made()
+waiting.connect(name)
+print("full", flush=True)
+time.sleep(600)' >"$work/full" &
+filler=$!
+launched="$launched $filler"
+wait_until grep -q full "$work/full"
+asks_beside_a_full_queue() { (as_user timeout 60 "$work/bin/afterglow-sidecar" stack hangs.py >"$work/out" 2>"$work/err"); }
+check "a queue that somebody else keeps full holds nobody up" asks_beside_a_full_queue
+check "and the answers of the others are there" prints 'Main thread of [0-9] of [789] processes:'
+kill $filler
+
 # What a write waits for in state D is named.
 truncate -s 16M "$work/image"
 mkdir "$work/disk"
@@ -96,25 +115,6 @@ if mount -o loop "$work/image" "$work/disk"; then
 else
 	echo "note: without a loop device no disk is frozen"
 fi
-
-# Somebody else has a socket of such a name, whose queue is full.
-setpriv --reuid=65533 --clear-groups /usr/bin/python3 -c '
-import socket, time
-def made(): return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-name, listener = "\0afterglow-stacks/65532/1/1", made()
-listener.bind(name)
-listener.listen(0)
-waiting = made()
-waiting.connect(name)
-print("full", flush=True)
-time.sleep(600)' >"$work/full" &
-filler=$!
-launched="$launched $filler"
-wait_until grep -q full "$work/full"
-asks_beside_a_full_queue() { (as_user timeout 60 "$work/bin/afterglow-sidecar" stack hangs.py >"$work/out" 2>"$work/err"); }
-check "a queue that somebody else keeps full holds nobody up" asks_beside_a_full_queue
-check "and the answers of the others are there" prints 'Main thread of [0-9] of [78] processes:'
-kill $filler
 
 # Who is asked to stop and goes on is looked at, and the report of its end says where it was.
 asked_to_stop() { # NAME: sets $asked
