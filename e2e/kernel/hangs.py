@@ -133,9 +133,9 @@ def deep_threads():
 
 
 def fills_memory():
-    # More each time that somebody has looked, until the kernel ends it.
-    kept = [bytearray(b"x") * (150 << 20)]
+    # More when somebody has looked, until the kernel ends it.
     yield
+    kept = [bytearray(b"x") * (150 << 20)]
     while not os.path.exists(os.path.join(sys.argv[2], "looked_at_memory")):
         time.sleep(0.1)
     while True:
