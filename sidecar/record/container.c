@@ -372,24 +372,19 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	return c;
 }
 
-static void event_freep(struct event *e)
-{
-	if (e)
-		event_free(e);
-}
-
 void container_free(struct container *c)
 {
 	if (!c)
 		return;
-	event_freep(c->readable);
-	event_freep(c->timer);
-	event_freep(c->modified);
-	event_freep(c->launcher_gone);
-	event_freep(c->ray_answer);
-	event_freep(c->wait);
-	event_freep(c->core_wait);
-	event_freep(c->turn);
+	container_settle_message(c);
+	event_drop(c->readable);
+	event_drop(c->timer);
+	event_drop(c->modified);
+	event_drop(c->launcher_gone);
+	event_drop(c->ray_answer);
+	event_drop(c->wait);
+	event_drop(c->core_wait);
+	event_drop(c->turn);
 	container_cancel_node_cores(c);
 	container_workers_release(c);
 	crashes_free(c->crashes);

@@ -323,8 +323,7 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 	const struct timeval within = { .tv_sec = within_ms / 1000,
 					.tv_usec = within_ms % 1000 * 1000 };
 
-	if (c->wait)
-		event_free(c->wait);
+	event_drop(c->wait);
 	c->wait_until_ns = now_boottime_ns() + within_ms * NS_PER_MS;
 	c->wait = event_new(c->base, fd, fd < 0 ? 0 : EV_READ | EV_PERSIST, fn, c);
 	return c->wait && event_add(c->wait, &within) == 0;
@@ -371,8 +370,7 @@ void container_report(struct container *c)
 	struct ending *e = &c->ending;
 	struct report *r = c->report;
 
-	if (c->wait)
-		event_free(TAKE_PTR(c->wait));
+	event_drop(TAKE_PTR(c->wait));
 	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
@@ -440,8 +438,7 @@ void container_end(struct container *c)
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
-	if (c->ray_answer)
-		event_free(TAKE_PTR(c->ray_answer));
+	event_drop(TAKE_PTR(c->ray_answer));
 	if (ray_watch_finish(c->observer.ray, e->ended_ns, &fd) ||
 	    !container_wait(c, fd, on_last_logs, LAST_LOGS_WITHIN_MS))
 		end_with_logs(c);

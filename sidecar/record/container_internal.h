@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/loop/background.h"
+#include "lib/loop/timer.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/crash/core_stream.h"
 #include "sidecar/node/node_message.h"
@@ -141,6 +142,11 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
  */
 void container_write_message(struct container *c, const struct report *r, bool final);
 bool container_writes_message(const struct container *c);
+/*
+ * Before c is freed: waits until the message is written, and notes its place for whoever takes over.
+ * If the disk is late, the message will count as the container's own.
+ */
+void container_settle_message(struct container *c);
 /*
  * Reads the counters. If the cgroup cannot be read, both results stay as they are; else *ret_known
  * becomes true.

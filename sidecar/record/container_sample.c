@@ -49,8 +49,7 @@ static void on_ray_answer(evutil_socket_t, short, void *arg);
  */
 static void container_poll_ray(struct container *c, int64_t now_ns)
 {
-	if (c->ray_answer)
-		event_free(TAKE_PTR(c->ray_answer));
+	event_drop(TAKE_PTR(c->ray_answer));
 	int fd = ray_watch_poll(c->observer.ray, &c->observer.last, now_ns,
 				&(struct ray_watch_callbacks){
 					.died = container_worker_died,

@@ -123,6 +123,12 @@ void container_write_message(struct container *c, const struct report *r, bool f
 	message_note(c, &m.done);
 }
 
+void container_settle_message(struct container *c)
+{
+	while (background_await(&c->messages[c->message], MESSAGE_WITHIN_NS))
+		;
+}
+
 /* --- Thresholds: the higher ones follow from the first --- */
 
 static int threshold_step(double first, double fraction)

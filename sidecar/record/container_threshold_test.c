@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the termination message: what the container wrote stays, and one message of ours follows it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include "lib/fileio.h"
 #include "lib/termination_mark.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/record/life.h"
 
 static const struct report report = { .verdict = { .class = FAILURE_KILLED, .exit_code = 137, .sentence = "Container ray was killed." } };
 
@@ -214,6 +217,39 @@ static void a_message_is_written_behind_the_one_before_and_holds_nobody_up(void 
 	}
 }
 
+/* Its launcher has connected again, or the sidecar ends. */
+static void a_container_that_is_not_watched_any_more_leaves_the_place_of_its_message(void **state)
+{
+	static const struct record_options options = { .warn_at = 0.8 };
+	char directory[] = "/tmp/afterglow-XXXXXX";
+	struct container *first, next;
+	struct life life;
+	int log = memfd_create("log", MFD_CLOEXEC), launcher[2];
+	(void)state;
+
+	life_begin(&life, "ray", 1, 1);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launcher), 0);
+	assert_non_null(mkdtemp(directory));
+	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	first = container_new(base, launcher[0], &options, NULL, &(struct container_callbacks){ 0 },
+			      NULL);
+	assert_non_null(first);
+	first->termination_fd = dup(log);
+	first->observer.history = history_create(dir, "history", &life, NULL);
+	assert_non_null(first->observer.history);
+	container_write_message(first, &report, false);
+	while (lseek(log, 0, SEEK_END) == 0)
+		usleep(1000);
+	container_free(first);
+	begin(&next, log, history_open(dir, "history", NULL));
+	assert_int_equal(messages(written(&next, &report, true)), 1);
+	finish(&next);
+	assert_int_equal(unlinkat(dir, "history", 0), 0);
+	assert_int_equal(rmdir(directory), 0);
+	close(dir);
+	close(launcher[1]);
+}
+
 static int make_base(void **state)
 {
 	(void)state;
@@ -234,6 +270,8 @@ int main(void)
 		cmocka_unit_test(the_next_sidecar_replaces_the_message_of_the_last_one),
 		cmocka_unit_test(the_message_fits_whatever_the_container_wrote),
 		cmocka_unit_test(a_message_is_written_behind_the_one_before_and_holds_nobody_up),
+		cmocka_unit_test(
+			a_container_that_is_not_watched_any_more_leaves_the_place_of_its_message),
 		cmocka_unit_test(what_the_container_writes_at_the_same_time_stays),
 		cmocka_unit_test(a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end),
 	};

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/errand.h"
+#include "lib/loop/timer.h"
 #include "lib/memory_needs.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
@@ -559,10 +560,8 @@ void sidecar_free(struct sidecar *r)
 	recovery_free(r->recovery);
 	keeper_free(r->keeper);
 	cJSON_Delete(r->needs);
-	if (r->reconnect_over)
-		event_free(r->reconnect_over);
-	if (r->tick)
-		event_free(r->tick);
+	event_drop(r->reconnect_over);
+	event_drop(r->tick);
 	listener_free(r->listener);
 	free(r);
 }
