@@ -126,7 +126,7 @@ static void a_wrong_option_gives_2_and_says_which(void **state)
 		{ "--wait-sidecar", "3601", "1 to 3600" },
 		{ "--name", "two words", "two words" },
 		{ "--name", "", "name" },
-		{ "--colour", "red", "--colour" },
+		{ "--colour", "red", "unknown option --colour (see --help)\n" },
 	};
 
 	(void)state;

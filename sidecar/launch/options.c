@@ -84,7 +84,7 @@ _Noreturn static void _printf_(1, 2) usage_error(const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fputs(" (see --help)\n", stderr);
+	fputc('\n', stderr);
 	exit(2);
 }
 
@@ -110,7 +110,7 @@ _Noreturn static void release(const char *pid_text)
 }
 
 /* What is asked for in place of starting a command. */
-static void answer(const struct options *o)
+static void options_answer(const struct options *o)
 {
 	if (o->help)
 		exit(options_print_help(&table));
@@ -137,9 +137,9 @@ void options_parse(char **argv, struct options *o)
 	if (n < 0)
 		usage_error("%s", err_text(&err));
 	o->argv = argv + 1 + n;
-	answer(o);
+	options_answer(o);
 	if (!o->argv[0])
-		usage_error("no command");
+		usage_error("no command (see --help)");
 	if (!o->name[0] || strlen(o->name) > LAUNCH_NAME_MAX || strpbrk(o->name, " \n/"))
 		usage_error("--name takes a container's name, not %s", o->name);
 	if (o->wait_tcp && !strrchr(o->wait_tcp, ':'))
