@@ -144,19 +144,18 @@ bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 	return true;
 }
 
-static bool was_full(const struct limits *before, dev_t device)
+bool limits_had_full(const struct limits *before, dev_t device)
 {
-	for (size_t i = 0; before && i < LIMITS_FULL_MAX; i++)
+	for (size_t i = 0; i < LIMITS_FULL_MAX; i++)
 		if (before->full[i] == device)
 			return true;
-	/* Of further ones nothing is known, and a full disk may not be blamed. */
-	return before && before->full[LIMITS_FULL_MAX - 1];
+	return before->full[LIMITS_FULL_MAX - 1];
 }
 
 /* One that was full before hides none that is full now. */
 static void limits_look_at_full(struct look *look, const struct disk *d)
 {
-	bool is_new = !was_full(look->before, d->device);
+	bool is_new = !look->before || !limits_had_full(look->before, d->device);
 
 	if (look->n_full < LIMITS_FULL_MAX)
 		look->full[look->n_full++] = d->device;

@@ -42,6 +42,12 @@ struct limits {
 bool disk_is_full(const struct disk *d);
 
 /*
+ * Returns whether that filesystem was full, or may have been: where more were full than are
+ * remembered, nothing is known of the others.
+ */
+bool limits_had_full(const struct limits *before, dev_t device);
+
+/*
  * Reads the limits of process pid, as root_fd's /proc numbers it. What cannot be read stays 0. before: what was read at its
  * start, or NULL.
  */

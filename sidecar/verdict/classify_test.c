@@ -35,7 +35,7 @@
 /* The command held nearly all of the memory. */
 #define COMMAND_HELD .command_pid = 7, .command_rss = GIB / 10 * 9
 #define VICTIM .victim = "ray::leak", .victim_pid = 8, .victim_rss = GIB / 10 * 9
-#define FULL_DISK { "/data", GIB, 0, 0, 0 }
+#define FULL_DISK { "/data", GIB, 0, 0, 0, .device = 7 }
 #define ASKED(pid, seconds_before) \
 	.ended_ns = 7200 * S, .asked = { .signal = SIGTERM, .sender = (pid), .at_ns = (7200 - (seconds_before)) * S }
 /* A core of a child, of PID 9. */
@@ -736,13 +736,17 @@ static const struct {
 	{ "a full disk", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK }, FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0,
 	  "exit code 1 when /data (1.0 GiB) was full", { "/data has 0 B left of 1.0 GiB" }, NULL },
 	{ "a disk that was full at the start already",
-	  { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK, .limits_before.fullest = FULL_DISK },
+	  { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK, .limits_before = { .fullest = FULL_DISK, .full = { 7 } } },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "as at the start" }, NULL },
+	{ "one of two disks that were full at the start already",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK,
+	    .limits_before = { .fullest = { "/other", GIB, 0, 0, 0, .device = 8 }, .full = { 8, 7 } } },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "as at the start" }, NULL },
 	{ "a full disk that Ray had spilled to", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK, .spilled = "9.0 GiB of objects are spilled" },
 	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0, "/data (1.0 GiB) was full", { "0 B left", "9.0 GiB of objects are spilled" }, NULL },
 	{ "a pod that goes while Ray spills", { EXITED(1), QUIET, NO_OOM_SEEN, .pod_terminating = true, .spilled = "9.0 GiB of objects are spilled" },
 	  FAILURE_POD_DELETED, CONFIDENCE_LIKELY, 1, 0, "ended with its pod", { "9.0 GiB of objects are spilled" }, NULL },
-	{ "a disk without inodes", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = { "/data", GIB, GIB / 2, 100, 0 } },
+	{ "a disk without inodes", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = { "/data", GIB, GIB / 2, 100, 0, .device = 7 } },
 	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0, "/data", { "none of its 100 inodes" }, NULL },
 	{ "SIGBUS and a full disk", { SIGNALED(SIGBUS), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK }, FAILURE_DISK_FULL,
 	  CONFIDENCE_LIKELY, 135, SIGBUS, "exit code 135 when /data", { "0 B left" }, "core file" },

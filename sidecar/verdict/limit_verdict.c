@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/units.h"
 
@@ -67,13 +66,12 @@ void limit_of_process(const struct observation *o, struct verdict *v)
 
 static void disk_ran_full(const struct observation *o, struct verdict *v)
 {
-	const struct disk *d = &o->limits.fullest, *before = &o->limits_before.fullest;
+	const struct disk *d = &o->limits.fullest;
 	/*
 	 * The disk was full before, and the container lived on. So this is mentioned, but it is no
 	 * cause.
 	 */
-	bool already = disk_is_full(before) && before->device == d->device &&
-		       strcmp(before->point, d->point) == 0;
+	bool already = limits_had_full(&o->limits_before, d->device);
 	char total[SIZE_TEXT_MAX];
 
 	if (!disk_is_full(d))

@@ -707,12 +707,12 @@ static void a_full_disk_explains_an_exit_code_and_no_sigkill(void **state)
 
 	(void)state;
 	make(&exits, &w);
-	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .available = 0 };
+	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .device = 7 };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_DISK_FULL);
 	assert_string_equal(v.process.name, "log_monitor");
 	make(&rows[0], &w);
-	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .available = 0 };
+	w.o.limits.fullest = (struct disk){ .point = "/tmp", .total = 1 << 20, .device = 7 };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
 }
