@@ -79,7 +79,9 @@ static inline struct span span_take_line(struct span *s)
 {
 	struct span line = span_line(*s);
 
-	/* clang's sanitizer, under which the parsers are fuzzed, does not let 0 be added to NULL. */
+	/*
+	 * clang's sanitizer, under which the parsers are fuzzed, does not let 0 be added to NULL.
+	 */
 	if (s->at)
 		*s = span_from(*s, s->at + line.len + (line.len < s->len));
 	return line;

@@ -41,8 +41,8 @@ const char *strmap_key(const struct strmap *m, const char *key);
  */
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old);
 /*
- * Returns the value of key. If there is none, it is made: size bytes of zeros, which free() frees. Returns NULL if
- * there is no memory.
+ * Returns the value of key. If there is none, it is made: size bytes of zeros, which free() frees.
+ * Returns NULL if there is no memory.
  */
 void *strmap_get_or_add(struct strmap *m, const char *key, size_t size);
 /* Removes key and returns its value, or NULL if the map did not have it. */

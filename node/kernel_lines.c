@@ -34,8 +34,9 @@ static struct {
 } lines;
 
 /*
- * The verdict rests on the needed lines. Most lines of a report are the table of processes. A proof tells which container
- * the OOM killer ended, and which limit was met: the rest of a report would fill the backlog.
+ * The verdict rests on the needed lines. Most lines of a report are the table of processes. A proof
+ * tells which container the OOM killer ended, and which limit was met: the rest of a report would
+ * fill the backlog.
  */
 static const struct {
 	enum outbox_part part;
@@ -56,7 +57,10 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 	enum outbox_part part = kinds[l->kind].part;
 	bool proof = kinds[l->kind].proof;
 
-	/* If the kernel kills a whole group, it writes such a line for each process after the report. */
+	/*
+	 * If the kernel kills a whole group, it writes such a line for each process after the
+	 * report.
+	 */
 	if (l->ends_oom) {
 		part = lines.report.began_us ? OUTBOX_NEEDED : OUTBOX_REST;
 		proof = lines.report.began_us;

@@ -79,8 +79,9 @@ static int watch_signals(struct node *n, struct source *s, struct err *err)
 }
 
 /*
- * The kernel names processes by their PIDs in its first PID namespace, which has had this inode since
- * Linux 3.8. In a node that is itself a container, as those of kind are, we would take them for others.
+ * The kernel names processes by their PIDs in its first PID namespace, which has had this inode
+ * since Linux 3.8. In a node that is itself a container, as those of kind are, we would take them
+ * for others.
  */
 static bool node_is_machine(void)
 {

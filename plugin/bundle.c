@@ -83,7 +83,7 @@ static void delete_pod(const struct job *job)
 			err_text(&err));
 }
 
-/* --- The directory -------------------------------------------------------------------------------------- */
+/* --- The directory --- */
 
 static bool is_empty(int dir_fd)
 {
@@ -98,7 +98,9 @@ static bool is_empty(int dir_fd)
 	return empty;
 }
 
-/* Makes the directory and those above it that are missing, or opens it if it exists and is empty. */
+/*
+ * Makes the directory and those above it that are missing, or opens it if it exists and is empty.
+ */
 static int bundle_open_directory(const char *path, int *ret_fd, struct err *err)
 {
 	int r = dir_make_all(path, 0755, err);

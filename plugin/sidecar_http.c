@@ -11,7 +11,10 @@
 
 #define URL_MAX 640
 
-/* Passes the answer on, which fn takes over. Why there is none is said on stderr. Returns how many bytes came. */
+/*
+ * Passes the answer on, which fn takes over. Why there is none is said on stderr. Returns how many
+ * bytes came.
+ */
 static size_t sidecar_ask_memory(const struct kubectl *kubectl, const cJSON *pod, int port, sidecar_memory_fn *fn, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(SIDECAR_ANSWER_MAX);

@@ -16,8 +16,8 @@
 /* Gets the memory of a pod as its sidecar gives it, and owns it. */
 typedef void sidecar_memory_fn(void *arg, const cJSON *pod, cJSON *memory);
 /*
- * Asks the pods of a list whose sidecars serve, or the one of that name (NULL: all), for their memory, and returns how many it has asked.
- * Why one gave no answer is said on stderr.
+ * Asks the pods of a list whose sidecars serve, or the one of that name (NULL: all), for their
+ * memory, and returns how many it has asked. Why one gave no answer is said on stderr.
  */
 #define SIDECARS_ASKED_MAX 200 /* a kubectl process for each, so about 20 s in all */
 #define SIDECARS_ANSWERS_MAX \

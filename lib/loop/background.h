@@ -23,8 +23,9 @@ struct background {
 
 /*
  * Like errand_start. The event loop, and never this call itself, calls on_message for each message,
- * ignoring its result (NULL: a message of the answer's size is copied there), and then done, once: the errand has ended, or within_ns has passed and it
- * was killed; INT64_MAX: it has all the time it needs. done may start the next errand.
+ * ignoring its result (NULL: a message of the answer's size is copied there), and then done, once:
+ * the errand has ended, or within_ns has passed and it was killed; INT64_MAX: it has all the time
+ * it needs. done may start the next errand.
  */
 int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
 		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err);

@@ -15,7 +15,10 @@ static inline void event_drop(struct event *event)
 		event_free(event);
 }
 
-/* Lets the timer go off after that time, not earlier; a millisecond is the least, so that the loop turns in between. */
+/*
+ * Lets the timer go off after that time, not earlier; a millisecond is the least, so that the loop
+ * turns in between.
+ */
 static inline int timer_after(struct event *timer, int64_t ns)
 {
 	ns = MAX(ns + 999, NS_PER_MS);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libelf.a and libdw.a of Debian 13 call, and no archive there has (lib/eu-search.c of elfutils 0.192). Their tree begins with
- * its root. The lock behind that stays as it is, because afterglow-unwind has one thread.
+ * What libelf.a and libdw.a of Debian 13 call, and no archive there has (lib/eu-search.c of
+ * elfutils 0.192). Their tree begins with its root. The lock behind that stays as it is, because
+ * afterglow-unwind has one thread.
  */
 #include <search.h>
 #include <stddef.h>

@@ -5,9 +5,9 @@
  * and at once after a 401, after which it tries the request once more. It parses the
  * answers.
  *
- * Requests are sent in their order. There is no limit of their rate: the API server guards itself by
- * priority and fairness, and knows its other clients; and the number of ours that are under way is
- * bounded. Before a write is sent, the fence is asked.
+ * Requests are sent in their order. There is no limit of their rate: the API server guards itself
+ * by priority and fairness, and knows its other clients; and the number of ours that are under way
+ * is bounded. Before a write is sent, the fence is asked.
  */
 #pragma once
 

@@ -50,8 +50,8 @@ struct namespace_map {
 bool namespace_map_put(struct namespace_map *m, const char *key, void *value, size_t max,
 		       void **ret_old);
 /*
- * Returns the value of key. If there is none and there is room, it is made, as strmap_get_or_add does.
- * Returns NULL where namespace_map_put returns false.
+ * Returns the value of key. If there is none and there is room, it is made, as strmap_get_or_add
+ * does. Returns NULL where namespace_map_put returns false.
  */
 void *namespace_map_get_or_add(struct namespace_map *m, const char *key, size_t size, size_t max);
 /* Removes the key, which may be the map's own, and returns its value; NULL if there is none. */

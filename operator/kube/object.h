@@ -21,8 +21,9 @@ bool object_condition_is_true(const cJSON *object, const char *type);
 /* Writes the time in whole seconds, as conditions have it, and returns buf. */
 const char *object_seconds(int64_t ns, char buf[static OBJECT_SECONDS_MAX]);
 /*
- * Makes the condition that a status is to have. old_status has the present one, whose time of transition stays
- * while its status does; it may be NULL. A message that was cut within a letter is mended. The caller owns it.
+ * Makes the condition that a status is to have. old_status has the present one, whose time of
+ * transition stays while its status does; it may be NULL. A message that was cut within a letter is
+ * mended. The caller owns it.
  */
 cJSON *object_condition_new(const cJSON *old_status, const char *type, bool status,
 			    const char *reason, const char *message, int64_t generation,

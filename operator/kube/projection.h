@@ -29,9 +29,9 @@ void project(cJSON *object, const char *const *fields);
 int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err);
 
 /*
- * Of the fields only texts of at most text_max bytes with their quotes, and the objects around them: in constant
- * memory, whatever else the text has. Lists are left out, and of two members with one name the second. Returns NULL if
- * the text is no JSON object, or there is no memory.
+ * Of the fields only texts of at most text_max bytes with their quotes, and the objects around
+ * them: in constant memory, whatever else the text has. Lists are left out, and of two members with
+ * one name the second. Returns NULL if the text is no JSON object, or there is no memory.
  */
 cJSON *project_texts(const char *text, size_t len, const char *const *fields, size_t text_max);
 

@@ -174,8 +174,8 @@ static bool set_cpus(const struct policy_key *key, const cJSON *value, void *mem
 /* --- Choices -------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the index of value among names, which end with NULL; -1 if it is none of them. In YAML, Off without
- * quotes is false.
+ * Returns the index of value among names, which end with NULL; -1 if it is none of them. In YAML,
+ * Off without quotes is false.
  */
 static int policy_values_choice(const cJSON *value, const char *const *names)
 {
@@ -384,7 +384,10 @@ static bool policy_values_set_names(const struct policy_key *key, const cJSON *v
 
 /* --- The table ------------------------------------------------------------------------------------------ */
 
-/* A word becomes part of a command line in every Ray pod. So it has no blanks and no dollar, which Kubernetes would replace. */
+/*
+ * A word becomes part of a command line in every Ray pod. So it has no blanks and no dollar, which
+ * Kubernetes would replace.
+ */
 #define WORD_LETTERS LETTERS DIGITS "._@/-"
 #define PATH_LETTERS LETTERS DIGITS "._~/-"
 #define URL_LETTERS LETTERS DIGITS "-._~:/[]@%+,="

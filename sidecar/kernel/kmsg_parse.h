@@ -58,7 +58,10 @@ enum kmsg_kind {
 	KMSG_OOM_MEMORY, /* "memory: usage 980kB, limit 980kB": usage, limit */
 	KMSG_OOM_TABLE, /* header of the table of processes: columns */
 	KMSG_OOM_ROW, /* looks like a row of that table: see kmsg_parse_row */
-	/* "oom-kill:constraint=...": scope, both memcgs, name, pid, uid; before 5.0 the memcgs alone: "Task in ..." */
+	/*
+	 * "oom-kill:constraint=...": scope, both memcgs, name, pid, uid; before 5.0 the memcgs
+	 * alone: "Task in ..."
+	 */
 	KMSG_OOM_CONSTRAINT,
 	KMSG_OOM_CHOSEN, /* before 5.0: "Kill process": scope, name, pid. The kernel may kill another process in its place. */
 	KMSG_OOM_KILLED, /* "Killed process": name, pid, sizes; scope if the line has it */

@@ -39,7 +39,9 @@ struct dump_thread {
 	char waits_in[31]; /* in state D: the kernel's function (wchan); "": not known */
 	union {
 		uint64_t registers[DUMP_REGISTERS_MAX]; /* without an error; the kernel's order */
-		/* With one, and in state D: the file that its system call is about; "": not known. */
+		/*
+		 * With one, and in state D: the file that its system call is about; "": not known.
+		 */
 		char file[DUMP_REGISTERS_MAX * sizeof(uint64_t)];
 	};
 	uint64_t thread_pointer;

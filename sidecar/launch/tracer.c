@@ -123,7 +123,10 @@ static void note_state(struct dump_thread *t)
 	snprintf(t->waits_in, sizeof(t->waits_in), "%.30s", strcmp(text, "0") == 0 ? "" : text);
 }
 
-/* Whether the first argument of this system call is the number of a descriptor, and it may wait for its file. */
+/*
+ * Whether the first argument of this system call is the number of a descriptor, and it may wait for
+ * its file.
+ */
 static bool is_about_file(long number)
 {
 	static const long calls[] = {
@@ -137,7 +140,10 @@ static bool is_about_file(long number)
 	return false;
 }
 
-/* Notes what a thread in state D works on, as far as the kernel says so: the path is not looked up, so no file server is asked. */
+/*
+ * Notes what a thread in state D works on, as far as the kernel says so: the path is not looked up,
+ * so no file server is asked.
+ */
 static void note_file(struct dump_thread *t)
 {
 	char path[64], text[128], *end;

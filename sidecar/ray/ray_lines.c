@@ -288,7 +288,10 @@ static struct span skip_prefix(struct span text)
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
 
-/* Returns the line that contains the mark, which may be deep in a traceback; the last one if none does. */
+/*
+ * Returns the line that contains the mark, which may be deep in a traceback; the last one if none
+ * does.
+ */
 static struct span line_of(struct span text, const char *mark)
 {
 	struct span line = span_take_line(&text);

@@ -10,7 +10,9 @@
 
 #define EXITED_MAX 16 /* children of `ray start` in one record */
 
-/* Parses a line such as " raylet [exit code=-9 (signal 9)]". Returns false if it has another form. */
+/*
+ * Parses a line such as " raylet [exit code=-9 (signal 9)]". Returns false if it has another form.
+ */
 static bool parse_exited(struct span line, enum ray_process_kind *ret_kind, int *ret_code)
 {
 	static const char mark[] = " [exit code=";

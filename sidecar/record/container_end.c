@@ -268,7 +268,10 @@ void container_report_process(struct container *c, struct ending *e, struct cras
 		e->crash = crash_info(crash);
 		e->backtrace = crash_backtrace(crash);
 	}
-	/* At the container's end its processes are gone. The ends of Ray's own are explained without limits. */
+	/*
+	 * At the container's end its processes are gone. The ends of Ray's own are explained
+	 * without limits.
+	 */
 	if (!e->container_over && !e->process)
 		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);

@@ -143,8 +143,8 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
 void container_write_message(struct container *c, const struct report *r, bool final);
 bool container_writes_message(const struct container *c);
 /*
- * Before c is freed: waits until the message is written, and notes its place for whoever takes over.
- * If the disk is late, the message will count as the container's own.
+ * Before c is freed: waits until the message is written, and notes its place for whoever takes
+ * over. If the disk is late, the message will count as the container's own.
  */
 void container_settle_message(struct container *c);
 /*
@@ -211,7 +211,10 @@ void container_run_overdue(struct container *c);
 void container_report(struct container *c);
 /* Writes the bundle, publishes the report and keeps the cores. */
 void container_conclude(struct container *c);
-/* After that: lets the launcher go when the termination message is written, because the kubelet reads it then. */
+/*
+ * After that: lets the launcher go when the termination message is written, because the kubelet
+ * reads it then.
+ */
 void container_dismiss(struct container *c);
 /*
  * In place of that while the bundle of another container is being written, which may take many seconds: only orders the hold and

@@ -15,8 +15,9 @@
 /* If `ray start` ends the container because of this, it does so within this time */
 #define SETTLED_NS (5 * NS_PER_SEC)
 /*
- * `ray start --block` that has seen the end first stops the other processes, one after the other. The end of the container then
- * has the only report; one that runs on for this long may have been started without --block.
+ * `ray start --block` that has seen the end first stops the other processes, one after the other.
+ * The end of the container then has the only report; one that runs on for this long may have been
+ * started without --block.
  */
 #define START_STOPS_NS (10 * NS_PER_SEC)
 /* If raylet ends, the GCS server follows after a minute, and the reverse; `ray stop` ends both. */
@@ -184,7 +185,10 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		if (missed)
 			report(c, end);
 	}
-	/* The launcher ends, and this container with it. It may still have to say how a process ended that is missing. */
+	/*
+	 * The launcher ends, and this container with it. Before that, it says how each process
+	 * ended that is missing.
+	 */
 	if (c->options->left_behind && o->swept_ns && !o->processes.n)
 		launch_send(c->fd, "done", NULL, NULL);
 }

@@ -14,8 +14,8 @@
 #define STACKS_MATTER_NS (600 * NS_PER_SEC)
 #define STACKS_TAKEN_TEXT_MAX ((size_t)1 << 20) /* bytes: of the answer, and of stacks.txt */
 /*
- * After a request to this container alone, as a failed liveness probe makes it. A pod's requests come
- * at the same time, and what ends at once has ended by then.
+ * After a request to this container alone, as a failed liveness probe makes it. A pod's requests
+ * come at the same time, and what ends at once has ended by then.
  */
 #define ALONE_AFTER_NS (1 * NS_PER_SEC)
 

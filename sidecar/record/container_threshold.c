@@ -111,7 +111,9 @@ void container_write_message(struct container *c, const struct report *r, bool f
 	m.waits = container_writes_message(c);
 	m.place = history_life(c->observer.history)->message;
 	b = &c->messages[c->message ^ m.waits];
-	/* One that waits is not needed any more, and one that was late does not keep this one out. */
+	/*
+	 * One that waits is not needed any more, and one that was late does not keep this one out.
+	 */
 	background_cancel(b);
 	if (background_start(b, c->base, message_write, &m, m.waits ? INT64_MAX : MESSAGE_WITHIN_NS,
 			     NULL, message_on_end, c, NULL) >= 0)

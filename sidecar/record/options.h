@@ -46,13 +46,15 @@ struct record_options {
 	 */
 	bool own_launcher;
 	/*
-	 * The command had ended well before this sidecar began, and Ray, which it left behind, goes on: the processes that the sidecar before
-	 * knew, as one of them may end before it is seen again. Else NULL.
+	 * The command had ended well before this sidecar began, and Ray, which it left behind, goes
+	 * on: the processes that the sidecar before knew, as one of them may end before it is seen
+	 * again. Else NULL.
 	 */
 	const struct process_watch *left_behind;
 	/*
-	 * Under exec, when the command has left Ray behind: returns whether another process watches what is left from now on. launcher_fd is
-	 * the connection to the launcher. NULL: nobody would.
+	 * Under exec, when the command has left Ray behind: returns whether another process watches
+	 * what is left from now on. launcher_fd is the connection to the launcher. NULL: nobody
+	 * would.
 	 */
 	bool (*hand_over)(int launcher_fd, const struct process_watch *left, void *arg);
 	void *hand_over_arg;

@@ -187,7 +187,9 @@ static void look_at(const struct process *p, void *arg)
 
 	if (looks == RAY_PROCESS_NONE && may_be_driver(l, p))
 		looks = RAY_PROCESS_DRIVER;
-	/* While it ends, it has no command line any more; nor has one whose name was not read yet. */
+	/*
+	 * While it ends, it has no command line any more; nor has one whose name was not read yet.
+	 */
 	if (known && (known->looks == looks || !p->command[0])) {
 		known->seen = true;
 		return;

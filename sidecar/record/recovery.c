@@ -174,7 +174,10 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
 	return true;
 }
 
-/* Ends the wait for the launcher of h, and finishes the report unless that has been published. Takes h. */
+/*
+ * Ends the wait for the launcher of h, and finishes the report unless that has been published.
+ * Takes h.
+ */
 static void finish(struct recovery *r, struct history *h, bool reported)
 {
 	const struct life l = *history_life(h);

@@ -55,8 +55,8 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 void stacks_free(struct stacks *s);
 
 /*
- * Answers, by taken(), as if somebody had asked for the processes of c alone, the largest first. Returns false if
- * somebody is being answered, or s is NULL.
+ * Answers, by taken(), as if somebody had asked for the processes of c alone, the largest first.
+ * Returns false if somebody is being answered, or s is NULL.
  */
 bool stacks_take(struct stacks *s, struct container *c);
 

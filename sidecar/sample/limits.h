@@ -48,8 +48,8 @@ bool disk_is_full(const struct disk *d);
 bool limits_had_full(const struct limits *before, dev_t device);
 
 /*
- * Reads the limits of process pid, as root_fd's /proc numbers it. What cannot be read stays 0. before: what was read at its
- * start, or NULL.
+ * Reads the limits of process pid, as root_fd's /proc numbers it. What cannot be read stays 0.
+ * before: what was read at its start, or NULL.
  */
 void limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret_limits);
 

@@ -22,7 +22,7 @@ struct upload_of_blocks {
 	struct azure_blocks blocks;
 };
 
-/* --- Blocks ----------------------------------------------------------------------------------------------- */
+/* --- Blocks --- */
 
 static int azure_blocks_cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
 {

@@ -63,7 +63,10 @@ static void on_part_sent(void *arg, int64_t sent)
 	sending_tell_progress(c->sending);
 }
 
-/* An earlier run may have read the part wrong, so what the store has is compared with what is read now. */
+/*
+ * An earlier run may have read the part wrong, so what the store has is compared with what is read
+ * now.
+ */
 static int part_start(struct sending *s, struct part_call *c, size_t i, struct fault *fault)
 {
 	struct parts *p = s->parts;
@@ -154,7 +157,10 @@ int parts_send(struct parts *p, struct fault *fault)
 	for (;;) {
 		struct part_call *idle = call_find(s, false);
 
-		/* After a fault the other requests may still succeed. Each one leaves the next try a part less to send. */
+		/*
+		 * After a fault the other requests may still succeed. Each one leaves the next try
+		 * a part less to send.
+		 */
 		if (r == 0 && next < p->n && idle) {
 			r = part_start(s, idle, next++, fault);
 		} else if (call_find(s, true)) {

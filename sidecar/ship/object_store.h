@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store of objects, S3 or Azure Blob Storage: its requests, and the operations that are the same for both. What differs stands
- * in a struct object_service of store_s3.c and of store_azure.c.
+ * A store of objects, S3 or Azure Blob Storage: its requests, and the operations that are the same
+ * for both. What differs stands in a struct object_service of store_s3.c and of store_azure.c.
  */
 #pragma once
 
@@ -30,7 +30,10 @@ struct object_request {
 	const char *header;	    /* an additional header; NULL: none */
 };
 
-/* A request that is under way, with everything it points to. The caller releases it when the request is over. */
+/*
+ * A request that is under way, with everything it points to. The caller releases it when the
+ * request is over.
+ */
 struct object_call {
 	struct strbuf url;
 	char text[CREDENTIAL_MAX + 4096]; /* of the headers */
@@ -48,7 +51,10 @@ struct object_service {
 	int (*prepare)(struct object_store *o, const struct object_request *request, struct object_call *call, struct fault *fault);
 	/* Sets the fault of an answer that is an error. Returns -1. */
 	int (*refused)(struct object_store *o, struct http_answer *answer, struct fault *fault);
-	/* Whether the answer says that there is no such object, in a bucket or container that exists. */
+	/*
+	 * Whether the answer says that there is no such object, in a bucket or container that
+	 * exists.
+	 */
 	bool (*is_missing)(const struct http_answer *answer);
 	/* Sends a file in parts. Parts that an earlier run has sent are not sent again. */
 	int (*put_parts)(struct object_store *o, const struct item *item, const char *key, struct fault *fault);
@@ -68,7 +74,10 @@ void object_add_header(struct object_call *call, const char *format, ...) _print
 
 int object_start(struct object_store *o, const struct object_request *request, struct object_call *call, struct fault *fault);
 void object_call_release(struct object_call *call);
-/* Makes a request and waits for it. Returns 0 if it was answered, whatever the status; see http_call. */
+/*
+ * Makes a request and waits for it. Returns 0 if it was answered, whatever the status; see
+ * http_call.
+ */
 int object_call(struct object_store *o, const struct object_request *request, struct http_transfer **ret_transfer, struct fault *fault);
 /* Makes the fault of an answer. Returns -1. */
 static inline int object_refused(struct object_store *o, struct http_answer *answer, struct fault *fault)

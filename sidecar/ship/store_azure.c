@@ -77,7 +77,7 @@ static const struct object_service azure_service = {
 	.prepare = azure_prepare, .refused = azure_refused, .is_missing = azure_no_blob, .put_parts = azure_put_blocks,
 };
 
-/* --- The store ------------------------------------------------------------------------------------------ */
+/* --- The store --- */
 
 static void azure_free(struct store *s)
 {

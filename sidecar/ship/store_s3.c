@@ -66,7 +66,10 @@ static int s3_prepare(struct object_store *o, const struct object_request *r, st
 	return 0;
 }
 
-/* The first time that our clock is to blame, the fault is one that passes at once, because later requests have the store's time. */
+/*
+ * The first time that our clock is to blame, the fault is one that passes at once, because later
+ * requests have the store's time.
+ */
 static int s3_refused(struct object_store *o, struct http_answer *answer, struct fault *fault)
 {
 	/* Our clock is not to blame for a request that had the store's time. */

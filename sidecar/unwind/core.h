@@ -43,7 +43,10 @@ struct core_thread {
 	/* Of a thread that lives */
 	int error; /* why its registers are not known; 0: they are */
 	char state; /* as in /proc/PID/task/TID/stat */
-	/* Printable. In state D: the kernel's function, and the file that it works on; "": not known. */
+	/*
+	 * Printable. In state D: the kernel's function, and the file that it works on; "": not
+	 * known.
+	 */
 	char name[17], waits_in[32], file[256];
 };
 

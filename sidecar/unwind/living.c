@@ -16,7 +16,10 @@
 #define PATH_TEXT_MAX 512
 #define MUTEX_FRAMES 3 /* pthread_mutex_lock is one of the innermost while it waits */
 #define MUTEX_OWNER 8 /* the offset of __owner in glibc's pthread_mutex_t, whose first word is the futex */
-/* Of the kernel's order of registers (x86-64), which leaves the arguments of a system call as they are */
+/*
+ * Of the kernel's order of registers (x86-64), which leaves the arguments of a system call as they
+ * are
+ */
 enum { REGISTER_RDI = 14, REGISTER_ORIG_RAX = 15 };
 
 /* Reads the Python frames of all threads first, because they run on meanwhile. */
@@ -102,7 +105,10 @@ static bool waits_for_mutex(struct symbols *symbols, const struct core_thread *t
 	return false;
 }
 
-/* Names the thread of the process that has the mutex for which this one waits. Elsewhere than in glibc no such thread is found. */
+/*
+ * Names the thread of the process that has the mutex for which this one waits. Elsewhere than in
+ * glibc no such thread is found.
+ */
 static void add_mutex_owner(struct strbuf *out, struct core *core, const struct core_thread *t)
 {
 	uint64_t mutex = t->registers[REGISTER_RDI];

@@ -118,7 +118,10 @@ static void add_registers(struct strbuf *out, const struct core_machine *machine
 
 	strbuf_adds(out, "  registers");
 	for (size_t i = 0; i < machine->n_registers; i++) {
-		/* The context in a signal frame lacks some registers. They are omitted, not shown as zeros. */
+		/*
+		 * The context in a signal frame lacks some registers. They are omitted, not shown
+		 * as zeros.
+		 */
 		if (crash->handled &&
 		    !memchr(machine->context_order, (int)i, machine->context_slots))
 			continue;

@@ -186,8 +186,8 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 		drop_suffix(out[0].function);
 	}
 	/*
-	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB) takes
-	 * longer than everything else.
+	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB)
+	 * takes longer than everything else.
 	 */
 	const struct module *m = modules_at(u->modules, address);
 	unit = m && !module_is_runtime(m) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
