@@ -290,22 +290,6 @@ static bool target_is_wanted(const struct stacks *s, pid_t pid, const char *name
 	return strstr(name, s->wanted);
 }
 
-static void target_add(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg)
-{
-	struct stacks *s = arg;
-	struct target *t = &s->targets[s->n_targets];
-
-	if (s->subject ? c != s->subject : !target_is_wanted(s, pid, name))
-		return;
-	if (s->n_targets == STACKS_PROCESSES_MAX) {
-		s->left_out++;
-		return;
-	}
-	*t = (struct target){ .container = c, .pid = pid, .memory = memory };
-	copy_printable(t->name, sizeof(t->name), name, strlen(name));
-	s->n_targets++;
-}
-
 static int target_compare(const void *one, const void *other)
 {
 	const struct target *a = one, *b = other;
@@ -321,6 +305,24 @@ static void targets_choose(struct stacks *s)
 		return;
 	s->left_out += s->n_targets - STACKS_TAKEN_PROCESSES_MAX;
 	s->n_targets = STACKS_TAKEN_PROCESSES_MAX;
+}
+
+static void target_add(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg)
+{
+	struct stacks *s = arg;
+	struct target *t;
+
+	if (s->subject ? c != s->subject : !target_is_wanted(s, pid, name))
+		return;
+	if (s->subject && s->n_targets == STACKS_PROCESSES_MAX)
+		targets_choose(s);
+	if (s->n_targets == STACKS_PROCESSES_MAX) {
+		s->left_out++;
+		return;
+	}
+	t = &s->targets[s->n_targets++];
+	*t = (struct target){ .container = c, .pid = pid, .memory = memory };
+	copy_printable(t->name, sizeof(t->name), name, strlen(name));
 }
 
 static void answer_begin(struct stacks *s, const char *line)

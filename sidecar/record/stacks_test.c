@@ -224,6 +224,38 @@ static void a_container_gets_the_stacks_of_its_own_processes_the_largest_first(v
 	strbuf_release(&taken_text);
 }
 
+/* With more processes of a container than one answer has room for. */
+static void each_of_many(stacks_fn *fn, void *fn_arg, void *arg)
+{
+	(void)arg;
+	for (int i = 1; i < 4 * STACKS_PROCESSES_MAX; i++)
+		fn(&containers[0], i, "worker", i, fn_arg);
+}
+
+static void of_very_many_processes_the_largest_are_looked_at(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each_of_many, .taken = on_taken };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct err err = { 0 };
+	char line[64];
+	(void)state;
+
+	strbuf_init(&taken_text, 4096);
+	taken_all = false;
+	containers[0].state = CONTAINER_ENDED;
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	assert_true(stacks_take(stacks, containers));
+	snprintf(line, sizeof(line), "target %d worker\n", 4 * STACKS_PROCESSES_MAX - 1);
+	assert_ptr_equal(strstr(strbuf_str(&taken_text), line), strbuf_str(&taken_text));
+	snprintf(line, sizeof(line), "\nnote %d more processes are not looked at\n",
+		 4 * STACKS_PROCESSES_MAX - 1 - STACKS_TAKEN_PROCESSES_MAX);
+	assert_non_null(strstr(strbuf_str(&taken_text), line));
+	stacks_free(stacks);
+	event_base_free(base);
+	strbuf_release(&taken_text);
+}
+
 static void a_file_that_is_opened_after_an_answer_stays_open(void **state)
 {
 	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
@@ -283,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
 		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
 		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes_the_largest_first),
+		cmocka_unit_test(of_very_many_processes_the_largest_are_looked_at),
 		cmocka_unit_test(a_file_that_is_opened_after_an_answer_stays_open),
 		cmocka_unit_test(others_wait_until_its_launcher_has_answered_or_it_has_gone),
 		cmocka_unit_test(a_flood_of_connections_is_taken_slowly),
