@@ -3,14 +3,16 @@
 #include "operator/webhook/review_budget.h"
 
 #include "lib/strmap.h"
+#include "lib/units.h"
 #include "operator/kube/json_shape.h"
 
 void review_budget_init(struct review_budget *budget)
 {
-	rate_limit_init(&budget->all, REVIEW_COSTLY_RATE, REVIEW_COSTLY_BURST);
+	budget->all = (struct budget){ NS_PER_SEC / REVIEW_COSTLY_RATE, REVIEW_COSTLY_BURST, 0 };
 	for (size_t i = 0; i < REVIEW_BUDGETS; i++)
-		rate_limit_init(&budget->of_namespaces[i], REVIEW_COSTLY_NAMESPACE_RATE,
-				REVIEW_COSTLY_NAMESPACE_BURST);
+		budget->of_namespaces[i] =
+			(struct budget){ NS_PER_SEC / REVIEW_COSTLY_NAMESPACE_RATE,
+					 REVIEW_COSTLY_NAMESPACE_BURST, 0 };
 }
 
 enum review_size review_size(const char *text, size_t len)
@@ -29,12 +31,12 @@ enum review_size review_size(const char *text, size_t len)
 bool review_budget_take(struct review_budget *budget, const char *name_space, int64_t now_ns)
 {
 	/* Nobody outside knows this hash, so a namespace cannot be named to share another's budget. */
-	struct rate_limit *own = &budget->of_namespaces[strmap_hash(name_space) % REVIEW_BUDGETS];
-	struct rate_limit before = *own;
+	struct budget *own = &budget->of_namespaces[strmap_hash(name_space) % REVIEW_BUDGETS];
+	struct budget before = *own;
 
-	if (rate_limit_take(own, now_ns) > 0)
+	if (!budget_take(own, now_ns))
 		return false;
-	if (rate_limit_take(&budget->all, now_ns) == 0)
+	if (budget_take(&budget->all, now_ns))
 		return true;
 	*own = before;
 	return false;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "operator/kube/rate_limit.h"
+#include "lib/budget.h"
 
 /* The API server keeps objects of 1.5 MiB at most, and an update has two of them. */
 #define REVIEW_BYTES_MAX ((size_t)3 << 20)
@@ -33,7 +33,7 @@
 #define REVIEW_BUDGETS 64
 
 struct review_budget {
-	struct rate_limit all, of_namespaces[REVIEW_BUDGETS];
+	struct budget all, of_namespaces[REVIEW_BUDGETS];
 };
 
 enum review_size { REVIEW_USUAL, REVIEW_COSTLY, REVIEW_TOO_LARGE };
