@@ -4,12 +4,22 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/units.h"
 
 #define DELAY_FIRST_NS (5 * NS_PER_MS)
 #define DELAY_MAX_NS (1000 * NS_PER_SEC)
+#define NAMESPACE_MAX 256
+
+/* A namespace exists while it has items. */
+struct workqueue_namespace {
+	TAILQ_ENTRY(workqueue_namespace) in_turns; /* while it has something that is ready */
+	TAILQ_HEAD(, workqueue_item) ready; /* in the order they came */
+	size_t n; /* items */
+	const char *name;
+};
 
 /*
  * An item exists while it is ready, delayed, worked on, or has failures to remember. It cannot be
@@ -24,31 +34,52 @@ struct workqueue_item {
 	int64_t since_ns; /* when it became ready or work on it began, by the queue's clock */
 	int64_t paced_ns; /* until then its turns are used up, at the pace */
 	int64_t not_before_ns; /* the pace minus the burst; 0: there is no pace */
-	uint64_t turn; /* orders what is ready */
 	unsigned failures;
 	bool ready, delayed, working;
 	bool again; /* it was added again while it was worked on */
 	const char *key;
+	struct workqueue_namespace *namespace;
 };
 
 void workqueue_init(struct workqueue *q)
 {
 	*q = (struct workqueue){ .items = STRMAP_INIT };
-	TAILQ_INIT(&q->ready);
+	TAILQ_INIT(&q->turns);
 }
 
 void workqueue_release(struct workqueue *q)
 {
 	strmap_release(&q->items, free);
+	strmap_release(&q->namespaces, free);
 	workqueue_init(q);
+}
+
+static struct workqueue_namespace *workqueue_namespace_of(struct workqueue *q, const char *key)
+{
+	char name[NAMESPACE_MAX];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(key, "/"), key);
+	struct workqueue_namespace *own = strmap_get_or_add(&q->namespaces, name, sizeof(*own));
+	if (own && !own->name) {
+		own->name = strmap_key(&q->namespaces, name);
+		TAILQ_INIT(&own->ready);
+	}
+	return own;
 }
 
 static struct workqueue_item *item_of(struct workqueue *q, const char *key)
 {
 	struct workqueue_item *item = strmap_get_or_add(&q->items, key, sizeof(*item));
 
-	if (item)
-		item->key = strmap_key(&q->items, key);
+	if (!item || item->key)
+		return item;
+	item->namespace = workqueue_namespace_of(q, key);
+	if (!item->namespace) {
+		free(strmap_remove(&q->items, key));
+		return NULL;
+	}
+	item->namespace->n++;
+	item->key = strmap_key(&q->items, key);
 	return item;
 }
 
@@ -56,6 +87,8 @@ static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
 {
 	if (item->ready || item->delayed || item->working || item->failures)
 		return;
+	if (--item->namespace->n == 0)
+		free(strmap_remove(&q->namespaces, item->namespace->name));
 	strmap_remove(&q->items, item->key);
 	free(item);
 }
@@ -70,33 +103,6 @@ static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item
 	item->since_ns = now_ns;
 }
 
-static bool is_in_namespace(const char *key, const char *namespace, size_t len)
-{
-	return strncmp(key, namespace, len) == 0 && (key[len] == '/' || key[len] == '\0');
-}
-
-/*
- * Gives the item the turn after the last one of its namespace, and the next turn if none is ready.
- * So what waits before a key is one key of each other namespace at most, and those of its own.
- */
-static void insert_in_turn(struct workqueue *q, struct workqueue_item *item)
-{
-	struct workqueue_item *before;
-	size_t len = strcspn(item->key, "/");
-
-	TAILQ_FOREACH_REVERSE(before, &q->ready, workqueue_ready, in_ready)
-	if (is_in_namespace(before->key, item->key, len))
-		break;
-	item->turn = (before ? before->turn : q->turn) + 1;
-	before = TAILQ_LAST(&q->ready, workqueue_ready);
-	while (before && before->turn > item->turn)
-		before = TAILQ_PREV(before, workqueue_ready, in_ready);
-	if (before)
-		TAILQ_INSERT_AFTER(&q->ready, before, item, in_ready);
-	else
-		TAILQ_INSERT_HEAD(&q->ready, item, in_ready);
-}
-
 /*
  * Makes a key ready. A key is ready, delayed or worked on. While it is worked on it may also be
  * delayed, but never ready.
@@ -106,14 +112,18 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 	assert(!item->ready && !item->delayed && !item->working);
 	workqueue_tell_time(q, item, NULL);
 	item->ready = true;
-	insert_in_turn(q, item);
+	if (TAILQ_EMPTY(&item->namespace->ready))
+		TAILQ_INSERT_TAIL(&q->turns, item->namespace, in_turns);
+	TAILQ_INSERT_TAIL(&item->namespace->ready, item, in_ready);
 	q->n_ready++;
 }
 
 static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(item->ready && q->n_ready > 0);
-	TAILQ_REMOVE(&q->ready, item, in_ready);
+	TAILQ_REMOVE(&item->namespace->ready, item, in_ready);
+	if (TAILQ_EMPTY(&item->namespace->ready))
+		TAILQ_REMOVE(&q->turns, item->namespace, in_turns);
 	item->ready = false;
 	q->n_ready--;
 }
@@ -178,6 +188,7 @@ int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns)
 
 const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 {
+	struct workqueue_namespace *namespace;
 	struct workqueue_item *item, *next;
 
 	for (item = LIST_FIRST(&q->delayed); item; item = next) {
@@ -187,12 +198,14 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 		delayed_remove(q, item);
 		ready_append(q, item);
 	}
-	item = TAILQ_FIRST(&q->ready);
-	if (!item)
+	namespace = TAILQ_FIRST(&q->turns);
+	if (!namespace)
 		return NULL;
+	item = TAILQ_FIRST(&namespace->ready);
+	TAILQ_REMOVE(&q->turns, namespace, in_turns);
+	TAILQ_INSERT_TAIL(&q->turns, namespace, in_turns);
 	ready_remove(q, item);
 	workqueue_tell_time(q, item, q->on_waited);
-	q->turn = item->turn;
 	item->working = true;
 	item->paced_ns = MAX(item->paced_ns, now_ns) + q->pace_ns;
 	item->not_before_ns = q->pace_ns ? item->paced_ns - q->burst * q->pace_ns : 0;
@@ -271,7 +284,7 @@ int64_t workqueue_next_ns(const struct workqueue *q)
 	const struct workqueue_item *item;
 	int64_t next = -1;
 
-	if (!TAILQ_EMPTY(&q->ready))
+	if (q->n_ready)
 		return 0;
 	LIST_FOREACH(item, &q->delayed, in_delayed)
 		if (!item->working && (next < 0 || item->at_ns < next))

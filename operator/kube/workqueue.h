@@ -20,11 +20,12 @@
 #include "lib/strmap.h"
 
 struct workqueue_item;
+struct workqueue_namespace;
 struct workqueue {
 	struct strmap items; /* key -> struct workqueue_item */
-	TAILQ_HEAD(workqueue_ready, workqueue_item)
-	ready; /* by turn, then in the order they came */
-	uint64_t turn; /* that of the key that get returned last */
+	struct strmap namespaces; /* name -> struct workqueue_namespace */
+	/* Those with keys that are ready. The first is next. */
+	TAILQ_HEAD(, workqueue_namespace) turns;
 	LIST_HEAD(, workqueue_item) delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */

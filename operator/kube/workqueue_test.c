@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -49,6 +50,28 @@ static void many_keys_of_a_namespace_leave_each_other_namespace_its_turn(void **
 			workqueue_add(&q, "d/1");
 		assert_string_equal(workqueue_get(&q, 1), expected[i]);
 	}
+	workqueue_release(&q);
+}
+
+/* Without looking at all keys for each one, which would take minutes here. */
+static void a_hundred_thousand_namespaces_take_turns(void **state)
+{
+	const int n = 100000;
+	struct workqueue q;
+	char key[32];
+	(void)state;
+
+	workqueue_init(&q);
+	for (int i = 0; i < 2 * n; i++) {
+		snprintf(key, sizeof(key), "n%d/%d", i % n, i / n);
+		assert_int_equal(workqueue_add(&q, key), 0);
+	}
+	for (int i = 0; i < 2 * n; i++) {
+		snprintf(key, sizeof(key), "n%d/%d", i % n, i / n);
+		assert_string_equal(workqueue_get(&q, 1), key);
+		workqueue_done(&q, key);
+	}
+	assert_int_equal(q.items.n + q.namespaces.n, 0);
 	workqueue_release(&q);
 }
 
@@ -276,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_come_in_order_and_once),
 		cmocka_unit_test(many_keys_of_a_namespace_leave_each_other_namespace_its_turn),
+		cmocka_unit_test(a_hundred_thousand_namespaces_take_turns),
 		cmocka_unit_test(
 			a_namespace_that_always_has_a_new_key_does_not_keep_others_from_their_turn),
 		cmocka_unit_test(a_key_added_while_worked_on_comes_after_done_and_not_before),
