@@ -194,4 +194,7 @@ Values that this chart had once. Left at their defaults, as --reuse-values bring
 {{- if (.Values.otlp).endpoint -}}
 {{- fail "otlp.endpoint is set, and the operator exports nothing any more: let the collector watch RayFailures by its receiver k8sobjects (docs/export.md), and remove otlp from the values (--set otlp=null)" -}}
 {{- end -}}
+{{- if .Values.qps -}}
+{{- fail "qps is set, and the operator does not limit its requests any more, as the API server does so by priority and fairness: remove qps and burst from the values (--set qps=null,burst=null)" -}}
+{{- end -}}
 {{- end -}}

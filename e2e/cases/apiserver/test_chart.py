@@ -502,9 +502,11 @@ def test_a_wrong_value_is_refused_with_its_place(plane, value, place):
 
 
 def test_a_former_value_is_refused_if_it_was_in_use_and_harmless_at_its_default(plane):
-    result = template(plane, "--set", "otlp.endpoint=http://collector:4318")
-    assert result.returncode != 0 and "otlp.endpoint is set, and the operator exports nothing any more" in result.stderr
-    default = ["--set", "otlp.endpoint=", "--set-json", "otlp.resourceAttributes={}"]
-    for sets in default, ["--set", "otlp=null"]:
+    for value, why in (("otlp.endpoint=http://collector:4318", "otlp.endpoint is set, and the operator exports nothing any more"),
+                       ("qps=50", "qps is set, and the operator does not limit its requests any more")):
+        result = template(plane, "--set", value)
+        assert result.returncode != 0 and why in result.stderr
+    default = ["--set", "otlp.endpoint=,qps=0,burst=200", "--set-json", "otlp.resourceAttributes={}"]
+    for sets in default, ["--set", "otlp=null,qps=null,burst=null"]:
         result = template(plane, *sets)
         assert result.returncode == 0, result.stderr
