@@ -129,6 +129,9 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 		strbuf_adds(out, "\nNo process holds an object.\n");
 	if (max && json_int(answer, "references", 0) >= max)
 		strbuf_addf(out, "\nRay was asked for %jd references and there may be more, so these sums are at least so large.\n", (intmax_t)max);
+	if (json_bool(answer, "beforePartial", false))
+		strbuf_adds(out, "\nThe earlier answer does not name all objects and lines of code, "
+				 "so there may have been more before.\n");
 	if (!json_bool(answer, "sites", true))
 		strbuf_adds(out, "\nRay did not record which lines of code made the objects. It does when all pods of the cluster have the\n"
 				 "environment variable RAY_record_ref_creation_sites=1; that costs some time for each object.\n");

@@ -66,7 +66,13 @@ void objects_compare(cJSON *answer, const cJSON *before)
 	size_t n, n_before;
 	cJSON **all = objects_groups(answer, &n), **old = objects_groups(before, &n_before);
 	cJSON *groups = all ? cJSON_GetObjectItemCaseSensitive(answer, "groups") : NULL;
+	bool partial =
+		*json_str_or(before, "missing", "") ||
+		json_int(before, "references", 0) >= json_int(before, "referencesMax", INT64_MAX) ||
+		json_bool(before, "sites", true) != json_bool(answer, "sites", true);
 
+	if (partial)
+		json_set(answer, "beforePartial", cJSON_CreateTrue());
 	if (old)
 		qsort(old, n_before, sizeof(*old), objects_compare_keys);
 	for (size_t i = 0; i < n; i++) {

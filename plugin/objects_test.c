@@ -111,6 +111,11 @@ static void growth_since_an_earlier_answer_is_said_the_most_grown_first(void **s
 				   "\n1000 B in 1 object (before: none), returned by a task that was called, owned by process 7 on ::1\n"
 				   "\n1000 B in 1 object (before: none), returned by a task that was called, owned by process 8 on ::1\n" },
 	};
+	static const char *const partial[] = {
+		"{'missing': 'Queried 2 of 3 nodes.'}",
+		"{'references': 10000, 'referencesMax': 10000}",
+		"{'sites': false}",
+	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -122,6 +127,17 @@ static void growth_since_an_earlier_answer_is_said_the_most_grown_first(void **s
 		objects_compare(answer, before);
 		objects_text(answer, &out);
 		assert_string_equal(strbuf_str(&out), rows[i].text);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(partial); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+		_cleanup_json_ cJSON *before = json_of(partial[i]),
+				     *answer = json_of("{'groups': [" OF("a", 4, 4194304, "") "]}");
+
+		objects_compare(answer, before);
+		objects_text(answer, &out);
+		assert_non_null(
+			strstr(strbuf_str(&out),
+			       "\nThe earlier answer does not name all objects and lines of code"));
 	}
 }
 

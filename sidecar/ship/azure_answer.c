@@ -101,7 +101,7 @@ void azure_block_id(const char *md5, int64_t part, size_t i, char ret_id[static 
 	base64_encode(text, ID_BYTES, ret_id);
 }
 
-int64_t azure_block_size(const struct azure_blocks *b, size_t i)
+static int64_t azure_block_size(const struct azure_blocks *b, size_t i)
 {
 	return MIN(b->part, b->size - (int64_t)i * b->part);
 }

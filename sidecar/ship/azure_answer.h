@@ -34,7 +34,6 @@ struct azure_blocks {
 	size_t n;
 	char (*ids)[AZURE_BLOCK_ID_MAX]; /* n names; "": the store does not have the block */
 };
-int64_t azure_block_size(const struct azure_blocks *blocks, size_t i);
 
 /* Reads a list of uncommitted blocks, and sets the ids of those whose place and size fit this file. */
 int azure_read_blocks(const char *xml, size_t len, struct azure_blocks *blocks, struct err *err);
