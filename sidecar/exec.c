@@ -28,6 +28,7 @@
 #include "lib/leave_session.h"
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"
+#include "lib/loop/timer.h"
 #include "lib/oom_score.h"
 #include "lib/units.h"
 #include "sidecar/memcg_make.h"
@@ -407,10 +408,8 @@ int exec_run(const struct exec_options *options)
 	if (r.sidecar)
 		say_what_is_not_shipped(&r);
 	sidecar_free(r.sidecar);
-	if (r.signals)
-		event_free(r.signals);
-	if (r.deadline)
-		event_free(r.deadline);
+	event_drop(r.signals);
+	event_drop(r.deadline);
 	if (r.base)
 		event_base_free(r.base);
 	closep(&r.signal_fd);

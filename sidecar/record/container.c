@@ -323,6 +323,7 @@ void container_attend(struct container *c)
 	 * The event loop does not turn meanwhile, so its clock stands still and it runs no timer.
 	 */
 	event_base_update_cache_time(c->base);
+	background_await(&c->messages[c->message], 0);
 	container_run_overdue(c);
 	if (container_awaits_logs(c) && is_readable(event_get_fd(c->wait)))
 		event_get_callback(c->wait)(-1, EV_READ, c);
