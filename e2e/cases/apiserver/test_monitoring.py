@@ -3,6 +3,7 @@
 sidecar."""
 
 import contextlib
+import http.server
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.parse
 import urllib.request
 
@@ -101,14 +103,14 @@ def snake_case(name):
 class Prometheus:
     """A server that scrapes once a second, each target as the chart's monitor says."""
 
-    def __init__(self, programs, directory, targets):
+    def __init__(self, programs, directory, targets, rules=RULES, **limits):
         self.port = free_port()
-        jobs = [{"job_name": name, "scrape_interval": "1s", "honor_labels": endpoint.get("honorLabels", False),
+        jobs = [{"job_name": name, "scrape_interval": "1s", "honor_labels": endpoint.get("honorLabels", False), **limits,
                  **{there: [{snake_case(k): v for k, v in r.items()} for r in endpoint.get(here, [])]
                     for here, there in (("relabelings", "relabel_configs"), ("metricRelabelings", "metric_relabel_configs"))},
                  "static_configs": [{"targets": [address], "labels": labels}]} for name, address, labels, endpoint in targets]
         (directory / "prometheus.yaml").write_text(yaml.safe_dump({
-            "global": {"evaluation_interval": "1s"}, "rule_files": [str(p) for p in RULES], "scrape_configs": jobs}))
+            "global": {"evaluation_interval": "1s"}, "rule_files": [str(p) for p in rules], "scrape_configs": jobs}))
         self.daemon = Daemon([programs / "prometheus", "--config.file", directory / "prometheus.yaml", "--storage.tsdb.path",
                               directory / "tsdb", "--web.listen-address", f"127.0.0.1:{self.port}"], directory / "prometheus.log")
 
@@ -120,6 +122,27 @@ class Prometheus:
 
     def query(self, text):
         return self.get("query", query=text)["result"]
+
+
+@contextlib.contextmanager
+def answering(text):
+    """A server that answers everything with this text; its port."""
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
 
 
 @contextlib.contextmanager
@@ -218,3 +241,34 @@ def test_promtool_finds_nothing_wrong_with_the_operators_metrics(programs, opera
     result = subprocess.run([programs / "promtool", "check", "metrics"], input=operator.http("/metrics")[1], capture_output=True,
                             text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+HOSTILE = """afterglow_watch_synced 1
+leader_election_master_status{name="afterglow-operator"} 1
+afterglow_failure_last{namespace="ml",failure="$(evil)"} 9
+afterglow_sidecars{answers="true"} 9
+afterglow_container_processes{container="ray-worker"} 7
+afterglow_container_spill_full_seconds{container="a; evil"} 1
+"""
+
+
+def test_of_a_pod_prometheus_takes_what_a_sidecar_has_and_nothing_of_the_operators(programs, tmp_path, plane):
+    """Everybody who may make a pod can answer as its sidecar: that silences no alert about the operator, and puts nothing into a command."""
+    names = [re.findall(r'^METRIC\(\w+, "\w+", "(\w+)"', (ROOT / path).read_text(), re.M) for path in
+             ("sidecar/http/metrics.def", "operator/kube/metrics.def")]  # fmt: skip
+    monitor = only(rendered(plane, "monitoring.podMonitor.enabled=true"), "PodMonitor")["spec"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
+    kept = endpoint["metricRelabelings"][0]["regex"]
+    assert min(map(len, names)) > 20
+    assert {name for part in names for name in part if re.fullmatch(kept, name)} == set(names[0])
+    many = "".join(f'afterglow_spool_bytes{{n="{i}"}} 1\n' for i in range(monitor["sampleLimit"]))
+    with contextlib.ExitStack() as stack:
+        ports = [stack.enter_context(answering(text)) for text in (HOSTILE, HOSTILE + many)]
+        server = Prometheus(programs, tmp_path, [
+            (f"pod-{i}", f"127.0.0.1:{port}", {"namespace": "ml", "pod": f"pod-{i}", "container": "afterglow"}, endpoint) for i, port in enumerate(ports)],
+            rules=[], **{snake_case(name): monitor[name] for name in ("sampleLimit", "labelValueLengthLimit")})  # fmt: skip
+        stack.callback(server.daemon.stop, signal.SIGKILL)
+        wait_for("both scrapes", lambda: {s["value"][1] for s in server.query("up") if s["metric"]["pod"] in ("pod-0", "pod-1")} == {"0", "1"})
+        taken = {s["metric"]["__name__"]: s["metric"] for s in server.query('{__name__=~"afterglow.*|leader.*"}')}
+    assert set(taken) == {"afterglow_container_processes", "afterglow_container_spill_full_seconds"}
+    assert {m["pod"] for m in taken.values()} == {"pod-0"} and [taken[n]["container"] for n in sorted(taken)] == ["ray-worker", "afterglow"]
