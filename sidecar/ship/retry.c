@@ -21,7 +21,8 @@ int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int
 		return -1;
 	if (kept > r->kept)
 		r->attempts = 0;
-	r->kept = kept;
+	/* What the store lost and gets again is none: it could keep us until the deadline. */
+	r->kept = MAX(r->kept, kept);
 	if (++r->attempts >= RETRY_ATTEMPTS)
 		return -1;
 	int64_t wait = MIN((int64_t)RETRY_FIRST_MS << (r->attempts - 1), RETRY_MAX_MS);

@@ -48,6 +48,17 @@ static void who_gets_on_is_not_given_up(void **state)
 	assert_int_equal(retry_next(&r, &fault, 99, 0, 0, 0), -1);
 }
 
+static void what_is_lost_and_sent_again_is_no_progress(void **state)
+{
+	const struct fault fault = fault_of(FAULT_SERVER);
+	struct retry r = { 0 };
+	(void)state;
+
+	for (int i = 1; i < RETRY_ATTEMPTS; i++)
+		assert_true(retry_next(&r, &fault, i % 2 ? 99 : 0, 0, 0, 0) > 0);
+	assert_int_equal(retry_next(&r, &fault, 99, 0, 0, 0), -1);
+}
+
 static void what_seconds_do_not_mend_is_not_tried_again(void **state)
 {
 	(void)state;
@@ -87,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pauses_double_and_spread),
 		cmocka_unit_test(who_gets_on_is_not_given_up),
+		cmocka_unit_test(what_is_lost_and_sent_again_is_no_progress),
 		cmocka_unit_test(what_seconds_do_not_mend_is_not_tried_again),
 		cmocka_unit_test(the_stores_wish_is_heard),
 		cmocka_unit_test(a_pause_past_the_deadline_is_not_made),
