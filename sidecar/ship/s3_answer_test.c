@@ -32,6 +32,9 @@ static void errors_are_explained_in_sentences(void **state)
 		{ 403, ERROR("RequestTimeTooSkewed"), -3689, FAULT_CLOCK,
 		  "clock is 1 h 1 min behind the store's" },
 		{ 403, ERROR("RequestTimeTooSkewed"), 0, FAULT_CLOCK, "clock differs too much" },
+		/* "Date: Sat, 01 Jan 2400 00:00:00 GMT": as nanoseconds that is no number. */
+		{ 403, ERROR("RequestTimeTooSkewed"), -11775974400, FAULT_CLOCK,
+		  "clock differs too much" },
 		{ 400, ERROR("ExpiredToken"), 0, FAULT_EXPIRED, "has expired" },
 		{ 403, ERROR("AccessDenied"), 0, FAULT_PERMISSION, "may not do this (AccessDenied: m)" },
 		{ 403, "<Error><Code>AccessDenied</Code></Error>", 0, FAULT_PERMISSION, "may not do this (AccessDenied)" },

@@ -13,6 +13,8 @@
  * while, so a little less is suspect.
  */
 #define CLOCK_OFF_MAX_S (14 * 60)
+/* A store may give any date. A century's nanoseconds are a number. */
+#define CLOCK_OFF_SAID_MIN ((int64_t)100 * 365 * 24 * 60)
 
 /* STS wraps it in ErrorResponse. */
 static int store_error_take_error(const char *path, const char *text, void *arg)
@@ -70,13 +72,14 @@ bool store_error_is_of_clock(const struct store_error_table *table, const struct
 static int clock_fault(int64_t off_s, struct fault *fault)
 {
 	/* Rounds to minutes, because the answer took some seconds to arrive. */
-	int64_t off_ns = ((off_s < 0 ? -off_s : off_s) + 30) / 60 * 60 * NS_PER_SEC;
+	int64_t minutes = ((off_s < 0 ? -off_s : off_s) + 30) / 60;
 
-	if (off_ns == 0)
+	if (minutes == 0 || minutes > CLOCK_OFF_SAID_MIN)
 		return fault_set(fault, FAULT_CLOCK, "this machine's clock differs too much from the store's: set it right");
 	return fault_set(fault, FAULT_CLOCK,
 			 "this machine's clock is %s %s the store's: set it right",
-			 DURATION_TEXT(off_ns), off_s < 0 ? "behind" : "ahead of");
+			 DURATION_TEXT(minutes * 60 * NS_PER_SEC),
+			 off_s < 0 ? "behind" : "ahead of");
 }
 
 /*
