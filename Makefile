@@ -216,6 +216,7 @@ $(BUILD)/test/lib/leave_session_test: LDFLAGS += -Wl,--wrap=fcntl
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=pread,--wrap=write,--wrap=fsync
 $(BUILD)/test/node/kernel_lines_test: LDFLAGS += -Wl,--wrap=open,--wrap=lseek,--wrap=sendmsg,--wrap=setsockopt
 $(BUILD)/test/node/core_handler_test: LDFLAGS += -Wl,--wrap=pod_of_process,--wrap=sidecar_link_receive
+$(BUILD)/test/operator/raycluster/pod_template_test: LDFLAGS += -Wl,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/operator/manager/server_test: LDFLAGS += -Wl,--wrap=now_boottime_ns
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl

@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/strbuf.h"
+#include "lib/strmap.h"
 #include "operator/injection/recording.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"
@@ -25,11 +26,36 @@
 
 #define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
 
-static void add_own_labels(cJSON *labels, const cJSON *own)
+/* names: of each label that is there, the item, because to look all of a thousand up takes too long. */
+static void set_own_labels(cJSON *labels, struct strmap *names, const cJSON *own)
 {
-	json_each(label, own)
-		if (cJSON_IsString(label) && !pod_label_is_ours(label->string))
-			json_set_str(labels, label->string, label->valuestring);
+	json_each(label, own) {
+		cJSON *item = strmap_get(names, label->string);
+
+		if (!cJSON_IsString(label) || pod_label_is_ours(label->string))
+			continue;
+		if (item) {
+			if (!cJSON_SetValuestring(item, label->valuestring))
+				oom_note();
+			continue;
+		}
+		item = cJSON_AddStringToObject(labels, label->string, label->valuestring);
+		if (!item || strmap_put(names, label->string, item, NULL) < 0)
+			oom_note();
+	}
+}
+
+static void add_own_labels(cJSON *labels, const cJSON *group)
+{
+	struct strmap names = STRMAP_INIT;
+	cJSON *label;
+
+	cJSON_ArrayForEach(label, labels)
+		if (strmap_put(&names, label->string, label, NULL) < 0)
+			oom_note();
+	set_own_labels(labels, &names, json_get(group, "template.metadata.labels"));
+	set_own_labels(labels, &names, json_get(group, "labels"));
+	strmap_release(&names, NULL);
 }
 
 /*
@@ -50,8 +76,7 @@ static void pod_template_add_labels(const struct pod_request *req, cJSON *metada
 	json_set_str(labels, "ray.io/identifier", identifier);
 	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
 	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
-	add_own_labels(labels, json_get(req->group, "template.metadata.labels"));
-	add_own_labels(labels, json_get(req->group, "labels"));
+	add_own_labels(labels, req->group);
 }
 
 static bool keeps_command(const struct pod_request *req)

@@ -425,6 +425,49 @@ static void without_recording_there_is_neither_sidecar_nor_a_word_of_it(void **s
 	assert_false(notes_have(w->notes, NOTE_RECORDING));
 }
 
+/*
+ * A step is a look at one member of an object, so the result does not depend on the machine. The linker calls this (--wrap in
+ * the Makefile).
+ */
+static size_t steps;
+
+cJSON *__real_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
+cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
+cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name)
+{
+	cJSON *found = __real_cJSON_GetObjectItemCaseSensitive(object, name);
+
+	for (const cJSON *i = object ? object->child : NULL; i && i != found; i = i->next)
+		steps++;
+	return found;
+}
+
+static size_t steps_with_labels(struct world *w, int n)
+{
+	cJSON *group = group_of(w, RAY_WORKER), *all[] = { json_object_at(json_object_at(json_get(group, "template"), "metadata"), "labels"),
+							    json_object_at(group, "labels") };
+	char name[32];
+
+	for (int i = 0; i < 2 * n; i++) {
+		snprintf(name, sizeof(name), "l%d", i / 2);
+		cJSON_AddStringToObject(all[i % 2], name, i % 2 ? "group" : "template");
+	}
+	steps = 0;
+	build(w, RAY_WORKER);
+	return steps;
+}
+
+static void a_thousand_labels_are_not_each_looked_up(void **state)
+{
+	struct world *w = *state;
+	size_t few = steps_with_labels(w, 0), many = steps_with_labels(w, 1000);
+
+	assert_string_equal(json_str(w->pod, "metadata.labels.l0"), "group");
+	assert_string_equal(json_str(w->pod, "metadata.labels.l999"), "group");
+	if (many > few + 30 * 1000)
+		fail_msg("%zu steps without labels, %zu with 1000", few, many);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -451,6 +494,7 @@ int main(void)
 		TEST(without_launcher_or_image_ray_runs_bare),
 		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
 		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),
+		TEST(a_thousand_labels_are_not_each_looked_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
