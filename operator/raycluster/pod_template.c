@@ -26,7 +26,7 @@
 
 #define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
 
-/* names: of each label that is there, the item, because to look all of a thousand up takes too long. */
+/* names: the labels that are there. To look for each of a thousand would take too long. */
 static void set_own_labels(cJSON *labels, struct strmap *names, const cJSON *own)
 {
 	json_each(label, own) {

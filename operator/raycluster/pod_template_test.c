@@ -426,8 +426,8 @@ static void without_recording_there_is_neither_sidecar_nor_a_word_of_it(void **s
 }
 
 /*
- * A step is a look at one member of an object, so the result does not depend on the machine. The linker calls this (--wrap in
- * the Makefile).
+ * A step is a look at one member of an object, so the result does not depend on the machine. The
+ * linker calls this (--wrap in the Makefile).
  */
 static size_t steps;
 
@@ -444,8 +444,9 @@ cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *
 
 static size_t steps_with_labels(struct world *w, int n)
 {
-	cJSON *group = group_of(w, RAY_WORKER), *all[] = { json_object_at(json_object_at(json_get(group, "template"), "metadata"), "labels"),
-							    json_object_at(group, "labels") };
+	cJSON *group = group_of(w, RAY_WORKER);
+	cJSON *metadata = json_object_at(json_get(group, "template"), "metadata");
+	cJSON *all[] = { json_object_at(metadata, "labels"), json_object_at(group, "labels") };
 	char name[32];
 
 	for (int i = 0; i < 2 * n; i++) {
@@ -466,6 +467,37 @@ static void a_thousand_labels_are_not_each_looked_up(void **state)
 	assert_string_equal(json_str(w->pod, "metadata.labels.l999"), "group");
 	if (many > few + 30 * 1000)
 		fail_msg("%zu steps without labels, %zu with 1000", few, many);
+}
+
+static size_t steps_with(struct world *w, const char *field, int n)
+{
+	cJSON *object = json_object_at(group_of(w, RAY_WORKER), field);
+	char name[32];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "l%d", i);
+		cJSON_AddStringToObject(object, name, "1");
+	}
+	steps = 0;
+	build(w, RAY_WORKER);
+	return steps;
+}
+
+static void a_thousand_parameters_or_resources_are_not_each_looked_up(void **state)
+{
+	static const char *const fields[] = { "rayStartParams", "resources" };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		size_t few = steps_with(w, fields[i], 0), many = steps_with(w, fields[i], 1000);
+
+		if (many > few + 30 * 1000)
+			fail_msg("%s: %zu steps with none, %zu with 1000", fields[i], few, many);
+	}
+	const cJSON *env = json_get(json_first(json_get(w->pod, "spec.containers")), "env");
+	const char *start = json_str(json_find(env, "name", "KUBERAY_GEN_RAY_START_CMD"), "value");
+	assert_non_null(strstr(start, " --l999=1 "));
+	assert_non_null(strstr(start, "\"l999\":1}"));
 }
 
 int main(void)
@@ -495,6 +527,7 @@ int main(void)
 		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
 		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),
 		TEST(a_thousand_labels_are_not_each_looked_up),
+		TEST(a_thousand_parameters_or_resources_are_not_each_looked_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,13 @@ static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
 	return items;
 }
 
+/* Adds what no member is called yet. To look each of a thousand up would take too long. */
+static void add_member(cJSON *object, const char *name, cJSON *value)
+{
+	if (!cJSON_AddItemToObject(object, name, value))
+		cJSON_Delete(value);
+}
+
 /* The text is quoted for the shell, which parses it once more. */
 static void set_custom_resources(cJSON *params, const cJSON *custom)
 {
@@ -100,8 +107,10 @@ static void set_custom_resources(cJSON *params, const cJSON *custom)
 	size_t n = 0;
 
 	items = sorted_items(custom, &n);
+	/* A user's text may have a name twice. */
 	for (size_t i = 0; items && i < n; i++)
-		json_set(sorted, items[i]->string, cJSON_Duplicate(items[i], true));
+		if (i + 1 == n || strcmp(items[i]->string, items[i + 1]->string) != 0)
+			add_member(sorted, items[i]->string, cJSON_Duplicate(items[i], true));
 	text = cJSON_PrintUnformatted(sorted);
 	strbuf_addf(&sb, "'%s'", text ? text : "{}");
 	if (!strbuf_failed(&sb))
@@ -140,7 +149,7 @@ static int merge_resources(cJSON *params, const cJSON *resources, struct err *er
 			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote",
 				       item->string);
 		else
-			json_set(custom, item->string, cJSON_CreateNumber(parts_of(item)));
+			add_member(custom, item->string, cJSON_CreateNumber(parts_of(item)));
 	}
 	if (custom && custom->child)
 		set_custom_resources(params, custom);
@@ -173,7 +182,7 @@ int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *
 
 	json_each(item, json_get(group, "rayStartParams"))
 		if (cJSON_IsString(item))
-			json_set_str(params, item->string, item->valuestring);
+			add_member(params, item->string, cJSON_CreateString(item->valuestring));
 	int r = merge_resources(params, json_get(group, "resources"), err);
 	if (r == 0)
 		r = merge_labels(params, json_get(group, "labels"), err);
@@ -310,6 +319,6 @@ char *start_params_command(const cJSON *params, enum ray_node node)
 		return NULL;
 	strbuf_adds(&sb, node == RAY_HEAD ? "ray start --head " : "ray start ");
 	for (size_t i = 0; i < n; i++)
-		start_params_add_option(&sb, items[i]->string, start_param(params, items[i]->string));
+		start_params_add_option(&sb, items[i]->string, cJSON_GetStringValue(items[i]));
 	return strbuf_detach(&sb);
 }
