@@ -9,6 +9,7 @@
 
 #include "operator/podspec/notes.h"
 #include "operator/raycluster/pod_template.h"
+#include "operator/raycluster/status.h"
 #include "operator/raycluster/testing.h"
 
 struct world {
@@ -500,6 +501,24 @@ static void a_thousand_parameters_or_resources_are_not_each_looked_up(void **sta
 	assert_non_null(strstr(start, "\"l999\":1}"));
 }
 
+static void kinds_of_gpus_are_counted_and_not_each_looked_up(void **state)
+{
+	struct world *w = *state;
+	cJSON *containers = json_get(group_of(w, RAY_WORKER), "template.spec.containers");
+	cJSON *limits = json_object_at(json_object_at(containers->child, "resources"), "limits");
+	struct status_view view = { 0 };
+	char name[32];
+
+	for (int i = 0; i < 900; i++) {
+		snprintf(name, sizeof(name), "%d.example.com/gpu", i);
+		cJSON_AddStringToObject(limits, name, "2");
+	}
+	steps = 0;
+	status_add_resources(&view, json_get(group_of(w, RAY_WORKER), "template"), 1);
+	assert_int_equal(view.gpus, 1801);
+	assert_in_range(steps, 1, 10 * 900);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -527,6 +546,7 @@ int main(void)
 		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
 		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),
 		TEST(a_thousand_labels_are_not_each_looked_up),
+		TEST(kinds_of_gpus_are_counted_and_not_each_looked_up),
 		TEST(a_thousand_parameters_or_resources_are_not_each_looked_up),
 	};
 

@@ -32,6 +32,15 @@ struct builder {
 	char now[OBJECT_SECONDS_MAX];
 };
 
+static bool milli_of(const cJSON *amount, int64_t *ret_milli)
+{
+	const char *text = cJSON_GetStringValue(amount);
+
+	if (cJSON_IsNumber(amount))
+		*ret_milli = json_number_cut(amount->valuedouble * 1000);
+	return text ? quantity_parse_milli(text, ret_milli, NULL) == 0 : cJSON_IsNumber(amount);
+}
+
 static int64_t requested_milli(const cJSON *container, const char *name)
 {
 	static const char *const kinds[] = { "requests", "limits" };
@@ -39,11 +48,8 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		const cJSON *list = json_get(json_get(container, "resources"), kinds[i]);
-		const cJSON *item = cJSON_GetObjectItemCaseSensitive(list, name);
 
-		if (cJSON_IsNumber(item))
-			return json_number_cut(item->valuedouble * 1000);
-		if (cJSON_IsString(item) && quantity_parse_milli(item->valuestring, &milli, NULL) == 0)
+		if (milli_of(cJSON_GetObjectItemCaseSensitive(list, name), &milli))
 			return milli;
 	}
 	return 0;
@@ -64,11 +70,11 @@ static void amount_add(int64_t *sum, int64_t n, int64_t amount)
 	 */
 static int64_t gpus_of(const cJSON *container)
 {
-	int64_t n = 0;
+	int64_t n = 0, milli;
 
 	json_each(item, json_get(container, "resources.limits"))
-		if (resource_is_gpu(item->string))
-			amount_add(&n, 1, requested_milli(container, item->string) / 1000);
+		if (resource_is_gpu(item->string) && milli_of(item, &milli))
+			amount_add(&n, 1, milli / 1000);
 	return n;
 }
 
