@@ -39,6 +39,7 @@ struct stack_groups {
 	size_t n_groups;
 	unsigned int stopped_us; /* the longest stop */
 	cJSON *notes; /* texts: what could not be seen */
+	size_t n_notes;
 	/* The process whose lines are being read, and its last thread; 0, "" and NULL: none. */
 	int pid;
 	const char *process;
@@ -125,6 +126,8 @@ static void add_note(struct stack_groups *g, const char *what, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT(NOTE_MAX);
 
+	if (++g->n_notes > GROUP_NOTES_MAX)
+		return;
 	add_process(&note, g->place, g->pid);
 	strbuf_addf(&note, "%s%s%s", note.len ? what : "", note.len ? ": " : "", text);
 	json_append(g->notes, cJSON_CreateString(strbuf_str(&note)));
@@ -218,10 +221,16 @@ static int stack_groups_compare(const void *one, const void *other)
 /* Sorts the threads, so that each group is in one place. */
 static void group_threads(struct stack_groups *g)
 {
+	char more[64];
 	size_t n = 0;
 
 	if (g->groups)
 		return;
+	if (g->n_notes > GROUP_NOTES_MAX) {
+		snprintf(more, sizeof(more), "%zu more notes are not shown",
+			 g->n_notes - GROUP_NOTES_MAX);
+		json_append(g->notes, cJSON_CreateString(more));
+	}
 	g->groups = calloc(g->n_threads + 1, sizeof(*g->groups));
 	if (!g->groups)
 		return;

@@ -10,6 +10,7 @@
 #include "lib/strbuf.h"
 
 #define GROUP_THREADS_MAX 65536 /* further threads are only counted */
+#define GROUP_NOTES_MAX 16384 /* further notes are only counted */
 
 struct stack_groups;
 

@@ -205,9 +205,32 @@ static void where_main_threads_are_fits_whatever_the_names(void **state)
 	assert_non_null(strstr(strbuf_str(&out), "x/train.py:88 in wait; others"));
 }
 
+static void notes_without_end_do_not_fill_the_memory(void **state)
+{
+	static const char note[] = "note n\n";
+	char *answer = malloc((GROUP_NOTES_MAX + 2) * strlen(note) + 1);
+	struct stack_groups *g = stack_groups_new();
+	cJSON *json;
+
+	(void)state;
+	for (size_t i = 0; i < GROUP_NOTES_MAX + 2; i++)
+		memcpy(answer + i * strlen(note), note, sizeof(note));
+	stack_groups_add(g, NULL, answer);
+	json = stack_groups_json(g);
+	const cJSON *notes = json_get(json, "notes");
+	assert_int_equal(cJSON_GetArraySize(notes), GROUP_NOTES_MAX + 1);
+	assert_string_equal(cJSON_GetArrayItem(notes, GROUP_NOTES_MAX - 1)->valuestring, "n");
+	assert_string_equal(cJSON_GetArrayItem(notes, GROUP_NOTES_MAX)->valuestring,
+			    "2 more notes are not shown");
+	cJSON_Delete(json);
+	stack_groups_free(g);
+	free(answer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(notes_without_end_do_not_fill_the_memory),
 		cmocka_unit_test(the_stack_that_differs_comes_first),
 		cmocka_unit_test(what_could_not_be_seen_is_said),
 		cmocka_unit_test(stacks_of_several_pods_are_one_picture),
