@@ -12,6 +12,7 @@
 #include "lib/units.h"
 
 #define ERROR_TEXT_MAX 4096 /* bytes of an exception's text in which its names are looked for */
+#define TRIAL_NAME_MAX 256 /* a longer one would be looked for too long */
 #define HEX_DIGITS "0123456789abcdef"
 #define HEX_MIN 16 /* digits; Ray's IDs have 32 and 56 */
 
@@ -175,7 +176,7 @@ static bool tune_fails_by_trial(const struct tune *tune, struct span line)
 {
 	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', ";
 	struct span names = span_begins(line, mark) ? span_after(line, mark) : (struct span){ 0 };
-	size_t len = tune->trial.len;
+	size_t len = tune->trial.len > TRIAL_NAME_MAX ? 0 : tune->trial.len;
 
 	while (len && names.len > len + 1) {
 		const char *at = memmem(names.at + 1, names.len - 2, tune->trial.at, len);

@@ -209,9 +209,25 @@ static void nul_bytes_and_controls_do_not_reach_its_line(void **state)
 	assert_string_equal(ray_error_about(&e, about), "node of that ID (76fd0174d17b...)");
 }
 
+/* To look for a name of 8,000 letters among 16,000 of the same takes half a second. */
+static void no_trial_has_a_name_without_end(void **state)
+{
+	char name[400], text[2000];
+	struct ray_error e;
+
+	(void)state;
+	for (int len = 200; len < 400; len += 199) {
+		memset(name, 'a', sizeof(name));
+		name[len] = '\0';
+		snprintf(text, sizeof(text), TRIAL("%s") TRACEBACK DIED TUNE("%s"), name, name);
+		assert_int_equal(ray_error_parse(text, strlen(text), &e), len == 200);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_trial_has_a_name_without_end),
 		cmocka_unit_test(the_exceptions_of_real_drivers_name_what_died),
 		cmocka_unit_test(what_a_program_wrote_names_no_more_than_its_last_exception),
 		cmocka_unit_test(what_a_program_of_the_job_ended_itself_was_meant),
