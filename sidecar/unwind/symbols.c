@@ -167,12 +167,10 @@ static void drop_suffix(char *function)
 	}
 }
 
-static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)
+static size_t symbols_look_up(struct symbols *symbols, Dwarf_Addr address, struct symbol *out)
 {
-	Dwfl_Module *mod = unwinder_module(u, address);
+	Dwfl_Module *mod = unwinder_module(symbols->u, address);
 	Dwarf_Addr bias = 0;
-	GElf_Off offset;
-	GElf_Sym sym;
 	Dwfl_Line *line;
 	Dwarf_Die *unit;
 	int number = 0;
@@ -180,7 +178,7 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 	out[0] = (struct symbol){ 0 };
 	if (!mod)
 		return 1;
-	const char *name = dwfl_module_addrinfo(mod, address, &offset, &sym, NULL, NULL, NULL);
+	const char *name = symbol_index_name(&symbols->index, mod, address);
 	if (name) {
 		demangle(name, out[0].function, sizeof(out[0].function));
 		drop_suffix(out[0].function);
@@ -189,7 +187,7 @@ static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, stru
 	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB)
 	 * takes longer than everything else.
 	 */
-	const struct module *m = modules_at(u->modules, address);
+	const struct module *m = modules_at(symbols->u->modules, address);
 	unit = m && !module_is_runtime(m) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
 	if (!unit)
 		return 1;
@@ -208,6 +206,7 @@ void symbols_release(struct symbols *symbols)
 {
 	for (size_t i = 0; i < SYMBOLS_CACHED; i++)
 		free(symbols->cache[i].list);
+	symbol_index_release(&symbols->index);
 	*symbols = (struct symbols){ 0 };
 }
 
@@ -221,7 +220,7 @@ size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct sym
 		memcpy(out, slot->list, slot->n * sizeof(*out));
 		return slot->n;
 	}
-	size_t n = symbols_look_up(symbols->u, address, out);
+	size_t n = symbols_look_up(symbols, address, out);
 	list = malloc(n * sizeof(*list));
 	if (list) {
 		memcpy(list, out, n * sizeof(*list));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sidecar/unwind/stack.h"
+#include "sidecar/unwind/symbol_index.h"
 
 #define SYMBOLS_INLINED_MAX 16
 #define FUNCTION_TEXT_MAX 384
@@ -14,14 +15,12 @@ struct symbol {
 	bool inlined; /* it is inlined into the next symbol of the list */
 };
 
-/*
- * The number of addresses in the cache. It helps because many threads wait in the same few places,
- * and libdw searches all symbols for each address.
- */
+/* The number of addresses in the cache. It helps because many threads wait in the same few places. */
 #define SYMBOLS_CACHED 512
 
 struct symbols {
 	const struct unwinder *u;
+	struct symbol_index index;
 	struct {
 		uint64_t address;
 		struct symbol *list;

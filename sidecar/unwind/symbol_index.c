@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds names of addresses in the symbol table of a module. */
+#include "sidecar/unwind/symbol_index.h"
+
+#include <stdlib.h>
+
+#include "lib/macros.h"
+
+/* Of symbols with the same bytes, the one that libdwfl prefers comes first. */
+static int symbol_index_compare(const void *a, const void *b)
+{
+	const struct indexed_symbol *one = a, *other = b;
+
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	if (one->end != other->end)
+		return one->end < other->end ? -1 : 1;
+	return one->rank != other->rank ? other->rank - one->rank : one->number - other->number;
+}
+
+/* Takes the symbols that libdwfl may choose. Returns their number. */
+static size_t symbol_index_read(Dwfl_Module *mod, int n, struct indexed_symbol *list)
+{
+	size_t taken = 0;
+
+	for (int i = 1; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr at;
+		const char *name = dwfl_module_getsym_info(mod, i, &sym, &at, NULL, NULL, NULL);
+		int type = name ? GELF_ST_TYPE(sym.st_info) : STT_FILE;
+
+		if (type == STT_SECTION || type == STT_FILE || type == STT_TLS || !name[0] ||
+		    sym.st_shndx == SHN_UNDEF)
+			continue;
+		int binding = GELF_ST_BIND(sym.st_info);
+		int rank = binding == STB_GLOBAL ? 3 : binding == STB_WEAK ? 2 : binding != STB_LOCAL;
+		GElf_Addr end = at + MIN(sym.st_size, UINT64_MAX - at);
+		list[taken++] = (struct indexed_symbol){ at, end, 0, i, rank };
+	}
+	return taken;
+}
+
+static void symbol_index_add(struct symbol_index *index, Dwfl_Module *mod)
+{
+	__typeof__(&index->modules[0]) m = &index->modules[index->n_modules++];
+	int n = dwfl_module_getsymtab(mod);
+
+	m->mod = mod;
+	if (n > 0 && (size_t)n <= SYMBOL_INDEX_MAX - index->n_symbols)
+		m->list = calloc((size_t)n, sizeof(*m->list));
+	if (!m->list)
+		return;
+	index->n_symbols += (size_t)n;
+	m->n = symbol_index_read(mod, n, m->list);
+	qsort(m->list, m->n, sizeof(*m->list), symbol_index_compare);
+	for (size_t i = 0; i < m->n; i++)
+		m->list[i].reach = MAX(m->list[i].end, i ? m->list[i - 1].reach : 0);
+}
+
+const char *symbol_index_name(struct symbol_index *index, Dwfl_Module *mod, uint64_t address)
+{
+	size_t at = 0, low = 0, high, n = 0, found = 0;
+
+	while (at < index->n_modules && index->modules[at].mod != mod)
+		at++;
+	if (at == index->n_modules && at < SYMBOL_INDEX_MODULES_MAX)
+		symbol_index_add(index, mod);
+	const struct indexed_symbol *s = at < index->n_modules ? index->modules[at].list : NULL;
+	high = s ? index->modules[at].n : 0;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; n < 2 && i-- > 0 && s[i].reach > address;)
+		if (s[i].end > address) {
+			n += !n || s[i].start != s[found].start || s[i].end != s[found].end;
+			found = i;
+		}
+	if (n == 1)
+		return dwfl_module_getsym(mod, s[found].number, &(GElf_Sym){ 0 }, NULL);
+	/* A label without a size names what follows it, up to the next symbol. */
+	if (!s || n || (low && s[low - 1].start == s[low - 1].reach))
+		return dwfl_module_addrname(mod, address);
+	return NULL;
+}
+
+void symbol_index_release(struct symbol_index *index)
+{
+	for (size_t i = 0; i < index->n_modules; i++)
+		free(index->modules[i].list);
+	*index = (struct symbol_index){ 0 };
+}
