@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "operator/crds/crd_upgrade.h"
 #include "operator/kube/client.h"
@@ -53,8 +54,7 @@ static void program_release(struct program *p)
 	leadership_free(p->leadership);
 	client_free(p->client);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
-		if (events[i])
-			event_free(events[i]);
+		event_drop(events[i]);
 	if (p->base)
 		event_base_free(p->base);
 	metrics_release(&p->metrics);

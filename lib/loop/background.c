@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 
@@ -86,7 +87,6 @@ bool background_await(struct background *b, int64_t within_ns)
 
 void background_cancel(struct background *b)
 {
-	if (b->event)
-		event_free(TAKE_PTR(b->event));
+	event_drop(TAKE_PTR(b->event));
 	errand_cancel(&b->errand);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/loop/child_internal.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 
 /* How often to check whether it has ended, if the kernel has no pidfds (before Linux 5.3). */
@@ -65,8 +66,7 @@ static void child_leave(pid_t pid)
 
 static void close_end(struct pipe_end *end)
 {
-	if (end->readable)
-		event_free(TAKE_PTR(end->readable));
+	event_drop(TAKE_PTR(end->readable));
 	closep(&end->fd);
 	end->fd = -1;
 }
@@ -85,10 +85,8 @@ static void child_free(struct child *c)
 		close_end(&c->ends[i]);
 		release_text(&c->ends[i].text);
 	}
-	if (c->ended)
-		event_free(c->ended);
-	if (c->overdue)
-		event_free(c->overdue);
+	event_drop(c->ended);
+	event_drop(c->overdue);
 	closep(&c->pidfd);
 	free(c->line);
 	free(c);

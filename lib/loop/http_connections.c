@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 
 static bool read_cookie(evutil_socket_t fd, uint64_t *ret_cookie)
@@ -122,8 +123,7 @@ int http_connections_init(struct http_connections *all, struct event_base *base,
 
 void http_connections_release(struct http_connections *all)
 {
-	if (all->settle)
-		event_free(all->settle);
+	event_drop(all->settle);
 	if (all->fresh)
 		bufferevent_decref(all->fresh);
 	*all = (struct http_connections){ 0 };

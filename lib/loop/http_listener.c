@@ -8,6 +8,7 @@
 
 #include "lib/listen_address.h"
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 
 /* All listeners, because evhttp passes its own argument to a listener's error callback. */
 static struct http_listener *the_listeners;
@@ -87,7 +88,6 @@ void http_listener_release(struct http_listener *l)
 	*at = l->next;
 	if (l->http)
 		evhttp_free(l->http);
-	if (l->again)
-		event_free(l->again);
+	event_drop(l->again);
 	closep(&l->fd);
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 
 static const struct timeval turn_max = { .tv_usec = INNER_LOOP_TURN_MS * 1000 };
@@ -136,12 +137,9 @@ void inner_loop_free(struct inner_loop *l)
 {
 	if (!l)
 		return;
-	if (l->readable)
-		event_free(l->readable);
-	if (l->timer)
-		event_free(l->timer);
-	if (l->enough)
-		event_free(l->enough);
+	event_drop(l->readable);
+	event_drop(l->timer);
+	event_drop(l->enough);
 	if (l->base)
 		event_base_free(l->base);
 	free(l);
