@@ -153,7 +153,7 @@ static struct index_value *index_value_at(struct store *s, const char *text)
 {
 	struct index_value *value = strmap_get_or_add(&s->index, text, sizeof(*value));
 
-	if (value)
+	if (value && !value->text)
 		value->text = strmap_key(&s->index, text);
 	return value;
 }

@@ -48,7 +48,7 @@ static struct pending_namespace *pending_failures_namespace_of(struct pending_fa
 {
 	struct pending_namespace *own = strmap_get_or_add(&p->namespaces, name, sizeof(*own));
 
-	if (own)
+	if (own && !own->name)
 		own->name = strmap_key(&p->namespaces, name);
 	return own;
 }

@@ -14,10 +14,8 @@ struct restless_cluster *restless_clusters_join(struct restless_clusters *cluste
 	struct restless_cluster *cluster =
 		strmap_get_or_add(&clusters->by_key, key, sizeof(*cluster));
 
-	if (cluster) {
+	if (cluster && cluster->n_pods++ == 0)
 		cluster->key = strmap_key(&clusters->by_key, key);
-		cluster->n_pods++;
-	}
 	return cluster;
 }
 
