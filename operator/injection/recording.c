@@ -99,6 +99,8 @@ static void recording_note_refusal(enum recording recording, const struct record
  */
 static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r, cJSON *notes)
 {
+	const char *leak = report_key_leak(pod_spec, ray);
+
 	if (r->policy->store.claim && r->store_claim_trouble)
 		notes_addf(
 			notes, NOTE_RECORDING, "StoreClaimMissing",
@@ -114,10 +116,10 @@ static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct reco
 			"group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
 			"credentials of the store: bundles stay in the pod and are lost with it",
 			r->group, store_secrets_reader(pod_spec, r->policy));
-	if (report_key_leak(pod_spec, ray))
+	if (leak)
 		notes_addf(notes, NOTE_RECORDING, "ReportsUnsigned",
 			   "group %s: %s, so reports are not signed, and none is certain", r->group,
-			   report_key_leak(pod_spec, ray));
+			   leak);
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
 			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "

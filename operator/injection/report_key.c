@@ -9,7 +9,6 @@
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
-#include "operator/injection/store_secrets.h"
 #include "operator/podspec/pod_spec.h"
 
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
@@ -69,9 +68,9 @@ const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray)
 
 	if (container_has_key(pod_spec, ray))
 		return "its Ray container gets the annotations of its pod (downward API)";
-	if (store_secrets_tracer(pod_spec))
+	if (pod_tracer(pod_spec))
 		return "a container sees the sidecar's processes and may trace them";
-	for (size_t i = 0; store_secrets_shares_processes(pod_spec) && i < ARRAY_SIZE(lists); i++)
+	for (size_t i = 0; pod_shares_processes(pod_spec) && i < ARRAY_SIZE(lists); i++)
 		json_each(container, json_get(pod_spec, lists[i]))
 			if (!json_is(container, "name", SIDECAR_CONTAINER) &&
 			    container_has_key(pod_spec, container))

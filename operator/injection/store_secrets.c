@@ -2,10 +2,7 @@
 /* Adds the credentials of the store to the sidecar. */
 #include "operator/injection/store_secrets.h"
 
-#include <string.h>
-
 #include "lib/json.h"
-#include "lib/macros.h"
 #include "operator/podspec/pod_spec.h"
 
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
@@ -52,47 +49,10 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 		json_set_str(pod_spec, "serviceAccountName", "default");
 }
 
-/*
- * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
- * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself
- * is open.
- */
-static bool may_trace(const cJSON *container)
-{
-	static const char *const capabilities[] = { "ALL",     "SYS_PTRACE", "SYS_ADMIN",
-						    "PERFMON", "SYS_MODULE", "SYS_RAWIO" };
-	const cJSON *security = json_get(container, "securityContext");
-
-	if (json_bool(security, "privileged", false))
-		return true;
-	json_each(capability, json_get(security, "capabilities.add")) {
-		const char *name = cJSON_GetStringValue(capability);
-
-		name += name && strncasecmp(name, "CAP_", 4) == 0 ? 4 : 0;
-		for (size_t i = 0; name && i < ARRAY_SIZE(capabilities); i++)
-			if (strcasecmp(name, capabilities[i]) == 0)
-				return true;
-	}
-	return false;
-}
-
-bool store_secrets_shares_processes(const cJSON *pod_spec)
-{
-	return json_bool(pod_spec, "shareProcessNamespace", false) ||
-	       json_bool(pod_spec, "hostPID", false);
-}
-
-const char *store_secrets_tracer(const cJSON *pod_spec)
-{
-	return store_secrets_shares_processes(pod_spec) ?
-		       json_str(pod_container_find(pod_spec, may_trace), "name") :
-		       NULL;
-}
-
 const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy)
 {
 	return policy->store.credentials_secret || policy->store.s3_role_arn ?
-		       store_secrets_tracer(pod_spec) :
+		       pod_tracer(pod_spec) :
 		       NULL;
 }
 

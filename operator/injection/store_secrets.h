@@ -6,22 +6,16 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 
 #include "operator/policy/policy.h"
 
 #define STORE_SECRETS_DIR "/afterglow/store-ca"
 #define STORE_SECRETS_CA STORE_SECRETS_DIR "/ca.crt" /* for --store-ca */
 
-/* Returns whether the pod's containers see each other's processes. */
-bool store_secrets_shares_processes(const cJSON *pod_spec);
 /*
- * Returns the name of a container that could read the sidecar's memory, NULL if there is none: its
- * processes see those of the sidecar, and may trace processes of others. All others are kept out by
- * lib/undumpable.h.
+ * Returns the name of a container that could read the credentials (pod_tracer); NULL: there is none,
+ * or the policy has no credentials.
  */
-const char *store_secrets_tracer(const cJSON *pod_spec);
-/* Does the same for the credentials. Of a policy without any nobody reads any. */
 const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy);
 
 /* Adds the volumes to the pod. */

@@ -101,6 +101,43 @@ bool pod_has_sidecar(const cJSON *pod_spec)
 	       json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER);
 }
 
+/*
+ * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
+ * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself
+ * is open.
+ */
+static bool container_may_trace(const cJSON *container)
+{
+	static const char *const capabilities[] = { "ALL",     "SYS_PTRACE", "SYS_ADMIN",
+						    "PERFMON", "SYS_MODULE", "SYS_RAWIO" };
+	const cJSON *security = json_get(container, "securityContext");
+
+	if (json_bool(security, "privileged", false))
+		return true;
+	json_each(capability, json_get(security, "capabilities.add")) {
+		const char *name = cJSON_GetStringValue(capability);
+
+		name += name && strncasecmp(name, "CAP_", 4) == 0 ? 4 : 0;
+		for (size_t i = 0; name && i < ARRAY_SIZE(capabilities); i++)
+			if (strcasecmp(name, capabilities[i]) == 0)
+				return true;
+	}
+	return false;
+}
+
+bool pod_shares_processes(const cJSON *pod_spec)
+{
+	return json_bool(pod_spec, "shareProcessNamespace", false) ||
+	       json_bool(pod_spec, "hostPID", false);
+}
+
+const char *pod_tracer(const cJSON *pod_spec)
+{
+	return pod_shares_processes(pod_spec) ?
+		       json_str(pod_container_find(pod_spec, container_may_trace), "name") :
+		       NULL;
+}
+
 int pod_sidecar_port(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);

@@ -31,6 +31,15 @@ const cJSON *pod_container_find(const cJSON *pod_spec, bool (*fn)(const cJSON *c
 /* Returns whether a container or init container has the sidecar's name. */
 bool pod_has_sidecar(const cJSON *pod_spec);
 
+/* Returns whether the pod's containers see each other's processes. */
+bool pod_shares_processes(const cJSON *pod_spec);
+/*
+ * Returns the name of a container that could read the sidecar's memory, NULL if there is none: its
+ * processes see those of the sidecar, and may trace processes of others. All others are kept out by
+ * lib/undumpable.h.
+ */
+const char *pod_tracer(const cJSON *pod_spec);
+
 /*
  * What ray.io/node-type is of our copy of a pod of KubeRay's submitter
  * (failure_controller/submitter_pods.h).
