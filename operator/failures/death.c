@@ -37,7 +37,7 @@ void death_set_doubt(const struct death *d, struct ray_failure *f)
 		ray_failure_add_missing(
 			f,
 			"proof that the sidecar wrote its report: it is not signed, and any program of the pod could have written it",
-			"a pod that was created since Afterglow signs reports, and in which no other container can read the key");
+			"a pod that has a key to sign its reports, as new pods have, and in which no other container can read that key");
 }
 
 void death_set_whose(const struct death *d, struct ray_failure *f)
