@@ -25,8 +25,10 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group", "--store-claim=", "--log-level", "debug",
-				    "--manage-clusters", "--leader-elect", "--lease-namespace=ops", "--keep-count", "7", "--context=c"),
+	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--namespace", "ray", "--oom-group",
+				    "--store-claim=", "--log-level", "debug", "--manage-clusters",
+				    "--leader-elect", "--lease-namespace=ops", "--keep-count", "7",
+				    "--context=c"),
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");

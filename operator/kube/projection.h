@@ -29,9 +29,10 @@ void project(cJSON *object, const char *const *fields);
 int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err);
 
 /*
- * Of the fields only texts of at most text_max bytes with their quotes, and the objects around
- * them: in constant memory, whatever else the text has. Lists are left out, and of two members with
- * one name the second. Returns NULL if the text is no JSON object, or there is no memory.
+ * Parses only those of the fields that are texts of at most text_max bytes, quotes included, and the
+ * objects around them. So it needs little memory, whatever else the text has. It leaves out lists,
+ * and the second of two members with one name. Returns NULL if the text is no JSON object, or there
+ * is no memory.
  */
 cJSON *project_texts(const char *text, size_t len, const char *const *fields, size_t text_max);
 

@@ -44,7 +44,8 @@ static void every_key_is_read(void **state)
 	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nmemoryBudgets: Off\nrecordingEnabled: false\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
-	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\nstacksAtStop: true\nstacksAtThreshold: true\nredisCleanup: false\nloginShell: true\n"
+	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\n"
+	      "stacksAtStop: true\nstacksAtThreshold: true\nredisCleanup: false\nloginShell: true\n"
 	      "syslog: /var/log\nsyslogGroup: 4\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);

@@ -393,7 +393,8 @@ static bool policy_values_set_names(const struct policy_key *key, const cJSON *v
 #define URL_LETTERS LETTERS DIGITS "-._~:/[]@%+,="
 /* clang-format off */
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
-#define TYPE(name, set_fn, copy_fn, ...) static const struct policy_type type_##name = { .set = set_fn, .copy = copy_fn, __VA_ARGS__ };
+#define TYPE(name, set_fn, copy_fn, ...) \
+	static const struct policy_type type_##name = { .set = set_fn, .copy = copy_fn, __VA_ARGS__ };
 #define TEXT(name, text_letters, text_fits) \
 	TYPE(name, policy_values_set_text, copy_string, .letters = text_letters, .fits = text_fits)
 #define WORD(name, ...) TYPE(name, set_word, copy_string, .names = NAMES(__VA_ARGS__))
@@ -416,10 +417,12 @@ WORD(ENCRYPTION, S3_ENCRYPTIONS)
 WORD(PULL_POLICY, "Always", "IfNotPresent", "Never")
 WORD(STORE_TYPE, "claim", "s3", "azure", "webhdfs")
 TYPE(CORE_DUMPS, set_choice, copy_unsigned,
-     .names = NAMES([CORE_DUMPS_SUMMARY] = "Summary", [CORE_DUMPS_OFF] = "Off", [CORE_DUMPS_FULL] = "Full"))
+     .names = NAMES([CORE_DUMPS_SUMMARY] = "Summary", [CORE_DUMPS_OFF] = "Off",
+		    [CORE_DUMPS_FULL] = "Full"))
 /* policy_set_key takes "" for absent. */
 TYPE(MEMORY_MODE, set_choice, copy_unsigned,
-     .names = NAMES([MEMORY_MODE_UNSET] = "", [MEMORY_MODE_APPLY] = "Apply", [MEMORY_MODE_WARN] = "Warn", [MEMORY_MODE_OFF] = "Off"))
+     .names = NAMES([MEMORY_MODE_UNSET] = "", [MEMORY_MODE_APPLY] = "Apply",
+		    [MEMORY_MODE_WARN] = "Warn", [MEMORY_MODE_OFF] = "Off"))
 TYPE(CPUS, set_cpus, copy_string)
 TYPE(BOOLEAN, set_boolean, copy_bool)
 TYPE(NUMBER, set_number, copy_double)

@@ -362,7 +362,8 @@ static void accept_secret(struct certificates *c)
 	if (!good && c->o.external)
 		trouble_say(
 			&c->trouble,
-			"Secret %s/%s: tls.crt and tls.key are not a valid certificate for the names %s to %s and its key."
+			"Secret %s/%s: tls.crt and tls.key are not a valid certificate "
+			"for the names %s to %s and its key."
 			" With --webhook-certificates external, something else must renew them",
 			c->o.namespace, c->o.secret, c->names.dns[0], c->names.dns[2]);
 	if (!good)
