@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/first_pid_namespace.h"
 #include "lib/log.h"
 #include "node/cores.h"
 #include "node/core_handler.h"
@@ -78,22 +78,11 @@ static int watch_signals(struct node *n, struct source *s, struct err *err)
 	return s->fd < 0 ? err_set(err, errno, "signals") : loop_add(&n->loop, s, err);
 }
 
-/*
- * The kernel names processes by their PIDs in its first PID namespace, which has had this inode
- * since Linux 3.8. In a node that is itself a container, as those of kind are, we would take them
- * for others.
- */
-static bool node_is_machine(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == 0xeffffffc;
-}
-
 static int run(const struct node_options *options, struct err *err)
 {
 	struct node node = { .options = options };
-	size_t n = node_is_machine() ? ARRAY_SIZE(parts) : 0;
+	/* Elsewhere we would take the processes that the kernel names for others. */
+	size_t n = first_pid_namespace_is_ours() != 0 ? ARRAY_SIZE(parts) : 0;
 	struct source signals;
 	int rc = watch_signals(&node, &signals, err);
 

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "lib/first_pid_namespace.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
@@ -93,15 +92,6 @@ static bool counts_from_start(const struct container *c)
 	return is_alone(c) && (!c->observer.memcg.version || c->observer.memcg.own);
 }
 
-/* The inode of the first PID namespace is fixed (PROC_PID_INIT_INO). */
-static bool in_first_pid_namespace(void)
-{
-	static const char first[] = "pid:[4026531836]";
-	char own[sizeof(first)];
-
-	return readlink("/proc/self/ns/pid", own, sizeof(own)) == sizeof(first) - 1 && memcmp(own, first, sizeof(first) - 1) == 0;
-}
-
 /*
  * Returns the command's PID as the kernel log has it, or 0 if unknown. The launcher's claim about
  * its own PID is that of the node if we are in the node's first PID namespace and the kernel
@@ -113,7 +103,7 @@ static pid_t node_pid_of_command(const struct container *c)
 	socklen_t size = sizeof(peer);
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != c->hello.launcher ||
-	    !in_first_pid_namespace())
+	    first_pid_namespace_is_ours() != 1)
 		return 0;
 	return c->hello.command;
 }
