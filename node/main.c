@@ -90,8 +90,9 @@ static int run(const struct node_options *options, struct err *err)
 		return rc;
 	log_info("afterglow-node " AFTERGLOW_VERSION " runs");
 	if (n == 0)
-		log_error("sidecars get nothing from here: we are not in the machine's first PID namespace, by whose PIDs the kernel names "
-			  "processes. The node is a container, as those of kind are, or hostPID is missing");
+		log_error("this agent sends nothing to sidecars: it is not in the machine's first PID namespace, "
+			  "and the kernel names processes by their PIDs there. Either the node is a "
+			  "container, as those of kind are, or hostPID is missing");
 	for (size_t i = 0; i < n; i++) {
 		struct err why = { 0 };
 
