@@ -15,6 +15,7 @@
 #include "lib/printable.h"
 #include "plugin/bundle.h"
 #include "plugin/foreign_page.h"
+#include "plugin/local.h"
 #include "plugin/reads.h"
 #include "plugin/terminal.h"
 
@@ -121,36 +122,22 @@ static int evidence_write_report(const struct options *o, const struct strbuf *h
 	return r < 0 ? r : show_place(o, path, out);
 }
 
-/* A file of the bundle of local_failures. */
-static int evidence_bundle_path(const cJSON *failure, const char *name, char path[static PATH_MAX], struct err *err)
-{
-	if (snprintf(path, PATH_MAX, "%s/%s", json_str(failure, "spec.bundle"), name) >= PATH_MAX)
-		return err_set(err, ENAMETOOLONG, "%s", name);
-	return 0;
-}
-
 int evidence_file(const cJSON *failure, const char *name, struct strbuf *out, struct err *err)
 {
-	char path[PATH_MAX];
+	int r = local_bundle_file(failure, name, out, err);
 
-	if (evidence_bundle_path(failure, name, path, err) < 0 ||
-	    file_read_foreign(AT_FDCWD, path, out, err) < 0)
-		return -err->code;
-	if (out->len)
+	if (r == 0 && out->len)
 		mend_printable(out->data, out->len, "\n\t");
-	return 0;
+	return r;
 }
 
 static int page_of_directory(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)
 {
-	char path[PATH_MAX];
+	int r = read_failures(o, ret_failures, err);
 
-	if (read_failures(o, ret_failures, err) < 0 ||
-	    find_failure(o, *ret_failures, ret_failure, err) < 0 ||
-	    evidence_bundle_path(*ret_failure, REPORT, path, err) < 0 ||
-	    file_read_foreign(AT_FDCWD, path, html, err) < 0)
-		return -err->code;
-	return 0;
+	if (r == 0)
+		r = find_failure(o, *ret_failures, ret_failure, err);
+	return r < 0 ? r : local_bundle_file(*ret_failure, REPORT, html, err);
 }
 
 static int page_of_store(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)

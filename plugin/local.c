@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,15 @@ int local_failures(const char *directory, cJSON **ret_list, struct err *err)
 	}
 	*ret_list = list;
 	return 0;
+}
+
+int local_bundle_file(const cJSON *failure, const char *name, struct strbuf *out, struct err *err)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, PATH_MAX, "%s/%s", failure_str(failure, "spec.bundle"), name) >= PATH_MAX)
+		return err_set(err, ENAMETOOLONG, "%s", name);
+	return file_read_foreign(AT_FDCWD, path, out, err);
 }
 
 const cJSON *local_newest(const cJSON *list)

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "lib/err.h"
+#include "lib/strbuf.h"
 
 /* Bytes of all reports together; one has some thousands. */
 #define LOCAL_REPORTS_MAX ((size_t)64 << 20)
@@ -18,6 +19,12 @@
  * the directory is named on stderr and left out, and so is what goes beyond LOCAL_REPORTS_MAX.
  */
 int local_failures(const char *directory, cJSON **ret_list, struct err *err);
+
+/*
+ * Appends a file of the bundle of a failure that local_failures made, as file_read_foreign does:
+ * others may have written the bundle.
+ */
+int local_bundle_file(const cJSON *failure, const char *name, struct strbuf *out, struct err *err);
 
 /* Returns the failure that ended last, owned by the list; NULL if it has none. */
 const cJSON *local_newest(const cJSON *list);

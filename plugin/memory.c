@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,6 +19,7 @@
 #include "lib/strmap.h"
 #include "plugin/bundle.h"
 #include "plugin/failure_items.h"
+#include "plugin/local.h"
 #include "plugin/memory_advice.h"
 #include "plugin/pod_sidecar.h"
 #include "plugin/reads.h"
@@ -121,15 +121,11 @@ static void kept_read(const struct options *o, const char *what, const char *but
 
 static int bundle_needs(const struct options *o, const cJSON *failure, const cJSON *pods, cJSON **ret_needs, struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(NEEDS_MAX), path = STRBUF_INIT(PATH_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(NEEDS_MAX);
 	struct kubectl kubectl = kubectl_of(o);
-	int r;
+	int r = o->store ? local_bundle_file(failure, NEEDS_FILE, &text, err) :
+			   bundle_read(&kubectl, failure, pods, o->image, NEEDS_FILE, &text, err);
 
-	if (o->store) {
-		strbuf_addf(&path, "%s/" NEEDS_FILE, failure_str(failure, "spec.bundle"));
-		r = file_read_foreign(AT_FDCWD, strbuf_str(&path), &text, err);
-	} else
-		r = bundle_read(&kubectl, failure, pods, o->image, NEEDS_FILE, &text, err);
 	return r < 0 ? r : json_parse(strbuf_str(&text), text.len, ret_needs, err);
 }
 
