@@ -8,18 +8,13 @@
 
 #include <cjson/cJSON.h>
 
-#include "lib/strbuf.h"
 #include "plugin/kubectl.h"
 
-#define SIDECAR_ANSWER_MAX ((size_t)4 << 20) /* bytes */
-
-/* Gets the memory of a pod as its sidecar gives it, and owns it. */
+/* Takes over memory, the answer of the pod's sidecar. */
 typedef void sidecar_memory_fn(void *arg, const cJSON *pod, cJSON *memory);
 /*
  * Asks the pods of a list whose sidecars serve, or the one of that name (NULL: all), for their
- * memory, and returns how many it has asked. Why one gave no answer is said on stderr.
+ * memory. Returns how many it has asked. Prints on stderr why one gave no answer.
  */
-#define SIDECARS_ASKED_MAX 200 /* a kubectl process for each, so about 20 s in all */
-#define SIDECARS_ANSWERS_MAX \
-	((size_t)64 << 20) /* bytes of all; parsed, they take up to 27 times as many */
-int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name, sidecar_memory_fn *fn, void *arg);
+int sidecars_ask_memory(const struct kubectl *kubectl, const cJSON *pods, const char *name,
+			sidecar_memory_fn *fn, void *arg);
