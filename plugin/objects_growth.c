@@ -33,7 +33,7 @@ static int objects_compare_keys(const void *one, const void *other)
 	return r ? r : (pid > other_pid) - (pid < other_pid);
 }
 
-/* The one that has grown most first; of those that have grown alike, the largest. */
+/* Puts the group that has grown most first, and of those that have grown alike the largest. */
 static int objects_compare_growth(const void *one, const void *other)
 {
 	const cJSON *const *a = one, *const *b = other;
@@ -47,10 +47,12 @@ static int objects_compare_growth(const void *one, const void *other)
 	return r ? r : objects_compare_keys(one, other);
 }
 
-/* Returns the members of an array, which the caller frees; NULL: there are none, or no memory. */
-static cJSON **objects_groups(const cJSON *answer, size_t *ret_n)
+/*
+ * Returns pointers to the members of an array, which the caller frees; NULL: there are none, or no
+ * memory.
+ */
+static cJSON **objects_groups(const cJSON *groups, size_t *ret_n)
 {
-	const cJSON *groups = json_get(answer, "groups");
 	size_t n = (size_t)cJSON_GetArraySize(groups);
 	cJSON **all = n ? calloc(n, sizeof(cJSON *)) : NULL;
 
@@ -63,20 +65,20 @@ static cJSON **objects_groups(const cJSON *answer, size_t *ret_n)
 
 void objects_compare(cJSON *answer, const cJSON *before)
 {
+	cJSON *groups = json_get(answer, "groups");
 	size_t n, n_before;
-	cJSON **all = objects_groups(answer, &n), **old = objects_groups(before, &n_before);
-	cJSON *groups = all ? cJSON_GetObjectItemCaseSensitive(answer, "groups") : NULL;
-	bool partial =
-		*json_str_or(before, "missing", "") ||
-		json_int(before, "references", 0) >= json_int(before, "referencesMax", INT64_MAX) ||
-		json_bool(before, "sites", true) != json_bool(answer, "sites", true);
+	cJSON **all = objects_groups(groups, &n);
+	cJSON **old = objects_groups(json_get(before, "groups"), &n_before);
 
-	if (partial)
+	if (*json_str_or(before, "missing", "") ||
+	    json_int(before, "references", 0) >= json_int(before, "referencesMax", INT64_MAX) ||
+	    json_bool(before, "sites", true) != json_bool(answer, "sites", true))
 		json_set(answer, "beforePartial", cJSON_CreateTrue());
 	if (old)
 		qsort(old, n_before, sizeof(*old), objects_compare_keys);
 	for (size_t i = 0; i < n; i++) {
-		cJSON **same = old ? bsearch(&all[i], old, n_before, sizeof(*old), objects_compare_keys) : NULL;
+		cJSON **same = old ? bsearch(&all[i], old, n_before, sizeof(*old),
+					     objects_compare_keys) : NULL;
 
 		json_set_int(all[i], "bytesBefore", same ? objects_bytes(*same, "bytes") : 0);
 		json_set_int(all[i], "objectsBefore", same ? objects_bytes(*same, "objects") : 0);
