@@ -43,9 +43,10 @@ int core_pattern_make(const char *directory, const char *before, char ret_patter
 	if (before[0] != '|' && strpbrk(before, " \t"))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": a file's name with blanks cannot be kept in ours. Cores stay as "
 			       "they are", before);
-	int len = snprintf(pattern, sizeof(pattern), "|%s/%s%s%s%s", directory, CORE_PROGRAM ARGUMENTS,
-			   before[0] != '|' && !strstr(before, "%p") ? "u" : "", before[0] ? " " : "",
-			   before);
+	bool may_add_pid = before[0] != '|' && !strstr(before, "%p");
+	int len = snprintf(pattern, sizeof(pattern), "|%s/%s%s%s%s", directory,
+			   CORE_PROGRAM ARGUMENTS, may_add_pid ? "u" : "",
+			   before[0] ? " " : "", before);
 	if (len < 0 || (size_t)len >= sizeof(pattern))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": with ours before it that is %d bytes, and the kernel takes %d. A "
 			       "shorter --directory may help. Cores stay as they are", before, len, CORE_PATTERN_MAX);

@@ -34,28 +34,29 @@ static struct {
 } lines;
 
 /*
- * The verdict rests on the needed lines. Most lines of a report are the table of processes. A proof
- * tells which container the OOM killer ended, and which limit was met: the rest of a report would
- * fill the backlog.
+ * The verdict rests on the needed lines. Most lines of a report are the table of processes. A line
+ * is proof if it says which container the OOM killer ended, or which limit was met: the rest of a
+ * report would fill the backlog.
  */
 static const struct {
 	enum outbox_part part;
 	bool proof;
-} kinds[] = {
+} kernel_lines_kinds[] = {
 	[KERNEL_LINE_OOM_BEGIN] = { OUTBOX_NEEDED, true },
 	[KERNEL_LINE_OOM_CONSTRAINT] = { OUTBOX_NEEDED, true },
 	[KERNEL_LINE_OOM_GROUP] = { OUTBOX_NEEDED, true },
 	[KERNEL_LINE_OOM_MEMORY] = { OUTBOX_DETAIL, false },
 	[KERNEL_LINE_OOM_CGROUP] = { OUTBOX_DETAIL, false },
 	[KERNEL_LINE_OOM_ROW] = { OUTBOX_TABLE, false },
-	[KERNEL_LINE_DEVICE] = { OUTBOX_NEEDED, false }, /* and all others */
+	/* The last kind. Those without a row are as this one. */
+	[KERNEL_LINE_DEVICE] = { OUTBOX_NEEDED, false },
 };
 
 static void send_line(const char *pod_uid, const struct kernel_line *l)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
-	enum outbox_part part = kinds[l->kind].part;
-	bool proof = kinds[l->kind].proof;
+	enum outbox_part part = kernel_lines_kinds[l->kind].part;
+	bool proof = kernel_lines_kinds[l->kind].proof;
 
 	/*
 	 * If the kernel kills a whole group, it writes such a line for each process after the
