@@ -98,7 +98,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"60 seconds, so you need the right to create pods/exec, and the head some 150 MiB of memory.\n"
 		"\n"
 		"  -c, --container NAME   in which container (default: the first of the pod)\n"
-		"      --before FILE      say how much each has grown since FILE, made by --output json: the most grown first\n"
+		"      --before FILE      compare with FILE, an earlier answer by --output json: the most grown first\n"
 		JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
