@@ -106,6 +106,8 @@ if mount -o loop "$work/image" "$work/disk"; then
 		>"$work/log" 2>&1 &
 	launched="$launched $!"
 	wait_until hang writes_to_a_disk
+	# Nothing can kill a process that waits for a frozen disk. So somebody thaws it even if this script is killed with -9.
+	setsid --fork sh -c 'tail --pid="$1" -f /dev/null; fsfreeze -u "$2"; umount -l "$2"' thaw $$ "$work/disk" </dev/null >/dev/null 2>&1
 	fsfreeze -f "$work/disk"
 	touch "$work/frozen"
 	names_the_file() { stack "$(pid_of writes_to_a_disk)" && prints "it works on $work/disk/data"; }
