@@ -32,8 +32,8 @@ static size_t symbol_index_read(Dwfl_Module *mod, int n, struct indexed_symbol *
 		if (type == STT_SECTION || type == STT_FILE || type == STT_TLS || !name[0] ||
 		    sym.st_shndx == SHN_UNDEF)
 			continue;
-		int binding = GELF_ST_BIND(sym.st_info);
-		int rank = binding == STB_GLOBAL ? 3 : binding == STB_WEAK ? 2 : binding != STB_LOCAL;
+		int bind = GELF_ST_BIND(sym.st_info);
+		int rank = bind == STB_GLOBAL ? 3 : bind == STB_WEAK ? 2 : bind != STB_LOCAL;
 		GElf_Addr end = at + MIN(sym.st_size, UINT64_MAX - at);
 		list[taken++] = (struct indexed_symbol){ at, end, 0, i, rank };
 	}
@@ -42,7 +42,7 @@ static size_t symbol_index_read(Dwfl_Module *mod, int n, struct indexed_symbol *
 
 static void symbol_index_add(struct symbol_index *index, Dwfl_Module *mod)
 {
-	__typeof__(&index->modules[0]) m = &index->modules[index->n_modules++];
+	struct indexed_module *m = &index->modules[index->n_modules++];
 	int n = dwfl_module_getsymtab(mod);
 
 	m->mod = mod;

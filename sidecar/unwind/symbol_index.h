@@ -13,7 +13,12 @@
 #include <stdint.h>
 
 #define SYMBOL_INDEX_MODULES_MAX 64
-#define SYMBOL_INDEX_MAX 262144 /* of all modules: 8 MiB. libdwfl searches what is beyond */
+/*
+ * Symbols of all modules: 8 MiB of the 48 MiB that afterglow-unwind may have, and at most as much
+ * again while they are sorted. Where there is no memory for them, or where there are more, libdwfl
+ * searches.
+ */
+#define SYMBOL_INDEX_MAX 262144
 
 struct indexed_symbol {
 	uint64_t start, end; /* equal: it has no size */
@@ -22,12 +27,14 @@ struct indexed_symbol {
 	int rank; /* the higher, the rather it is taken */
 };
 
+struct indexed_module {
+	Dwfl_Module *mod;
+	struct indexed_symbol *list; /* by start; NULL: it has no index */
+	size_t n;
+};
+
 struct symbol_index {
-	struct {
-		Dwfl_Module *mod;
-		struct indexed_symbol *list; /* by start; NULL: it has no index */
-		size_t n;
-	} modules[SYMBOL_INDEX_MODULES_MAX];
+	struct indexed_module modules[SYMBOL_INDEX_MODULES_MAX];
 	size_t n_modules, n_symbols;
 };
 

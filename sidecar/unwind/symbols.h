@@ -15,7 +15,10 @@ struct symbol {
 	bool inlined; /* it is inlined into the next symbol of the list */
 };
 
-/* The number of addresses in the cache. It helps because many threads wait in the same few places. */
+/*
+ * The number of addresses in the cache. Many threads wait in the same few places, and for each of
+ * these debug information is searched and a name demangled.
+ */
 #define SYMBOLS_CACHED 512
 
 struct symbols {
