@@ -236,18 +236,17 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
 		parse_group, parse_memory, parse_table,
 	};
-
-	static const struct kmsg_line nothing = {
-		.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
-	};
+	static const struct kmsg_line nothing = { .pid = -1, .tgid = -1, .uid = -1, .anon = -1,
+						  .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
 	const struct span s = { text, len };
+	const bool is_rest = is_rest_of_kill(s);
 
-	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill(s); i++) {
-		*ret_line = nothing;
+	*ret_line = nothing;
+	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest; i++) {
 		if (parsers[i](s, ret_line))
 			return ret_line->kind;
+		*ret_line = nothing;
 	}
-	*ret_line = nothing;
 	return KMSG_OTHER;
 }
 
