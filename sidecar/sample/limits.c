@@ -152,7 +152,7 @@ bool limits_had_full(const struct limits *before, dev_t device)
 	return before->full[LIMITS_FULL_MAX - 1];
 }
 
-/* One that was full before hides none that is full now. */
+/* A disk that has filled since then comes before one that was full already. */
 static void limits_look_at_full(struct look *look, const struct disk *d)
 {
 	bool is_new = !look->before || !limits_had_full(look->before, d->device);
@@ -176,11 +176,10 @@ static void limits_look_at(const char *point, void *arg)
 	if (d.tmpfs)
 		look->tmpfs_used += d.total - d.available;
 	if (disk_is_full(&d))
-		return limits_look_at_full(look, &d);
-	if (disk_is_full(fullest))
-		return;
-	if (!fullest->point[0] || (double)d.available / (double)d.total <
-					  (double)fullest->available / (double)fullest->total)
+		limits_look_at_full(look, &d);
+	else if (!fullest->point[0] ||
+		 (!disk_is_full(fullest) && (double)d.available / (double)d.total <
+						    (double)fullest->available / (double)fullest->total))
 		*fullest = d;
 }
 
