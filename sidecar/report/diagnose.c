@@ -42,8 +42,7 @@
 #define STORE_SHARE 0.3 /* part of the memory that Ray gives to objects by default */
 #define FLAT_NS (10 * NS_PER_SEC) /* without growth for this long, the memory counts as constant */
 #define AT_START_NS (10 * NS_PER_SEC) /* a process that is younger allocates what it was told to */
-#define TABLE_ENTRY_MAX \
-	(32 << 10) /* bytes; a table with a place for each file that may be open has smaller ones */
+#define TABLE_ENTRY_MAX (32 << 10) /* bytes; a table of all possible open files has smaller ones */
 #define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than one allocation */
 
 static bool is_memory_death(enum failure_class c)

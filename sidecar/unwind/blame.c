@@ -10,8 +10,8 @@
 #include "lib/printable.h"
 
 #define FINALIZING_WITHIN 256 /* frames; finalizers do not recurse deeply */
-#define STACK_NEAR \
-	((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
+/* A frame that begins beyond the stack's end is seldom larger. */
+#define STACK_NEAR ((uint64_t)64 << 10)
 #define STACK_LEAST ((uint64_t)16 << 10) /* no stack is smaller */
 
 /*

@@ -15,10 +15,10 @@
 #define FRAMES_SHOWN 64
 #define PATH_TEXT_MAX 512
 #define MUTEX_FRAMES 3 /* pthread_mutex_lock is one of the innermost while it waits */
-#define MUTEX_OWNER 8 /* the offset of __owner in glibc's pthread_mutex_t, whose first word is the futex */
+#define MUTEX_OWNER 8 /* the offset of __owner in glibc's pthread_mutex_t; the futex comes first */
 /*
- * Of the kernel's order of registers (x86-64), which leaves the arguments of a system call as they
- * are
+ * Places of registers in the kernel's order (x86-64). A system call leaves the registers of its
+ * arguments as they are.
  */
 enum { REGISTER_RDI = 14, REGISTER_ORIG_RAX = 15 };
 
@@ -90,11 +90,13 @@ static bool waits_still(struct core *core, const struct core_thread *t, const st
 	return live_is_unmoved(core, t, end);
 }
 
-static bool waits_for_mutex(struct symbols *symbols, const struct core_thread *t, const struct stack *stack)
+static bool waits_for_mutex(struct symbols *symbols, const struct core_thread *t,
+			    const struct stack *stack)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 
-	if (symbols->u->modules->core->machine->elf != EM_X86_64 || t->state != 'S' || t->registers[REGISTER_ORIG_RAX] != SYS_futex)
+	if (symbols->u->modules->core->machine->elf != EM_X86_64 || t->state != 'S' ||
+	    t->registers[REGISTER_ORIG_RAX] != SYS_futex)
 		return false;
 	for (size_t i = 0; i < MIN(stack->n, (size_t)MUTEX_FRAMES); i++) {
 		size_t n = symbols_of(symbols, &stack->frames[i], found);
@@ -111,15 +113,16 @@ static bool waits_for_mutex(struct symbols *symbols, const struct core_thread *t
  */
 static void add_mutex_owner(struct strbuf *out, struct core *core, const struct core_thread *t)
 {
-	uint64_t mutex = t->registers[REGISTER_RDI];
+	uint64_t at = t->registers[REGISTER_RDI] + MUTEX_OWNER;
 	int32_t owner;
 
-	if (core_read(core, mutex + MUTEX_OWNER, &owner, sizeof(owner)) != sizeof(owner) || owner == t->tid)
+	if (core_read(core, at, &owner, sizeof(owner)) != sizeof(owner) || owner == t->tid)
 		return;
 	for (size_t i = 0; i < core->n_threads; i++)
 		if (core->threads[i].tid == owner)
-			strbuf_addf(out, "note thread %d %s waits for a mutex that thread %d %s has\n", (int)t->tid, t->name,
-				    (int)owner, core->threads[i].name);
+			strbuf_addf(
+				out, "note thread %d %s waits for a mutex that thread %d %s has\n",
+				(int)t->tid, t->name, (int)owner, core->threads[i].name);
 }
 
 static int write_thread(struct unwinder *u, struct symbols *symbols, const struct core_thread *t, const struct strbuf *python,

@@ -12,8 +12,8 @@ struct crash {
 	struct core_siginfo info;
 	bool has_info;
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
-	char refused
-		[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, "its stack is full", or "" */
+	/* The system call or the kind of instruction that was refused, "its stack is full", or "" */
+	char refused[REFUSED_TEXT_MAX];
 	char message[200]; /* what glibc wrote before it aborted, or "" */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */

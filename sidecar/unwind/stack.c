@@ -327,7 +327,7 @@ static void find_last_certain(struct walk *w, int error)
 
 	s->last_certain = s->n - 1;
 	for (size_t i = s->guessed ? 1 : 0; i < s->n && !s->why; i++) {
-		/* Without code nothing but a frame pointer leads on, which may be any value. */
+		/* Where there is no code, only a frame pointer leads on, and it may have any value. */
 		if (i > 0 && !s->beyond && !modules_is_code(w->u->modules, s->frames[i].pc)) {
 			s->n = i + 1;
 			s->last_certain = i;
