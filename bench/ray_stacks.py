@@ -66,7 +66,7 @@ def processes(group):
 
 
 def states(pids):
-    """Of each thread: its state and its tracer."""
+    """Yields of each thread of these processes the PID of its process, its state and the PID of its tracer."""
     for pid in pids:
         for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
             try:

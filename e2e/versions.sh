@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # versions.sh SUITE: prints which versions of other people's programs the suite runs, a line "with: PROGRAM VERSION" for each, as the
 # programs themselves say it where they run by then. tools/support_matrix.py makes a table of these lines.
-# Of a cluster's suite KUBECONFIG, PATH and RAY_IMAGE are the caller's.
+# For a suite that has a cluster, the caller sets KUBECONFIG, PATH and RAY_IMAGE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}

@@ -5,7 +5,8 @@
  * the ones without FD_CLOEXEC, since all that we open ourselves has it. With KEEP_OWN ours stay
  * open. A fork that needs nothing of its parent gives the one descriptor that stays open.
  *
- * /proc lists the open ones: to try all numbers takes long where system calls are slow, as in gVisor.
+ * It finds the open descriptors in /proc, because to try all numbers takes long where system calls
+ * are slow, as in gVisor.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ static inline bool span_begins(struct span s, const char *word)
 	return s.len >= strlen(word) && memcmp(s.at, word, strlen(word)) == 0;
 }
 
-/* What stands before at, and what begins there. */
+/* These two return the part of s that ends before the place at, and the part that begins there. */
 static inline struct span span_before(struct span s, const char *at)
 {
 	return (struct span){ s.at, (size_t)(at - s.at) };

@@ -23,7 +23,10 @@ uint64_t strmap_hash(const char *text)
 		seed = FNV_START;
 	uint64_t h = fnv1a(text, seed);
 
-	/* Without this, two texts that differ in bit 6 of the last letter share a bucket under every seed. */
+	/*
+	 * FNV carries bits only upwards: bit 6 of the last letter does not reach the six lowest bits
+	 * of h, which choose one of up to 64 buckets. So this mixes the higher bits into the lower ones.
+	 */
 	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 32;
 }

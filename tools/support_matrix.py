@@ -17,7 +17,7 @@ WITH = re.compile(r"^with: (.+) (\S+)$", re.M)
 
 
 def table(logs):
-    """Of the logs, as {suite: text}."""
+    """Returns the table of these logs, which are {suite: text}."""
     suites = collections.defaultdict(set)
     for suite, text in logs.items():
         for program_version in WITH.findall(text):

@@ -55,7 +55,7 @@ def script_of(death):
 
 
 def missing_programs(runs):
-    """Of what the build makes: the sidecar's programs, and those that these deaths name. Without one a death would count as a wrong report."""
+    """Returns which programs are not built: of the sidecar's, and of those that these deaths name. Without one a death would count as a wrong report."""
     words = set(re.findall(r"[\w-]+", (HERE / "lib.sh").read_text() + "".join(script_of(death) for death, _ in runs)))
     sources = sorted({path.stem for folder in (HERE, HERE.parent / "kernel") for path in folder.glob("*.c")} & words)
     names = [f"afterglow-{name}" for name in ("launch", "sidecar", "unwind", "pack", "ship")] + [f"test/{name}" for name in sources]

@@ -308,7 +308,10 @@ static int wait_in_vfork(void)
 	return 0;
 }
 
-/* Starts this program again with the word, by which main() chooses a function, and waits until that is ready. */
+/*
+ * Starts this program again. Its argument is the word, by which its main() chooses a function.
+ * Waits until that function is ready.
+ */
 static struct hello start_self(struct sidecar *s, struct process *p, const char *word)
 {
 	char self[PATH_MAX] = "";

@@ -58,12 +58,12 @@ leak="exec sh -c '$as_victim $hog 200M --rate 200M'"
 run_pod "$leak"
 end_pod "an OOM kill"
 check "an OOM kill: it is seen" says 'class KernelOOMContainer, likely'
-check "an OOM kill: the limit is told" says 'its memory limit of 24.0 MiB'
+check "an OOM kill: the report names the limit" says 'its memory limit of 24.0 MiB'
 
 run_pod "$leak" --kernel-log auto
 end_pod "an OOM kill with the machine's kernel log"
 check "an OOM kill with the machine's kernel log: it is certain" says 'class KernelOOMContainer, certain'
-check "an OOM kill with the machine's kernel log: its line is told, with the machine's PID" says 'kernel log: .*Killed process .* (hog)'
+check "an OOM kill with the machine's kernel log: the report quotes its line, which has the machine's PID" says 'kernel log: .*Killed process .* (hog)'
 
 # Records of signals and lines of the kernel log have PIDs of the machine, which are those of other processes here. So the agent sends none,
 # and what a report says of a killer is what it says without an agent.

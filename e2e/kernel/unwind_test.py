@@ -267,7 +267,7 @@ class Native(unittest.TestCase):
                 (("-g", "-O1"), "free", "free_twice", r"^free\(\): double free detected in tcache 2$"),
                 (("-g", "-O1", "-static"), "assert", "fail_assertion", r"Assertion `n < 0' failed\.$"),
                 (("-g", "-O1", "-static"), "free", "free_twice", r"^free\(\): double free"),
-                (("-g", "-O1", "-fstack-protector-all"), "overrun", "overrun", r"^\*\*\* stack smashing detected \*\*\*: terminated$")):
+                (("-g", "-O1", "-fstack-protector-all"), "overrun", "overrun_array", r"^\*\*\* stack smashing detected \*\*\*: terminated$")):
             with self.subTest(way, flags=flags):
                 ours = Result(core_of(compile_c("words" + "".join(flags), *flags), way))
                 self.assertRegex(ours.headline, rf"^SIGABRT in {who}")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libelf.a and libdw.a of Debian 13 call, and no archive there has (lib/eu-search.c of
- * elfutils 0.192). Their tree begins with its root. The lock behind that stays as it is, because
+ * Functions that libelf.a and libdw.a of Debian 13 call, but that are in no archive of Debian:
+ * elfutils 0.192 has them in lib/eu-search.c. A tree there is a structure that begins with the
+ * pointer to the tree's root. The lock behind that pointer is not used here, because
  * afterglow-unwind has one thread.
  */
 #include <search.h>

@@ -63,8 +63,8 @@ static NOINLINE int recurse(int n)
 	return r + room[0];
 }
 
-/* What -fstack-protector finds: its word between the variables and the return address is another one. */
-static NOINLINE int overrun(int n)
+/* Overwrites the word that -fstack-protector puts between the variables and the return address. */
+static NOINLINE int overrun_array(int n)
 {
 	volatile char room[16];
 
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
 	else if (strcmp(way, "free") == 0)
 		return free_twice();
 	else if (strcmp(way, "overrun") == 0)
-		return overrun(argc + 30);
+		return overrun_array(argc + 30);
 	else if (strcmp(way, "bus") == 0)
 		r = past_the_file();
 	else if (strcmp(way, "vdso") == 0)
