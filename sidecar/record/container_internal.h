@@ -41,8 +41,7 @@ enum stop_looked {
 
 /* A moment in which stacks were taken. */
 struct stacks_moment {
-	int64_t at_ns; /* CLOCK_BOOTTIME; 0: never */
-	bool digested; /* its answer is complete */
+	int64_t at_ns; /* CLOCK_BOOTTIME; 0: none */
 	char when[STACKS_WHEN_MAX]; /* begins a sentence */
 	const char *ran; /* what the processes did: "ran" or "still ran" */
 };
@@ -94,7 +93,7 @@ struct container {
 	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
 	enum stop_looked stops_looked;
 	int64_t full_looked_ns; /* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
-	/* The last one, and the last in which a process was seen. */
+	/* The one whose answer is still to come, and the last in which a process was seen. */
 	struct stacks_moment stacks_begun, stacks_taken;
 	struct strbuf stacks_answer; /* of stacks_begun (record/stacks.h) */
 	struct strbuf stacks; /* of stacks_taken: stacks.txt */

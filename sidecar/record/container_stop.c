@@ -30,18 +30,21 @@ static int64_t stop_began_ns(const struct container *c)
 	return c->terminating_ns ? MIN(asked_ns, c->terminating_ns) : asked_ns;
 }
 
-/* Returns whether they will come; not while others are being taken. ran: what processes did. */
+/*
+ * Returns whether they will come; not while others are being taken. ran: what the processes did.
+ */
 static bool stacks_begin(struct container *c, int64_t now_ns, const char *when, const char *ran)
 {
-	if (c->stacks_begun.at_ns && !c->stacks_begun.digested)
+	if (c->stacks_begun.at_ns)
 		return false;
 	strbuf_release(&c->stacks_answer);
 	strbuf_init(&c->stacks_answer, STACKS_TAKEN_TEXT_MAX);
 	c->stacks_begun = (struct stacks_moment){ .at_ns = now_ns, .ran = ran };
 	snprintf(c->stacks_begun.when, sizeof(c->stacks_begun.when), "%s", when);
-	if (!c->callbacks.hangs(c, c->callbacks.arg))
-		c->stacks_begun.at_ns = 0;
-	return c->stacks_begun.at_ns != 0;
+	if (c->callbacks.hangs(c, c->callbacks.arg))
+		return true;
+	c->stacks_begun.at_ns = 0;
+	return false;
 }
 
 static enum stop_looked stop_look_due(const struct container *c, int64_t after_ns)
@@ -79,23 +82,27 @@ void container_check_full(struct container *c, int64_t now_ns, double fraction)
 		c->full_looked_ns = now_ns;
 }
 
-/* Makes what people read of the answer, which takes the place of that of an earlier moment. */
-static void stacks_digest(struct container *c, bool all)
+/*
+ * Makes what people read of the answer, which takes the place of that of an earlier moment. Returns
+ * false if the answer shows no process.
+ */
+static bool stacks_digest(struct container *c, bool all)
 {
 	_cleanup_free_ char *answer = strbuf_detach(&c->stacks_answer);
 	_cleanup_strbuf_ struct strbuf where = STRBUF_INIT(STILL_RUNNING_MAX);
 	struct stack_groups *groups = answer ? stack_groups_new() : NULL;
+	const struct stacks_moment begun = c->stacks_begun;
 	size_t n;
 
-	c->stacks_begun.digested = true;
+	c->stacks_begun.at_ns = 0;
 	if (!groups)
-		return;
+		return false;
 	stack_groups_add(groups, NULL, answer);
 	n = stack_groups_main(groups, &where);
 	/* Where one has no stack, it may have run as well. */
 	all = all && n == stack_groups_processes(groups);
 	if (n) {
-		c->stacks_taken = c->stacks_begun;
+		c->stacks_taken = begun;
 		snprintf(c->still_run, sizeof(c->still_run), ", %s%zu process%s %s; %s: %s",
 			 all ? "" : "at least ", n, n == 1 ? "" : "es", c->stacks_taken.ran,
 			 n == 1 ? "its main thread" : "their main threads", strbuf_str(&where));
@@ -104,28 +111,29 @@ static void stacks_digest(struct container *c, bool all)
 		stack_groups_write(groups, &c->stacks);
 	}
 	stack_groups_free(groups);
+	return n > 0;
 }
 
 void container_take_stacks(struct container *c, const char *text, size_t len, bool all)
 {
 	char line[STILL_RUNNING_MAX + STACKS_WHEN_MAX + 64];
 
-	if (c->state != CONTAINER_RUNNING || !c->stacks_begun.at_ns || c->stacks_begun.digested)
+	if (c->state != CONTAINER_RUNNING || !c->stacks_begun.at_ns)
 		return;
 	if (text && c->stacks_answer.len + len < STACKS_TAKEN_TEXT_MAX) {
 		strbuf_add(&c->stacks_answer, text, len);
 		return;
 	}
-	stacks_digest(c, !text && all);
+	if (!stacks_digest(c, !text && all))
+		return;
 	/* Where all of a pod is killed at once, we are as well: this line is all that is left. */
 	snprintf(line, sizeof(line), "[afterglow] %s%s\n", c->stacks_taken.when, c->still_run);
-	if (c->stacks_taken.at_ns == c->stacks_begun.at_ns)
-		container_say(c, line);
+	container_say(c, line);
 }
 
 void container_add_stacks(struct container *c, struct ending *e)
 {
-	if (c->stacks_begun.at_ns && !c->stacks_begun.digested)
+	if (c->stacks_begun.at_ns)
 		stacks_digest(c, false);
 
 	int64_t before_ns = MAX(e->ended_ns - c->stacks_taken.at_ns, (int64_t)0);

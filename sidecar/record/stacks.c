@@ -63,8 +63,7 @@ static void answer_next(struct stacks *s);
 
 static void dump_close(struct stacks *s)
 {
-	if (s->dump_fd >= 0)
-		close(s->dump_fd);
+	closep(&s->dump_fd);
 	s->dump_fd = -1; /* the next file may get this number */
 }
 
