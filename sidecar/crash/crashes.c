@@ -13,7 +13,6 @@
 
 #include "lib/failure_class.h"
 #include "lib/file_time.h"
-#include "lib/log.h"
 #include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/crash/crashes_internal.h"

@@ -3,9 +3,7 @@
 #include "sidecar/launch/cores.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/macros.h"
 #include "sidecar/launch/clock.h"

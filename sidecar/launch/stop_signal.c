@@ -3,7 +3,6 @@
 #include "sidecar/launch/stop_signal.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 #include "sidecar/launch/connection.h"
 

@@ -7,7 +7,6 @@
 
 #include "lib/first_pid_namespace.h"
 #include "lib/log.h"
-#include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/record/life.h"

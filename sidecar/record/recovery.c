@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"

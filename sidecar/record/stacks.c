@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
-#include "lib/log.h"
 #include "lib/loop/child.h"
 #include "lib/printable.h"
 #include "sidecar/launch/dump.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/base64.h"
-#include "sidecar/ship/plan.h"
 #include "sidecar/ship/store_error.h"
 #include "sidecar/ship/xml_leaves.h"
 

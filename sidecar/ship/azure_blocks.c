@@ -6,7 +6,6 @@
  * blocks at once.
  */
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/base64.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lib/budget.h"
-#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 
