@@ -13,6 +13,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/file_time.h"
+#include "lib/loop/timer.h"
 #include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/crash/crashes_internal.h"
@@ -106,8 +107,7 @@ static void crash_free(struct crash *crash)
 	crash_cancel_unwinder(crash);
 	child_cancel(crash->opener);
 	child_cancel(crash->packer);
-	if (crash->turn)
-		event_free(crash->turn);
+	event_drop(crash->turn);
 	addition_abort(crash->core);
 	addition_abort(crash->late);
 	crash->owner->callbacks.discard(&crash->core_fd, 1);

@@ -8,6 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/loop/background.h"
+#include "lib/loop/timer.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "sidecar/node/node_peer.h"
@@ -203,8 +204,7 @@ static void nodes_on_connection(int connection, void *arg)
 		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, nodes_on_readable, place);
 		if (place->readable && event_add(place->readable, NULL) == 0)
 			return;
-		if (place->readable)
-			event_free(TAKE_PTR(place->readable));
+		event_drop(TAKE_PTR(place->readable));
 	}
 	discard_connection(connection);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 
 /* How much longer than the hook itself the launcher's answer about it may take */
@@ -75,9 +76,7 @@ void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct h
 
 static void close_output(struct hooks *h)
 {
-	if (h->readable)
-		event_free(h->readable);
-	h->readable = NULL;
+	event_drop(TAKE_PTR(h->readable));
 	closep(&h->output_fd);
 	h->output_fd = -1;
 }

@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/errand.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
 #include "sidecar/record/events.h"
@@ -288,8 +289,7 @@ void keeper_free(struct keeper *k)
 		spool_free(l->spool);
 	}
 	recent_release(&k->access);
-	if (k->settle)
-		event_free(k->settle);
+	event_drop(k->settle);
 	free(k);
 }
 

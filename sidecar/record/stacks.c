@@ -17,6 +17,7 @@
 
 #include "lib/fileio.h"
 #include "lib/loop/child.h"
+#include "lib/loop/timer.h"
 #include "lib/printable.h"
 #include "sidecar/launch/dump.h"
 #include "sidecar/record/container.h"
@@ -449,8 +450,7 @@ void stacks_free(struct stacks *s)
 	if (s->client || s->subject)
 		client_close(s);
 	listener_free(s->listener);
-	if (s->overdue)
-		event_free(s->overdue);
+	event_drop(s->overdue);
 	free(s);
 }
 

@@ -12,6 +12,7 @@
 
 #include "lib/budget.h"
 #include "lib/log.h"
+#include "lib/loop/timer.h"
 #include "lib/units.h"
 
 #define QUEUE_MAX 32 /* connections that wait in the kernel */
@@ -154,10 +155,8 @@ void listener_free(struct listener *l)
 {
 	if (!l)
 		return;
-	if (l->acceptable)
-		event_free(l->acceptable);
-	if (l->again)
-		event_free(l->again);
+	event_drop(l->acceptable);
+	event_drop(l->again);
 	if (l->fd >= 0) {
 		/* The inode is in use until the socket is closed, so no other socket has it. */
 		remove_socket(l);
