@@ -315,14 +315,15 @@ void container_attend(struct container *c)
 {
 	int64_t until_ns = now_boottime_ns() + ATTENDED_NS;
 
-	/* One of its functions is already running and waits. */
-	if (c->publishing || c->received)
-		return;
 	/*
 	 * The event loop does not turn meanwhile, so its clock stands still and it runs no timer.
 	 */
 	event_base_update_cache_time(c->base);
+	/* The final message may wait for an older one, also while its own bundle is being written. */
 	background_await(&c->messages[c->message], 0);
+	/* One of its functions is already running and waits. */
+	if (c->publishing || c->received)
+		return;
 	container_run_overdue(c);
 	if (container_awaits_logs(c) && is_readable(event_get_fd(c->wait)))
 		event_get_callback(c->wait)(-1, EV_READ, c);

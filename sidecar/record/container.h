@@ -92,8 +92,9 @@ const struct observer *container_observer(const struct container *c);
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
 /*
- * For use while keeper_keep waits: checks whether the container has ended, and reports the end up to the termination message. The
- * event loop writes the bundle later. Does nothing for a container that is itself being reported.
+ * For use while keeper_keep waits: checks whether the container has ended, and reports the end up to
+ * the termination message. The event loop writes the bundle later. For a container that is itself
+ * being reported, it only sees to the termination message.
  */
 void container_attend(struct container *c);
 

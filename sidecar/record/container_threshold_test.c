@@ -217,14 +217,13 @@ static void a_message_is_written_behind_the_one_before_and_holds_nobody_up(void 
 	}
 }
 
-/* The bundle of another container waits for its disk. */
-static void a_message_that_waits_is_written_while_the_loop_does_not_turn(void **state)
+static void write_while_a_bundle_waits(bool publishing)
 {
 	struct container c;
 	int ends[2];
-	(void)state;
 
 	begin_new(&c);
+	c.publishing = publishing;
 	c.state = CONTAINER_REPORTED;
 	assert_int_equal(pipe(ends), 0);
 	goes_on = ends[0];
@@ -240,6 +239,14 @@ static void a_message_that_waits_is_written_while_the_loop_does_not_turn(void **
 	finish(&c);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* A bundle waits for its disk, that of another container or its own. */
+static void a_message_that_waits_is_written_while_the_loop_does_not_turn(void **state)
+{
+	(void)state;
+	write_while_a_bundle_waits(false);
+	write_while_a_bundle_waits(true);
 }
 
 /* Its launcher has connected again, or the sidecar ends. */
