@@ -93,6 +93,7 @@ struct container {
 	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
 	enum stop_looked stops_looked;
 	int64_t full_looked_ns; /* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
+	bool full_waits; /* others were being answered when memory rose above it */
 	/* The one whose answer is still to come, and the last in which a process was seen. */
 	struct stacks_moment stacks_begun, stacks_taken;
 	struct strbuf stacks_answer; /* of stacks_begun (record/stacks.h) */
@@ -183,7 +184,10 @@ void container_check_request(struct container *c, int64_t now_ns);
  * container got, and those of what still runs when it will soon be killed; each once.
  */
 void container_check_stop(struct container *c, int64_t now_ns);
-/* When memory has risen above a threshold: takes stacks, unless it did so in the last minutes. */
+/*
+ * When memory has risen above a threshold: takes stacks, unless it did so in the last minutes. To
+ * be called again while c->full_waits.
+ */
 void container_check_full(struct container *c, int64_t now_ns, double fraction);
 /* At its end: adds to e what still ran when stacks were taken. */
 void container_add_stacks(struct container *c, struct ending *e);

@@ -78,7 +78,8 @@ void container_check_full(struct container *c, int64_t now_ns, double fraction)
 	    (c->full_looked_ns && now_ns - c->full_looked_ns < STACKS_FULL_SPACING_NS))
 		return;
 	snprintf(when, sizeof(when), "At %.0f %% of the memory limit", 100 * fraction);
-	if (stacks_begin(c, now_ns, when, "ran"))
+	c->full_waits = !stacks_begin(c, now_ns, when, "ran");
+	if (!c->full_waits)
 		c->full_looked_ns = now_ns;
 }
 

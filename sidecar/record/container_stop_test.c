@@ -28,6 +28,7 @@ static bool on_hangs(struct container *c, void *arg)
 }
 
 static const struct record_options in_pod = { .stacks_at_stop_s = 24 }, below_exec = { .stacks_at_stop_s = 24, .own_launcher = true }, without = { 0 };
+static const struct record_options at_threshold = { .stacks_at_stop_s = 24, .stacks_at_threshold = true, .warn_at = 0.8 };
 
 static struct container container_with(const struct record_options *options)
 {
@@ -40,6 +41,12 @@ static void container_stacks_release(struct container *c)
 {
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);
+}
+
+static void take_answer(struct container *c, const char *text)
+{
+	container_take_stacks(c, text, strlen(text), false);
+	container_take_stacks(c, NULL, 0, true);
 }
 
 static void they_are_taken_when_who_asked_will_soon_kill(void **state)
@@ -93,6 +100,24 @@ static void they_are_taken_later_while_somebody_else_asks_for_stacks(void **stat
 	container_check_stop(&c, AT(126));
 	assert_int_equal(n_wanted, 1);
 	assert_string_equal(c.stacks_begun.when, "26.0 s after the request to stop");
+	container_stacks_release(&c);
+}
+
+static void after_a_threshold_they_are_taken_later_but_not_when_memory_has_fallen(void **state)
+{
+	struct container c = container_with(&at_threshold);
+	(void)state;
+
+	c.termination_fd = -1;
+	c.observer.last.memory.limit = 100;
+	for (int64_t i = 0; i < 5; i++) {
+		refused = i == 0;
+		c.observer.last.memory.usage = (const int[]){ 85, 78, 83, 84, 85 }[i];
+		container_check_threshold(&c, AT(100 + i));
+		take_answer(&c, ANSWER);
+		assert_int_equal(n_wanted, i > 1);
+	}
+	assert_string_equal(c.stacks_taken.when, "At 83 % of the memory limit");
 	container_stacks_release(&c);
 }
 
@@ -150,14 +175,6 @@ static void the_end_has_what_was_seen_until_then(void **state)
 		}
 		container_stacks_release(&c);
 	}
-}
-
-static const struct record_options at_threshold = { .stacks_at_stop_s = 24, .stacks_at_threshold = true };
-
-static void take_answer(struct container *c, const char *text)
-{
-	container_take_stacks(c, text, strlen(text), false);
-	container_take_stacks(c, NULL, 0, true);
 }
 
 static void they_are_taken_when_memory_is_nearly_full_but_not_too_often(void **state)
@@ -232,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(they_are_taken_when_who_asked_will_soon_kill),
 		cmocka_unit_test(they_are_taken_later_while_somebody_else_asks_for_stacks),
+		cmocka_unit_test(after_a_threshold_they_are_taken_later_but_not_when_memory_has_fallen),
 		cmocka_unit_test(the_end_has_what_was_seen_until_then),
 		cmocka_unit_test(they_are_taken_when_memory_is_nearly_full_but_not_too_often),
 		cmocka_unit_test(a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen),

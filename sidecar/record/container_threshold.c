@@ -278,6 +278,8 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 	step = threshold_step(c->options->warn_at, fraction);
 	if (step < c->step && threshold_step(c->options->warn_at, fraction + REARM) < c->step)
 		c->step = step;
+	if (step > 0 && step <= c->step && c->full_waits)
+		container_check_full(c, now_ns, fraction);
 	if (step <= c->step)
 		return;
 	c->step = step;
