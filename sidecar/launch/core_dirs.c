@@ -121,7 +121,7 @@ static bool is_in_memory(int fd)
 }
 
 /* Takes fd_taken. */
-static void add(struct scan *s, int fd_taken)
+static void scan_add(struct scan *s, int fd_taken)
 {
 	_cleanup_close_ int fd = fd_taken;
 	struct stat st;
@@ -174,7 +174,7 @@ static void walk(struct scan *s, int fd, const char *rest)
 	char component[CORE_PATTERN_MAX + 16], literal[CORE_PATTERN_MAX + 16];
 
 	if (!slash) {
-		add(s, fd);
+		scan_add(s, fd);
 		return;
 	}
 	snprintf(component, sizeof(component), "%.*s", (int)(slash - rest), rest);

@@ -177,7 +177,7 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
  * Ends the wait for the launcher of h, and finishes the report unless that has been published.
  * Takes h.
  */
-static void finish(struct recovery *r, struct history *h, bool reported)
+static void recovery_finish(struct recovery *r, struct history *h, bool reported)
 {
 	const struct life l = *history_life(h);
 
@@ -240,9 +240,9 @@ static void take_over(struct recovery *r, const char *file)
 	if (l->phase == LIFE_RUNS && strcmp(l->boot_id, r->here.boot_id) == 0)
 		r->waiting[r->n_waiting++] = h;
 	else
-		finish(r, h,
-		       (l->ended_ns && l->phase >= LIFE_REPORTING && tell_of_bundle(r, l)) ||
-			       l->phase == LIFE_REPORTED);
+		recovery_finish(r, h,
+				(l->ended_ns && l->phase >= LIFE_REPORTING && tell_of_bundle(r, l)) ||
+					l->phase == LIFE_REPORTED);
 }
 
 static void scan(struct recovery *r)
@@ -347,7 +347,7 @@ size_t recovery_waiting(const struct recovery *r)
 void recovery_give_up(struct recovery *r)
 {
 	while (r->n_waiting)
-		finish(r, r->waiting[--r->n_waiting], false);
+		recovery_finish(r, r->waiting[--r->n_waiting], false);
 }
 
 /*
@@ -366,7 +366,7 @@ static struct history *take_waiting(struct recovery *r, const struct life *life)
 		if (!found && life_same(other, life))
 			found = h;
 		else if (strcmp(other->name, life->name) == 0 && other->started_ns < life->started_ns)
-			finish(r, h, false);
+			recovery_finish(r, h, false);
 		else
 			r->waiting[kept++] = h;
 	}
