@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/macros.h"
 #include "lib/file_time.h"
+#include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 
 #define QUIET_NS (2 * NS_PER_SEC) /* a file that has not changed for this long is not being written any more */

@@ -70,7 +70,7 @@ static bool is_ours(int dir_fd)
 
 int own_cgroup_open(int *ret_version)
 {
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		_cleanup_close_ int fd = open(places[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0 && is_of_type(fd, places[i].magic) && faccessat(fd, places[i].counter, R_OK, 0) == 0 && is_ours(fd)) {

@@ -134,7 +134,7 @@ static bool is_about_file(long number)
 		SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_fstat, SYS_close, SYS_flock, SYS_fcntl,
 	};
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		if (calls[i] == number)
 			return true;
 	return false;
