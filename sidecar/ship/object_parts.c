@@ -164,9 +164,8 @@ int parts_send(struct parts *p, struct fault *fault)
 		if (r == 0 && next < p->n && idle) {
 			r = part_start(s, idle, next++, fault);
 		} else if (call_find(s, true)) {
-			int wait = part_finish(s, r == 0 ? fault : &later);
-
-			r = r == 0 ? wait : r;
+			if (part_finish(s, r == 0 ? fault : &later) < 0)
+				r = -1;
 		} else {
 			return r;
 		}
