@@ -170,28 +170,28 @@ static void drop_suffix(char *function)
 static size_t symbols_look_up(struct symbols *symbols, Dwarf_Addr address, struct symbol *out)
 {
 	Dwfl_Module *mod = unwinder_module(symbols->u, address);
+	const struct module *m = modules_at(symbols->u->modules, address);
 	Dwarf_Addr bias = 0;
-	Dwfl_Line *line;
 	Dwarf_Die *unit;
 	int number = 0;
 
 	out[0] = (struct symbol){ 0 };
 	if (!mod)
 		return 1;
+	/*
+	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB)
+	 * takes longer than everything else. Of a large program, debug information and the index
+	 * may not both fit into memory. So the index comes last: without it libdwfl finds names.
+	 */
+	unit = m && !module_is_runtime(m) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
 	const char *name = symbol_index_name(&symbols->index, mod, address);
 	if (name) {
 		demangle(name, out[0].function, sizeof(out[0].function));
 		drop_suffix(out[0].function);
 	}
-	/*
-	 * Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB)
-	 * takes longer than everything else.
-	 */
-	const struct module *m = modules_at(symbols->u->modules, address);
-	unit = m && !module_is_runtime(m) ? dwfl_module_addrdie(mod, address, &bias) : NULL;
 	if (!unit)
 		return 1;
-	line = dwfl_module_getsrc(mod, address);
+	Dwfl_Line *line = dwfl_module_getsrc(mod, address);
 	name = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	set_source(out[0].source, sizeof(out[0].source), name, number);
 	return add_inlined(unit, address - bias, out);
