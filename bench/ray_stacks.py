@@ -8,6 +8,7 @@ BENCH_WEIGHT (default: 1024, which is one). An answer of `afterglow-sidecar stac
 but QUIET seconds at most, take turns, until STACKS (BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time,
 what takes them is killed with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it
 traces. Prints the tasks per second of both, the processor time of a stack, and if a process was left stopped or traced, or has ended."""
+import contextlib
 import json
 import os
 import pathlib
@@ -50,7 +51,7 @@ exec {sys.executable} $HOME/job.py >$HOME/done
 
 
 def cgroup(name, weight):
-    """Makes it; the prefix of a command that shall run in it."""
+    """Makes a cgroup. Returns its folder, and the words before a command that runs in it."""
     v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
     path = pathlib.Path("/sys/fs/cgroup", *([] if v2 else ["cpu"]), f"ray_stacks_{os.getpid()}_{name}")
     path.mkdir()
@@ -63,6 +64,19 @@ def cgroup(name, weight):
 
 def processes(group):
     return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+
+
+def text_of(pid, file):
+    """Returns the text of a file of /proc, or "" if the process has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{file}").read_text()
+    except OSError:
+        return ""
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def states(pids):
@@ -105,9 +119,8 @@ class Taker:
 
     def kill_in_the_middle(self):
         time.sleep(random.uniform(0, 1))
-        readers = [pid for pid in processes(self.group) if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("afterglow-unwin")]
-        victim = random.choice([self.asking.pid, *readers])
-        os.kill(victim, signal.SIGKILL)
+        readers = [pid for pid in processes(self.group) if text_of(pid, "comm").startswith("afterglow-unwin")]
+        kill(random.choice([self.asking.pid, *readers]))
         self.kills += 1
 
     def end(self):
@@ -146,10 +159,7 @@ def main():
             for group in (ray[0], side[0]):
                 while pids := processes(group):
                     for pid in pids:
-                        try:
-                            os.kill(pid, signal.SIGKILL)
-                        except ProcessLookupError:
-                            pass
+                        kill(pid)
                     time.sleep(0.1)
             for process in started:
                 process.wait()
@@ -169,7 +179,7 @@ def kill_while_it_traces(taker, pids, launcher):
     for _ in range(10):
         taker.begin()
         while taker.asking.poll() is None:
-            if any(f"TracerPid:\t{launcher.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text() for pid in pids if os.path.exists(f"/proc/{pid}/status")):
+            if any(f"TracerPid:\t{launcher.pid}\n" in text_of(pid, "status") for pid in pids):
                 launcher.kill()
                 taker.asking.kill()
                 taker.asking.communicate()
