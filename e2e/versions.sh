@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# versions.sh SUITE: prints which versions of other people's programs the suite runs, a line "with: PROGRAM VERSION" for each, as the
-# programs themselves say it where they run by then. tools/support_matrix.py makes a table of these lines.
+# versions.sh SUITE: prints which versions of other people's programs the suite runs, a line "with: PROGRAM VERSION" for each. A program
+# that runs already is asked for its version. tools/support_matrix.py makes a table of these lines.
 # For a suite that has a cluster, the caller sets KUBECONFIG, PATH and RAY_IMAGE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ of_cluster() {
 	with containerd "$(kubectl get nodes --output 'jsonpath={.items[0].status.nodeInfo.containerRuntimeVersion}')"
 	with Helm "$(helm version --short)"
 	with Ray "${RAY_IMAGE##*:}"
-	# A cluster of one's own may have another one, which cannot be asked.
+	# A cluster that was there before the suite may have another runc, which cannot be asked.
 	if [ -z "${KUBECONFIG_E2E:-}" ]; then with runc "$(runc --version)"; fi
 }
 

@@ -63,7 +63,7 @@ def missing_programs(runs):
 
 
 def enter_own_mounts():
-    """Goes on where the disks of other suites and of pods are out of sight: one that is filled just then would be taken for the reason of a death."""
+    """Starts this program again where it does not see the disks of other suites and of pods: one that fills just then would be taken for the reason of a death."""
     if "AFTERGLOW_OWN_MOUNTS" not in os.environ:
         words = ["unshare", "-m", "sh", "-c", '. "$0" && exec "$@"', str(ROOT / "e2e/kernel/check.sh"), sys.executable, str(HERE / "run.py")]
         os.execvpe(words[0], words + sys.argv[1:], dict(os.environ, AFTERGLOW_OWN_MOUNTS="1"))

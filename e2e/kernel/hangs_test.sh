@@ -3,7 +3,7 @@
 # Processes of an ordinary user hang in several ways below `afterglow-sidecar exec`, and `afterglow-sidecar stack` of that user says where.
 # Ends with "N passed, N failed".
 set -u
-# A disk is mounted, and frozen.
+# This script mounts a disk and freezes it, so it has mounts of its own.
 [ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)

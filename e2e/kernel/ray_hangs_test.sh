@@ -4,7 +4,7 @@
 # py-spy, is a check. By hand: `make ray-hangs-test`. DIRECTORY gets the stacks. Ends with "N passed, N failed".
 # usage: ray_hangs_test.sh [DIRECTORY]
 set -u
-# Mounts, ports and processes of its own, which all go with it.
+# The script has mounts, ports and processes of its own, which all end with it.
 if [ -z "${AFTERGLOW_OWN_MOUNTS:-}" ]; then
 	AFTERGLOW_OWN_MOUNTS=1 exec unshare --mount --net --pid --fork --mount-proc --kill-child "$0" "$@"
 fi
@@ -83,7 +83,7 @@ sleep 5
 check "stacks of all come" stack
 keep=${1:-}
 [ -z "$keep" ] || cp "$work/out" "$keep/all.txt"
-# A PID is asked for alone, so a line that is found is of that process.
+# Asks about one PID alone, so each line of the answer belongs to that process.
 of() { # NAME
 	wait_until stack "$(pid_of "$1")"
 	[ -z "$keep" ] || cp "$work/out" "$keep/$1.txt"
@@ -131,7 +131,8 @@ check "a raylet that is stopped is said to be so" prints "PID $raylet .*: stoppe
 check "it stays stopped" test "$(state_of "$raylet")" = T
 check "the native function is named" prints 'epoll|poll|futex|cond'
 
-# Nobody is left traced, but for who is in state D: FUSE waits so for its server once somebody has interrupted the wait.
+# No process stays traced. Those in state D are left out: a process that waits for a FUSE server is in that state once something has
+# interrupted its wait.
 for name in $names lost_object raylet; do
 	[ "$(state_of "$(pid_of "$name")")" = D ] || check "$name is not traced afterwards" grep -q '^TracerPid:.0' "/proc/$(pid_of "$name")/status"
 done

@@ -126,7 +126,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def answering(text):
-    """A server that answers everything with this text; its port."""
+    """Starts a server that answers each request with this text, and yields its port."""
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)

@@ -234,7 +234,7 @@ def test_a_realm_without_a_kdc(store, secret, bundle):
 
 @pytest.fixture(name="with_dns")
 def name_server(kdc, tmp_path):
-    """Words before a command that has a name server, which knows where the KDC is."""
+    """Starts a name server that knows where the KDC is, and yields the words before a command that uses it."""
     host, port = read_env(kdc.directory)["KDC"].split(":")
     address = f"127.53.{os.getpid() // 256 % 256}.{os.getpid() % 256}"
     options = ["--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--local=/afterglow.test/", "--user=root", "--bind-interfaces", f"--listen-address={address}"]
