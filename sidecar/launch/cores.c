@@ -25,7 +25,7 @@ void cores_start(struct cores *c, const volatile rlim_t *core_limit, int socket_
 	c->fd = core_watch_start(core_limit, socket_fd, &c->pid);
 }
 
-static void stop(struct cores *c)
+static void cores_search_stop(struct cores *c)
 {
 	closep(&c->fd);
 	c->fd = -1;
@@ -39,7 +39,7 @@ static bool relay(struct cores *c, int socket_fd)
 	ssize_t len = connection_receive(c->fd, text, &fd);
 
 	if (len == 0)
-		stop(c);
+		cores_search_stop(c);
 	if (len > 0 && strcmp(text, CORE_REMOVED) == 0)
 		c->removing--;
 	/*
@@ -99,5 +99,5 @@ void cores_flush(struct cores *c, int socket_fd)
 void cores_reaped(struct cores *c, pid_t pid)
 {
 	if (c->fd >= 0 && pid == c->pid)
-		stop(c);
+		cores_search_stop(c);
 }

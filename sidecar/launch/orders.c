@@ -70,7 +70,7 @@ static void run_hook(struct launcher *l, const char *order, int output_fd)
 		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
 }
 
-static void watch(struct launcher *l, const char *order)
+static void launcher_watch(struct launcher *l, const char *order)
 {
 	pid_t pid;
 	int r = watched_add(&l->watched, order, &pid);
@@ -123,7 +123,7 @@ static void take_order(struct launcher *l, const char *text, size_t len, int fd)
 	else if (strncmp(text, "run ", 4) == 0)
 		run_hook(l, text + 4, fd);
 	else if (strncmp(text, "watch ", 6) == 0)
-		watch(l, text + 6);
+		launcher_watch(l, text + 6);
 	else if (strncmp(text, "dump-into ", 10) == 0)
 		dump_process(l, text + 10, fd);
 	else if (strncmp(text, "remove ", 7) == 0)

@@ -61,7 +61,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 	_exit(0);
 }
 
-static void start(struct speaker *s)
+static void speaker_start(struct speaker *s)
 {
 	pid_t launcher = getpid();
 	int ends[2];
@@ -78,7 +78,7 @@ static void start(struct speaker *s)
 		close(ends[0]);
 }
 
-static void stop(struct speaker *s)
+static void speaker_stop(struct speaker *s)
 {
 	closep(&s->fd);
 	*s = SPEAKER_NONE;
@@ -87,7 +87,7 @@ static void stop(struct speaker *s)
 void speaker_say(struct speaker *s, const char *text, size_t len)
 {
 	if (s->fd < 0)
-		start(s);
+		speaker_start(s);
 	/* An empty message would look like the end of the connection. */
 	if (s->fd >= 0 && len > 0)
 		send(s->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -96,7 +96,7 @@ void speaker_say(struct speaker *s, const char *text, size_t len)
 void speaker_reaped(struct speaker *s, pid_t pid)
 {
 	if (s->fd >= 0 && pid == s->pid)
-		stop(s);
+		speaker_stop(s);
 }
 
 void speaker_finish(struct speaker *s)
@@ -108,5 +108,5 @@ void speaker_finish(struct speaker *s)
 	/* The child has read everything when it closes its end. */
 	shutdown(s->fd, SHUT_WR);
 	poll(&ended, 1, FINISH_MS);
-	stop(s);
+	speaker_stop(s);
 }

@@ -87,7 +87,7 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 	return proc_file_read(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
 }
 
-static struct watched_process *find(struct watched *w, pid_t pid)
+static struct watched_process *watched_find(struct watched *w, pid_t pid)
 {
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
 		if (w->list[i].pid == pid)
@@ -95,7 +95,7 @@ static struct watched_process *find(struct watched *w, pid_t pid)
 	return NULL;
 }
 
-static void forget(struct watched_process *p)
+static void watched_forget(struct watched_process *p)
 {
 	closep(&p->pidfd);
 	*p = (struct watched_process){ 0 };
@@ -144,17 +144,17 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 	unsigned long long start = strtoull(end + 1, &end, 10);
 	if (errno || *end)
 		return -EINVAL;
-	struct watched_process *p = find(w, (pid_t)pid);
+	struct watched_process *p = watched_find(w, (pid_t)pid);
 	if (p && p->start == start)
 		return 0; /* a previous sidecar asked for it already */
-	p = p ? p : find(w, 0);
+	p = p ? p : watched_find(w, 0);
 	if (!p)
 		return -EBUSY;
 	int fd = open_watched((pid_t)pid, start, &parent);
 	if (fd < 0)
 		return fd;
 	if (p->pid)
-		forget(p);
+		watched_forget(p);
 	*p = (struct watched_process){ (pid_t)pid, fd, start, parent, WATCHED_STATUS_UNKNOWN, 0 };
 	return 0;
 }
@@ -173,7 +173,7 @@ nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WAT
 
 void watched_reaped(struct watched *w, pid_t pid, int status)
 {
-	struct watched_process *p = pid > 0 ? find(w, pid) : NULL;
+	struct watched_process *p = pid > 0 ? watched_find(w, pid) : NULL;
 
 	if (p)
 		p->status = status;
@@ -205,7 +205,7 @@ static void note_end(struct watched_process *p)
 	p->pidfd = -1;
 }
 
-static void tell(struct watched_process *p, int socket_fd)
+static void watched_send_end(struct watched_process *p, int socket_fd)
 {
 	if (socket_fd < 0)
 		return;
@@ -213,7 +213,7 @@ static void tell(struct watched_process *p, int socket_fd)
 		connection_sendf(socket_fd, NULL, 0, "ended %d - %lld", (int)p->pid, (long long)p->ended_ns);
 	else
 		connection_sendf(socket_fd, NULL, 0, "ended %d %d %lld", (int)p->pid, p->status, (long long)p->ended_ns);
-	forget(p);
+	watched_forget(p);
 }
 
 void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd)
@@ -221,7 +221,7 @@ void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCH
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
 		if (w->list[i].pid && w->list[i].pidfd >= 0 && w->list[i].pidfd == fds[i].fd && fds[i].revents) {
 			note_end(&w->list[i]);
-			tell(&w->list[i], socket_fd);
+			watched_send_end(&w->list[i], socket_fd);
 		}
 }
 
@@ -245,7 +245,7 @@ void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd)
 		    poll(&ended, 1, 0) <= 0 || !watched_is_reaped(p))
 			continue;
 		note_end(p);
-		tell(p, socket_fd);
+		watched_send_end(p, socket_fd);
 	}
 }
 
@@ -253,7 +253,7 @@ void watched_again(struct watched *w, int socket_fd)
 {
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
 		if (w->list[i].pid && w->list[i].ended_ns)
-			tell(&w->list[i], socket_fd);
+			watched_send_end(&w->list[i], socket_fd);
 }
 
 void watched_flush(struct watched *w, int socket_fd)

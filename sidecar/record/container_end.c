@@ -52,7 +52,7 @@ static bool is_failure(const struct container *c, const struct report *r)
  * sidecar may end. The order is sent now, because the launcher waits for it no longer than 2 s, and
  * committing a bundle to a slow disk takes longer.
  */
-static void hold(struct container *c)
+static void container_hold(struct container *c)
 {
 	/*
 	 * If a process outside the container asked for its end, it kills the container after the
@@ -124,7 +124,7 @@ static void publish_end(struct container *c)
 {
 	struct report *r = c->report;
 
-	hold(c);
+	container_hold(c);
 	container_publish(c, r, c->death_crash, false);
 	/*
 	 * The message is written again, because the bundle may have got another place after all, or
@@ -200,7 +200,7 @@ void container_conclude_later(struct container *c)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 
 	if (c->to_report)
-		hold(c);
+		container_hold(c);
 	if (c->to_report && c->options->say_reports) {
 		report_to_text(c->report, &text);
 		container_say(c, strbuf_str(&text));

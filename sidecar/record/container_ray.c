@@ -137,7 +137,7 @@ static struct crash *core_of(struct container *c, const struct ray_process_end *
 	return crash;
 }
 
-static void report(struct container *c, const struct ray_process_end *end)
+static void ray_end_report(struct container *c, const struct ray_process_end *end)
 {
 	struct ending e = {
 		.ended_ns = end->ended_ns,
@@ -183,7 +183,7 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		o->processes.reported_ns = end->ended_ns;
 		o->processes.vital_ns = missed && is_vital(end) ? end->ended_ns : o->processes.vital_ns;
 		if (missed)
-			report(c, end);
+			ray_end_report(c, end);
 	}
 	/*
 	 * The launcher ends, and this container with it. Before that, it says how each process

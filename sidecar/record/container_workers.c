@@ -15,7 +15,7 @@
 /* How long it may take to read a core that has come and may be the worker's. */
 #define READ_WITHIN_NS (30 * NS_PER_SEC)
 
-static void report(struct container *c, const struct ray_finding *finding)
+static void worker_report(struct container *c, const struct ray_finding *finding)
 {
 	struct ending e = {
 		.ended_ns = finding->at_ns,
@@ -60,7 +60,7 @@ static bool settle(struct container *c, const struct ray_finding *finding, int64
 	/* The container's end is reported first; container_report_other_crashes then settles this death. */
 	if (container_is_over(c) ? !c->observer.end_reported : now_ns < core_until_ns(c, finding))
 		return false;
-	report(c, finding);
+	worker_report(c, finding);
 	return true;
 }
 
@@ -75,7 +75,7 @@ void container_worker_died(const struct ray_finding *finding, void *arg)
 		place++;
 	if (place == c->dead_workers + DEAD_WORKERS_MAX || !(*place = malloc(sizeof(**place)))) {
 		if (!container_crash_of_worker(c, finding))
-			report(c, finding);
+			worker_report(c, finding);
 		return;
 	}
 	**place = *finding;

@@ -101,7 +101,7 @@ static int64_t last_sign(const struct history *h)
 	return last ? last->at_ns : history_life(h)->started_ns;
 }
 
-static void emit(const struct recovery *r, const struct report *report)
+static void recovery_emit(const struct recovery *r, const struct report *report)
 {
 	cJSON *fields = report_json_of_verdict(report);
 
@@ -135,7 +135,7 @@ static void write_report(struct recovery *r, struct history **h)
 	if (gap.rebooted)
 		o.unix_shift_ns = l.unix_offset_ns - r->here.unix_offset_ns;
 	postmortem_report(&o, &e, r->options, l.name, &report);
-	emit(r, &report);
+	recovery_emit(r, &report);
 	if (report.verdict.class != FAILURE_COMPLETED || r->options->record_success) {
 		life_ended(&o, &e);
 		if (keeper_keep(r->keeper, &report, &o, &err) < 0)
