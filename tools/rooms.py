@@ -23,7 +23,7 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 93929
+LINES_MAX = 93911
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
 KNOTS_MAX = 5
 # Percent of the functions. A static carries its noun: victim_find, not find.
