@@ -81,6 +81,9 @@ static void an_ingress_leads_to_all_paths_of_the_dashboard(void **state)
 	assert_null(json_get(rule, "host"));
 	assert_string_equal(json_str(path, "path"), "/");
 	assert_string_equal(json_str(path, "pathType"), "Prefix");
+	/* No object has this version, so that one that somebody else makes meanwhile is a conflict. */
+	assert_string_equal(json_str(op_of_kind(w, "Ingress"), "metadata.resourceVersion"), "1");
+	assert_string_equal(json_str(op_of_kind(w, "Service"), "metadata.resourceVersion"), "1");
 }
 
 static void a_foreign_ingress_of_that_name_stays_and_is_reported_once(void **state)
@@ -190,9 +193,10 @@ static void a_service_of_the_cluster_is_known_by_its_owner_or_its_label(void **s
 		json_str(w->cluster, "metadata.uid"));
 	w->service = json_of(owned);
 	w->headless = json_of(
-		"metadata: {namespace: ml, name: demo-headless, labels: {ray.io/cluster: demo}}");
+		"metadata: {namespace: ml, name: demo-headless, uid: u-2, labels: {ray.io/cluster: demo}}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 1), "metadata.uid"), "u-2");
 }
 
 static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time(void **state)

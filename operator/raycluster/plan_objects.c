@@ -29,9 +29,10 @@ void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(body, true);
 	_cleanup_free_ char *text = NULL;
 
-	/* The value in a Secret is random each time. The uid is a precondition. */
+	/* The value in a Secret is random each time. The others are preconditions. */
 	cJSON_DeleteItemFromObjectCaseSensitive(copy, "stringData");
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(copy, "metadata"), "uid");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(copy, "metadata"), "resourceVersion");
 	text = cJSON_PrintUnformatted(copy);
 	sha256_hex(text ? text : "", text ? strlen(text) : 0, PLAN_HASH_MAX - 1, ret_hash);
 }
@@ -75,6 +76,18 @@ static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wan
 }
 
 /*
+ * Plans that body is applied to have and to no other object. If have is NULL, body is only made:
+ * no object has resource version 1, so that one that somebody else made meanwhile is a conflict,
+ * and the next plan sees it. Takes body.
+ */
+static void plan_objects_apply(struct planner *p, const cJSON *have, cJSON *body)
+{
+	json_set_str(json_get(body, "metadata"), have ? "uid" : "resourceVersion",
+		     have ? json_str(have, "metadata.uid") : "1");
+	planner_add(p, PLAN_APPLY, body);
+}
+
+/*
  * Plans the service. clusterIP cannot be changed: a service that has one (for
  * example from KubeRay) keeps it. Takes wanted.
  */
@@ -95,7 +108,7 @@ static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 	if (cluster_ip && *cluster_ip && service)
 		json_set_str(json_get(service, "spec"), "clusterIP", cluster_ip);
 	if (!have || !object_covers(have, service))
-		planner_add(p, PLAN_APPLY, TAKE_PTR(service));
+		plan_objects_apply(p, have, TAKE_PTR(service));
 }
 
 /*
@@ -166,10 +179,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 				   have ? NOT_OURS : UNREADABLE);
 		return;
 	}
-	/* The precondition makes sure that the patch applies to the Ingress that was read. */
-	if (ours)
-		json_set_str(json_get(ingress, "metadata"), "uid", json_str(have, "metadata.uid"));
-	planner_add(p, PLAN_APPLY, TAKE_PTR(ingress));
+	plan_objects_apply(p, have, TAKE_PTR(ingress));
 }
 
 /* deletionPolicy may change while the claim is there. Takes wanted. */

@@ -213,6 +213,22 @@ def test_a_version_that_is_too_new_for_the_server_is_given_up_once(start, peer, 
     assert lists(operator, "rayclusters") == before + 1
 
 
+@pytest.mark.parametrize("plural, name, spec", [
+    ("ingresses", "demo-head-ingress", {"defaultBackend": {"service": {"name": "shop", "port": {"number": 80}}}}),
+    ("services", "demo-head-svc", {"type": "ExternalName", "externalName": "shop.example.com"})])
+def test_what_somebody_else_makes_between_the_look_and_the_write_is_not_overwritten(start, peer, api, kubelet, make, plural, name, spec):
+    absent = refusal(api.get, plural, name)
+    api.create(plural, {"metadata": {"name": name}, "spec": spec})
+    before = api.get(plural, name)
+    early = peer.rule(lambda r: r.method == "GET" and r.path.endswith(f"/{plural}/{name}"), answer=absent)
+    operator = start(kubeconfig=peer.kubeconfig())
+    cluster = make("demo")
+    cluster.patch({"headGroupSpec": {**cluster.get()["spec"]["headGroupSpec"], "enableIngress": True}})
+    wait_for("the Event", lambda: [e for e in api.items("events") if f"{name} already exists and is not owned" in e["note"]])
+    settle(operator, api, kubelet)
+    assert early.used and api.get(plural, name) == before
+
+
 def test_a_server_without_streaming_lists_is_asked_once_for_each_kind(start, plane, api, kubelet, make):
     with plane.another_api_server("--feature-gates", "WatchList=false") as old:
         proxy = Peer(plane)
