@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "lib/incident.h"
+#include "lib/incident_death.h"
 
 typedef bool incident_test(const struct incident_death *death);
 typedef bool incident_pair(const struct incident_death *cause, const struct incident_death *death);

@@ -58,7 +58,8 @@ class Rooms(unittest.TestCase):
         ]
         for files, mistake in table:
             status, printed = run({**FILES, **files})
-            self.assertEqual((status, printed.splitlines()[-1]), (1, mistake))
+            self.assertEqual(status, 1)
+            self.assertIn(mistake, printed.splitlines())
 
     def test_modules_that_include_each_other_are_printed(self):
         knot = {"node/a.h": "", "node/a.c": '#include "node/b.h"\n', "node/b.h": '#include "node/a.h"\n'}
@@ -66,10 +67,9 @@ class Rooms(unittest.TestCase):
         one = {"node/a.c": '#include "node/a_internal.h"\n', "node/a_internal.h": '#include "node/a.h"\n', "node/a.h": ""}
         self.assertNotIn("knot", run(one)[1])
 
-    def test_more_knots_than_there_may_be_are_a_mistake(self):
+    def test_a_knot_is_a_mistake(self):
         knot = {"node/a.h": "", "node/a.c": '#include "node/b.h"\n', "node/b.h": '#include "node/a.h"\n'}
-        with unittest.mock.patch.object(rooms, "KNOTS_MAX", 0):
-            status, printed = run(knot)
+        status, printed = run(knot)
         self.assertEqual((status, printed.splitlines()[-1]), (1, "1 knots of modules, more than KNOTS_MAX of tools/rooms.py"))
 
     def test_names_that_grep_does_not_find_are_counted(self):

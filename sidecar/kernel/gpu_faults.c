@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/strbuf.h"
-#include "sidecar/kernel/kernel_evidence.h"
 
 #define BACK_US ((int64_t)1800 * 1000000)
 /* Tolerance for the difference between the clocks of the log and of the death */

@@ -2,11 +2,10 @@
 /* Finds the GPU fault in a kernel log that best explains a death. Pure. */
 #pragma once
 
+#include "sidecar/kernel/kernel_question.h"
 #include "sidecar/kernel/kmsg_read.h"
 #include "sidecar/kernel/xid.h"
 #include "sidecar/sample/gpus.h"
-
-struct kernel_question;
 
 /* How the fault is connected with the container, from the weakest proof to the strongest. */
 enum gpu_whose {

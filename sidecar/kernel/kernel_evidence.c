@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMM_MAX 15
 #define NAMED_WITHIN_US (5 * 1000000) /* a name is weak evidence, and after this time it is none */
 #define CRASH_WITHIN_US (5 * 1000000)
 #define WHOLE_FOR_US (120 * 1000000) /* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
@@ -32,15 +31,6 @@ static bool is_recent(const struct kernel_question *q, int64_t time_us, int64_t 
 	if (time_us < 0)
 		return true;
 	return time_us > q->since_us && q->ended_us - time_us <= within_us;
-}
-
-bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
-{
-	size_t n = strlen(comm);
-
-	if (n == 0 || strncmp(s->name, comm, n) != 0)
-		return false;
-	return s->name[n] == '\0' || s->name[n] == ' ' || n == COMM_MAX;
 }
 
 /*

@@ -9,7 +9,7 @@
 
 #include "lib/strbuf.h"
 #include "sidecar/kernel/gpu_faults.h"
-#include "sidecar/kernel/oom_kills.h"
+#include "sidecar/kernel/kernel_question.h"
 
 #define KERNEL_LINE_MAX 200
 /* kernel.log has the whole report of our OOM kill; if there is none, it has the last KERNEL_TAIL_LINES lines. */
@@ -57,35 +57,6 @@ struct kernel_evidence {
 };
 
 #define KERNEL_EVIDENCE_ABSENT ((struct kernel_evidence){ .needs = "", .age_ns = -1, .limit = -1, .rss = -1 })
-
-/* A process that was seen in the container. */
-struct kernel_suspect {
-	const char *name; /* the name that a person uses for it: "ray::leak", "python3 leak.py" */
-	int64_t rss; /* bytes, in the last sample */
-	pid_t pid; /* in the node's PID namespace, 0 unknown */
-};
-
-/* Whether comm, which the kernel cuts to 15 bytes, names this process. The kernel calls "python3 leak.py" just "python3". */
-bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
-
-struct kernel_question {
-	struct oom_self self;
-	bool own_lines; /* the log comes from the node agent, so each crash in it is of a process of the pod */
-	bool shared; /* foreign processes share its cgroup, so only known processes count as its own */
-	pid_t command; /* in the node's PID namespace, 0 unknown; if it is known, the suspects' PIDs are, too */
-	pid_t launcher; /* the same for the command's parent, with which the container ends */
-	/*
-	 * Start of the container: a kill of its command counts from here on, even if reports were
-	 * made since.
-	 */
-	int64_t begin_us;
-	int64_t since_us; /* the newest record before anything had happened, by the kernel's clock; -1 unknown */
-	/* From here on lines without a cgroup count; older lines are from before the sidecar. */
-	int64_t named_since_us;
-	int64_t ended_us; /* the time of the death by the same clock, or slightly earlier */
-	const struct kernel_suspect *suspects;
-	size_t n_suspects;
-};
 
 /* Answers the question from the log. Appends the lines for kernel.log to excerpt. */
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,

@@ -11,8 +11,7 @@
 #pragma once
 
 #include "lib/span.h"
-#include "sidecar/ray/ray_lines.h"
-#include "sidecar/ray/ray_process.h"
+#include "sidecar/ray/ray_event.h"
 
 /*
  * Parses one record of a log. Sets e's kind, process and returncode, and *ret_mark to the line in the record that says so. False:

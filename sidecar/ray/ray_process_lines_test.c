@@ -16,6 +16,7 @@
 #include "lib/fileio.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
+#include "sidecar/ray/ray_lines.h"
 
 #define TESTDATA "sidecar/ray/testdata/process/"
 

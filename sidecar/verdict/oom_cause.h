@@ -6,16 +6,8 @@
 #pragma once
 
 #include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
 #include "sidecar/verdict/verdict.h"
-
-#define OOM_CLAUSE_MAX 200
-
-struct oom_cause {
-	enum failure_class class; /* the class of a container that this kill ended */
-	bool proved; /* false: it is only the most probable cause */
-	/* a clause about the container: "it reached its memory limit of 4.0 GiB" */
-	char clause[OOM_CLAUSE_MAX];
-};
 
 /*
  * Finds the cause and adds the evidence for it to v. k: what the kernel log says about the kill;

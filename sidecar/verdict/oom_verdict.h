@@ -6,15 +6,8 @@
 #pragma once
 
 #include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
 #include "sidecar/verdict/verdict.h"
-
-enum oom {
-	OOM_NO, /* the OOM killer is ruled out */
-	OOM_UNKNOWN, /* nothing shows whether it came */
-	OOM_PROVED,
-	OOM_PROBABLE,
-	OOM_BEFORE, /* it took a process shortly before, but something else most likely ended the container */
-};
 
 /*
  * What the counters and samples say. Adds evidence and what is missing to v; the caller has set

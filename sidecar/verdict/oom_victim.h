@@ -8,7 +8,9 @@
  */
 #pragma once
 
-#include "sidecar/verdict/oom_verdict.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
+#include "sidecar/verdict/verdict.h"
 
 enum oom_victim {
 	OOM_VICTIM_UNKNOWN,

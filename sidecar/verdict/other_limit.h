@@ -5,7 +5,9 @@
  */
 #pragma once
 
-#include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * Sets *cause and v->limit, and adds evidence to v. k: what the kernel log says about the kill,

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
 #include "sidecar/verdict/verdict.h"
-#include "sidecar/verdict/oom_verdict.h"
 
 /* Whether the OOM killer took the command, the process that the container ends with. */
 bool sender_oom_took_command(const struct observation *o);

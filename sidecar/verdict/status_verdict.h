@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/oom.h"
 #include "sidecar/verdict/verdict.h"
-#include "sidecar/verdict/oom_verdict.h"
 
 /*
  * Sets v's exit code and signal from the wait status; if that is not known, from what can end PID 1
