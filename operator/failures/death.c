@@ -82,15 +82,15 @@ void death_set_story(const struct death *d, struct ray_failure *f)
 }
 
 /*
- * Returns whether it is the name of a store: "pvc:claim", "s3://bucket/prefix" and others, or a
- * directory.
+ * Returns whether it is the name of a store: "pvc:claim", "s3://bucket/prefix" and others, a
+ * directory, or "spool", which stays in the pod.
  */
 static bool is_store(const char *text, size_t len)
 {
 	static const char *const schemes[] = { "s3://", "azure://", "webhdfs://", "webhdfss://",
 					       "/" };
 
-	if (len > 4 && strncmp(text, "pvc:", 4) == 0)
+	if ((len > 4 && strncmp(text, "pvc:", 4) == 0) || strncmp(text, "spool/", 6) == 0)
 		return !memchr(text, '/', len);
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
 		if (len > strlen(schemes[i]) && strncmp(text, schemes[i], strlen(schemes[i])) == 0)

@@ -482,6 +482,40 @@ static void an_eviction_keeps_what_a_snapshot_says_of_the_disk(void **state)
 	assert_true(any_has(json_get(spec, "evidence"), "text", "Ray's logs take up 250.0 MiB"));
 }
 
+/* Returns the failures of a pod whose report names that bundle. */
+static cJSON *failures_with_bundle(const char *bundle)
+{
+	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
+	_cleanup_json_ cJSON *pod = NULL;
+
+	strbuf_addf(&sb,
+		    "exitCode: 1, message: \"#afterglow/1 {" Q "class" Q ":" Q "Abort" Q "," Q
+		    "exitCode" Q ":1," Q "final" Q ":true," Q "bundle" Q ":" Q "%s" Q "}\"",
+		    bundle);
+	pod = pod_with("", "", strbuf_str(&sb));
+	return failures_of(pod);
+}
+
+static void a_bundle_of_this_pod_is_passed_on_wherever_it_is(void **state)
+{
+	static const char *const bundles[] = {
+		"pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T",
+		"s3://b/p/ml/demo/demo-worker-x.01234567/ray-worker/T",
+		"/srv/store/ml/demo/demo-worker-x.01234567/ray-worker/T",
+		/* In the pod, where there is no store. */
+		"spool/ml/demo/demo-worker-x.01234567/ray-worker/T",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++) {
+		_cleanup_json_ cJSON *array = failures_with_bundle(bundles[i]);
+		const cJSON *spec = json_get(array->child, "spec");
+
+		if (!json_is(spec, "bundle", bundles[i]) || any_has(json_get(spec, "missing"), "what", "the bundle"))
+			fail_msg("%s: %s", bundles[i], cJSON_PrintUnformatted(spec));
+	}
+}
+
 static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 {
 	static const char *const bundles[] = {
@@ -496,20 +530,15 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 		"pvc:/ml/demo/demo-worker-x.01234567/ray-worker/T",
 		"http://evil/ml/demo/demo-worker-x.01234567/ray-worker/T",
 		"evil/ml/demo/demo-worker-x.01234567/ray-worker/T",
+		"spool/evil/ml/demo/demo-worker-x.01234567/ray-worker/T",
+		"spool2/ml/demo/demo-worker-x.01234567/ray-worker/T",
 		"pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++) {
-		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
-		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
+		_cleanup_json_ cJSON *array = failures_with_bundle(bundles[i]);
 
-		strbuf_addf(&sb,
-			    "exitCode: 1, message: \"#afterglow/1 {" Q "class" Q ":" Q "Abort" Q "," Q
-			    "exitCode" Q ":1," Q "final" Q ":true," Q "bundle" Q ":" Q "%s" Q "}\"",
-			    bundles[i]);
-		pod = pod_with("", "", strbuf_str(&sb));
-		array = failures_of(pod);
 		assert_null(json_get(array->child, "spec.bundle"));
 		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "a bundle of another pod"));
 	}
@@ -1038,6 +1067,7 @@ int main(void)
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),
 		cmocka_unit_test(an_eviction_keeps_what_a_snapshot_says_of_the_disk),
+		cmocka_unit_test(a_bundle_of_this_pod_is_passed_on_wherever_it_is),
 		cmocka_unit_test(a_bundle_of_somebody_else_is_not_passed_on),
 		cmocka_unit_test(each_dead_instance_is_one_failure_but_not_the_sidecars),
 		cmocka_unit_test(a_pod_without_the_label_or_the_dead_makes_nothing),
