@@ -76,6 +76,11 @@ const char *json_str(const cJSON *obj, const char *path)
 	return cJSON_GetStringValue(json_get(obj, path));
 }
 
+const char *json_member(const cJSON *obj, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(obj, name));
+}
+
 const char *json_str_or(const cJSON *obj, const char *path, const char *otherwise)
 {
 	const char *text = json_str(obj, path);
@@ -198,6 +203,11 @@ void json_append(cJSON *array, cJSON *item)
 	/* cJSON would also accept an object here and add a member without a name. */
 	if (!cJSON_IsArray(array) || !cJSON_AddItemToArray(array, item))
 		cJSON_Delete(item);
+}
+
+void json_append_str(cJSON *array, const char *text)
+{
+	json_append(array, cJSON_CreateString(text));
 }
 
 cJSON *json_named_new(const char *name)

@@ -29,6 +29,8 @@ cJSON *json_get(const cJSON *obj, const char *path);
 
 /* Returns the string at path, owned by obj; NULL if it is absent or of another type. */
 const char *json_str(const cJSON *obj, const char *path);
+/* The same of one member, whose name may contain dots, as those of annotations and labels do. */
+const char *json_member(const cJSON *obj, const char *name);
 /* The same with another text in place of NULL. */
 const char *json_str_or(const cJSON *obj, const char *path, const char *otherwise);
 
@@ -80,5 +82,6 @@ void json_set_int(cJSON *obj, const char *name, int64_t value);
  * freed.
  */
 void json_append(cJSON *array, cJSON *item);
+void json_append_str(cJSON *array, const char *text);
 /* Makes an object with a name, as Kubernetes' lists have. The caller frees it; NULL: no memory. */
 cJSON *json_named_new(const char *name);

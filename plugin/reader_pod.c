@@ -152,7 +152,7 @@ static void add_security(cJSON *spec, cJSON *container, const cJSON *template)
 	cJSON_AddTrueToObject(own, "runAsNonRoot");
 	cJSON_AddTrueToObject(own, "readOnlyRootFilesystem");
 	cJSON_AddFalseToObject(own, "allowPrivilegeEscalation");
-	json_append(json_array_at(json_object_at(own, "capabilities"), "drop"), cJSON_CreateString("ALL"));
+	json_append_str(json_array_at(json_object_at(own, "capabilities"), "drop"), "ALL");
 }
 
 static cJSON *container_of(const cJSON *template, const char *image)
@@ -163,11 +163,11 @@ static cJSON *container_of(const cJSON *template, const char *image)
 	json_set_str(container, "image", image);
 	copy(container, pod_sidecar(template), "imagePullPolicy");
 	copy(container, pod_sidecar(template), "resources");
-	json_append(json_array_at(container, "command"), cJSON_CreateString("/usr/bin/afterglow-ship"));
+	json_append_str(json_array_at(container, "command"), "/usr/bin/afterglow-ship");
 	snprintf(life, sizeof(life), "%d", READER_LIFE_S);
 	args = json_array_at(container, "args");
-	json_append(args, cJSON_CreateString("--idle"));
-	json_append(args, cJSON_CreateString(life));
+	json_append_str(args, "--idle");
+	json_append_str(args, life);
 	return container;
 }
 

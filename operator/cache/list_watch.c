@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 
 #define INITIAL_EVENTS_END "k8s.io/initial-events-end"
 
@@ -49,11 +50,7 @@ void list_watch_watch_path(const struct list_watch *lw, const char *rv, int time
 
 bool list_watch_ends_initial(const cJSON *bookmark)
 {
-	const cJSON *annotations = json_get(bookmark, "metadata.annotations");
-	const char *value = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, INITIAL_EVENTS_END));
-
-	return value && strcmp(value, "true") == 0;
+	return TEXT_IS_ONE_OF(object_annotation(bookmark, INITIAL_EVENTS_END), "true");
 }
 
 /*

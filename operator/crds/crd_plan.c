@@ -18,12 +18,6 @@
 #define VERSION_LABEL "app.kubernetes.io/version"
 #define DIGEST_ANNOTATION "afterglow.dev/spec-sha256"
 
-static const char *crd_plan_mark(const cJSON *crd, const char *map, const char *name)
-{
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(json_get(crd, "metadata"), map), name));
-}
-
 /*
  * Reads a number of at most nine digits, without a leading zero. Returns what follows it, or NULL.
  */
@@ -75,8 +69,8 @@ static bool is_newer(const char *version, const char *than)
  */
 static bool is_equal(const cJSON *live, const cJSON *wanted)
 {
-	const char *have = crd_plan_mark(live, "annotations", DIGEST_ANNOTATION),
-		   *want = crd_plan_mark(wanted, "annotations", DIGEST_ANNOTATION);
+	const char *have = object_annotation(live, DIGEST_ANNOTATION),
+		   *want = object_annotation(wanted, DIGEST_ANNOTATION);
 
 	return have && want && strcmp(have, want) == 0 &&
 	       cJSON_Compare(json_get(live, "spec.versions"), json_get(wanted, "spec.versions"),
@@ -85,19 +79,18 @@ static bool is_equal(const cJSON *live, const cJSON *wanted)
 
 enum crd_step crd_plan(const cJSON *live, const cJSON *wanted)
 {
-	const char *chart = crd_plan_mark(live, "labels", CHART_LABEL);
+	const char *chart = object_label(live, CHART_LABEL);
 
 	if (!chart || strncmp(chart, CHART_PREFIX, strlen(CHART_PREFIX)) != 0)
 		return CRD_FOREIGN;
-	if (is_newer(crd_plan_mark(live, "labels", VERSION_LABEL),
-		     crd_plan_mark(wanted, "labels", VERSION_LABEL)))
+	if (is_newer(object_label(live, VERSION_LABEL), object_label(wanted, VERSION_LABEL)))
 		return CRD_NEWER;
 	return is_equal(live, wanted) ? CRD_EQUAL : CRD_UPGRADE;
 }
 
 static void copy_mark(cJSON *metadata, const cJSON *wanted, const char *map, const char *name)
 {
-	const char *value = crd_plan_mark(wanted, map, name);
+	const char *value = json_member(json_get(json_get(wanted, "metadata"), map), name);
 
 	if (value)
 		json_set_str(json_object_at(metadata, map), name, value);

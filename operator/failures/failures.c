@@ -35,18 +35,14 @@
 
 static bool contradicts(const cJSON *report, int64_t exit_code)
 {
-	const char *class = json_str(report, "class");
-
-	return !class || json_int(report, "exitCode", -1) != exit_code ||
-	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) == 0;
+	return !json_str(report, "class") || json_int(report, "exitCode", -1) != exit_code ||
+	       json_is(report, "class", failure_class_name(FAILURE_COMPLETED));
 }
 
 /* The webhook puts the launcher before the command of this container. */
 static bool is_ray_container(const struct death *d)
 {
-	const char *name = pod_ray_container_name(d->pod);
-
-	return name && strcmp(name, d->container) == 0;
+	return TEXT_IS_ONE_OF(pod_ray_container_name(d->pod), d->container);
 }
 
 /*

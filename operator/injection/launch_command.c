@@ -6,11 +6,6 @@
 
 #include "lib/json.h"
 
-static void launch_command_add(cJSON *array, const char *text)
-{
-	json_append(array, cJSON_CreateString(text));
-}
-
 static bool runs_by(const cJSON *command, const char *name)
 {
 	const char *program = cJSON_GetStringValue(command ? command->child : NULL),
@@ -25,9 +20,7 @@ static bool runs_by(const cJSON *command, const char *name)
  */
 static bool needs_bash(const cJSON *command)
 {
-	const char *program = cJSON_GetStringValue(command->child);
-
-	return program && (strcmp(program, "/bin/bash") == 0 || strcmp(program, "bash") == 0);
+	return TEXT_IS_ONE_OF(cJSON_GetStringValue(command->child), "/bin/bash", "bash");
 }
 
 /* The words of the command become the arguments of the script. */
@@ -40,13 +33,13 @@ static void put_in_front(cJSON *container, const char *script)
 	cJSON_ArrayForEach(item, json_get(container, "args"))
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
-	launch_command_add(command, bash ? "/bin/bash" : "/bin/sh");
+	json_append_str(command, bash ? "/bin/bash" : "/bin/sh");
 	/* Else bash would run the file that BASH_ENV names, once more than the command's own shell does. */
 	if (bash)
-		launch_command_add(command, "--posix");
-	launch_command_add(command, "-c");
-	launch_command_add(command, script);
-	launch_command_add(command, "afterglow"); /* becomes $0 */
+		json_append_str(command, "--posix");
+	json_append_str(command, "-c");
+	json_append_str(command, script);
+	json_append_str(command, "afterglow"); /* becomes $0 */
 	json_set(container, "command", command);
 	json_set(container, "args", args);
 }

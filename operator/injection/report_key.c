@@ -9,6 +9,7 @@
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
 void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
@@ -94,8 +95,7 @@ void report_key_annotate(cJSON *pod, const char *key)
 
 const char *report_key_of(const cJSON *pod)
 {
-	const char *key = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-		json_get(pod, "metadata.annotations"), REPORT_KEY_ANNOTATION));
+	const char *key = object_annotation(pod, REPORT_KEY_ANNOTATION);
 
 	return key && *key ? key : NULL;
 }

@@ -24,14 +24,12 @@ cJSON *object_new(const char *api_version, const char *kind, const char *ns, con
 
 const char *object_annotation(const cJSON *object, const char *name)
 {
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
+	return json_member(json_get(object, "metadata.annotations"), name);
 }
 
 const char *object_label(const cJSON *object, const char *name)
 {
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
+	return json_member(json_get(object, "metadata.labels"), name);
 }
 
 bool object_condition_is_true(const cJSON *object, const char *type)

@@ -70,8 +70,7 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
 {
 	static bool (*const signs[])(
 		const cJSON *container) = { has_start_variable, has_kuberays_name, runs_ray_start };
-	const char *name = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, RAY_CONTAINER_ANNOTATION));
+	const char *name = json_member(annotations, RAY_CONTAINER_ANNOTATION);
 	cJSON *containers = json_get(pod_spec, "containers"),
 	      *container = name ? json_find(containers, "name", name) : NULL;
 

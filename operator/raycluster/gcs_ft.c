@@ -63,7 +63,7 @@ static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, c
 static void apply_redis(const cJSON *cluster, cJSON *pod, cJSON *params)
 {
 	const cJSON *options = json_get(cluster, OPTIONS);
-	const char *space = gcs_ft_storage_namespace(cluster), *password = start_param(params, "redis-password");
+	const char *space = gcs_ft_storage_namespace(cluster), *password = json_member(params, "redis-password");
 	cJSON *ray = ray_container(json_get(pod, "spec"));
 
 	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), NAMESPACE, space);
@@ -172,7 +172,7 @@ cJSON *gcs_ft_claim(const cJSON *cluster)
 	if (cJSON_IsArray(modes) && modes->child)
 		json_set(spec, "accessModes", cJSON_Duplicate(modes, true));
 	else
-		json_append(json_array_at(spec, "accessModes"), cJSON_CreateString("ReadWriteOnce"));
+		json_append_str(json_array_at(spec, "accessModes"), "ReadWriteOnce");
 	if (class)
 		json_set_str(spec, "storageClassName", class);
 	json_set(json_object_at(json_object_at(spec, "resources"), "requests"), "storage",

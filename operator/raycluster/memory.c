@@ -84,7 +84,7 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
  */
 static int64_t param_bytes(const cJSON *params, const char *name)
 {
-	const char *text = start_param(params, name);
+	const char *text = json_member(params, name);
 	char *end;
 
 	if (!text)
@@ -133,7 +133,7 @@ static void set_param_bytes(cJSON *params, const char *name, int64_t value)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	if (!start_param(params, name))
+	if (!json_member(params, name))
 		json_set_str(params, name, text);
 }
 
@@ -201,7 +201,7 @@ static int64_t apply_settings(cJSON *pod_spec, cJSON *params, const struct memor
 	const char *cpus = req->policy->memory.head_num_cpus;
 	cJSON *container = ray_container(pod_spec);
 
-	if (req->node == RAY_HEAD && !req->keeps_cpus && cpus && !start_param(params, "num-cpus"))
+	if (req->node == RAY_HEAD && !req->keeps_cpus && cpus && !json_member(params, "num-cpus"))
 		json_set_str(params, "num-cpus", cpus);
 	set_monitor(container, req->policy);
 	return settle_limit(container, req->node, req->policy);
@@ -238,7 +238,7 @@ static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit,
 		.ray_memory = param_bytes(params, "memory"),
 		.object_store = param_bytes(params, "object-store-memory"),
 		.shm_size = own_shm_size(pod_spec, container),
-		.no_shm = start_param(params, "plasma-directory") != NULL,
+		.no_shm = json_member(params, "plasma-directory") != NULL,
 	};
 
 	note_object_store(container, &wish, req->group, notes);

@@ -80,21 +80,16 @@ struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, boo
 	return own;
 }
 
-static const char *own_sizing_annotation(const cJSON *annotations, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
-}
-
 bool keeps_own_command(const cJSON *annotations)
 {
-	const char *text = own_sizing_annotation(annotations, OVERWRITE_ANNOTATION);
+	const char *text = json_member(annotations, OVERWRITE_ANNOTATION);
 
 	return text && strcasecmp(text, "true") == 0;
 }
 
 struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
 {
-	const char *text = own_sizing_annotation(cluster_annotations, RESIZE_ANNOTATION);
+	const char *text = json_member(cluster_annotations, RESIZE_ANNOTATION);
 	struct resized_groups resized = { 0 };
 	_cleanup_json_ cJSON *json = NULL;
 

@@ -140,7 +140,7 @@ static int pod_template_set_command(const struct pod_request *req, cJSON *contai
 		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
 	container_set_shell(container, req->policy->login_shell);
 	cJSON *args = cJSON_CreateArray();
-	json_append(args, cJSON_CreateString(strbuf_str(&sb)));
+	json_append_str(args, strbuf_str(&sb));
 	json_set(container, "args", args);
 	return 0;
 }
@@ -192,7 +192,7 @@ static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int6
 	const cJSON *request = json_get(container, "resources.requests.memory");
 	char text[QUANTITY_TEXT_MAX];
 
-	if (start_param(params, "plasma-directory") ||
+	if (json_member(params, "plasma-directory") ||
 	    json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm"))
 		return;
 	cJSON *volume = json_named_new("shared-mem"), *empty_dir = json_object_at(volume, "emptyDir");

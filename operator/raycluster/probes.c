@@ -16,7 +16,7 @@
 
 static long param_port(const cJSON *params, const char *name, long fallback)
 {
-	const char *text = start_param(params, name);
+	const char *text = json_member(params, name);
 	long port = text ? strtol(text, NULL, 10) : 0;
 
 	return port > 0 && port < 65536 ? port : fallback;
@@ -42,17 +42,15 @@ static void add_wget(struct strbuf *sb, int timeout, long port, const char *path
 static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
-	const char *dashboard = start_param(params, "include-dashboard");
-	cJSON *command = json_array_at(json_object_at(probe, "exec"), "command");
+	const char *dashboard = json_member(params, "include-dashboard");
 
 	add_wget(&sb, AGENT_TIMEOUT_S, param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
 		 "api/local_raylet_healthz");
 	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
 		add_wget(&sb, DASHBOARD_TIMEOUT_S, param_port(params, "dashboard-port", DASHBOARD_PORT),
 			 "api/gcs_healthz");
-	json_append(command, cJSON_CreateString("bash"));
-	json_append(command, cJSON_CreateString("-c"));
-	json_append(command, cJSON_CreateString(strbuf_str(&sb)));
+	const char *const command[] = { "bash", "-c", strbuf_str(&sb) };
+	json_set(json_object_at(probe, "exec"), "command", cJSON_CreateStringArray(command, 3));
 }
 
 static void add_probe(cJSON *container, const char *name, const cJSON *params, enum ray_node node,

@@ -25,14 +25,9 @@ static const struct {
 	{ "google.com/tpu", "TPU" },
 };
 
-const char *start_param(const cJSON *params, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, name));
-}
-
 static void set_default(cJSON *params, const char *name, const char *value)
 {
-	if (!start_param(params, name))
+	if (!json_member(params, name))
 		json_set_str(params, name, value);
 }
 
@@ -251,7 +246,7 @@ static cJSON *parse_custom_resources(const char *text)
 /* Adds one kind of accelerator from the limits, unless it is in the user's resources. */
 static void add_accelerators(cJSON *params, const cJSON *limits)
 {
-	_cleanup_json_ cJSON *custom = parse_custom_resources(start_param(params, "resources"));
+	_cleanup_json_ cJSON *custom = parse_custom_resources(json_member(params, "resources"));
 
 	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++)
 		if (!custom || cJSON_GetObjectItemCaseSensitive(custom, accelerators[i].ray))

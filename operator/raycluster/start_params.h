@@ -36,6 +36,3 @@ char *start_params_command(const cJSON *params, enum ray_node node);
 
 /* Returns whether Ray counts this resource of Kubernetes, or of a group's `resources`, as GPUs. */
 bool resource_is_gpu(const char *name);
-
-/* Returns the string of a parameter; NULL if it is absent. */
-const char *start_param(const cJSON *params, const char *name);

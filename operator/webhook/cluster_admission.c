@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "operator/kube/object.h"
 #include "operator/webhook/cluster_memory.h"
 #include "operator/webhook/cluster_origin.h"
 #include "operator/webhook/memory_advice.h"
@@ -44,9 +45,7 @@ static bool is_cluster(const cJSON *object)
 /* Returns whether the object's annotation has this word. */
 static bool is_annotated(const cJSON *object, const char *word)
 {
-	const cJSON *annotations = json_get(object, "metadata.annotations");
-	const char *memory = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+	const char *memory = object_annotation(object, MEMORY_ANNOTATION);
 
 	return memory && strcasecmp(memory, word) == 0;
 }

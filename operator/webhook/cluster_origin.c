@@ -101,9 +101,7 @@ const char *list_keeper_reason(enum list_keeper keeper)
 
 bool cluster_runs_elsewhere(const cJSON *spec)
 {
-	const char *manager = json_str(spec, "managedBy");
-
-	return manager && strcmp(manager, "ray.io/kuberay-operator") != 0;
+	return json_str(spec, "managedBy") && !json_is(spec, "managedBy", "ray.io/kuberay-operator");
 }
 
 /* Returns whether the group's pods have no CPUs, so that tasks, which want one by default, cannot run there. */

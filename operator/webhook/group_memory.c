@@ -220,7 +220,7 @@ bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 static bool is_contradictory(const cJSON *group, const struct group_values *ours)
 {
 	const cJSON *params = json_get(group, "rayStartParams");
-	const char *gpus = start_param(params, "num-gpus"), *custom = start_param(params, "resources");
+	const char *gpus = json_member(params, "num-gpus"), *custom = json_member(params, "resources");
 
 	return group_uses_resources(group, ours) &&
 	       ((gpus && *gpus) || (custom && *custom) || is_users(group, GROUP_PARAM_CPUS, ours) ||
@@ -233,8 +233,8 @@ static bool is_contradictory(const cJSON *group, const struct group_values *ours
  */
 static bool has_own_resources(const cJSON *group)
 {
-	const char *gpus = start_param(json_get(group, "rayStartParams"), "num-gpus");
-	const char *custom = start_param(json_get(group, "rayStartParams"), "resources");
+	const char *gpus = json_member(json_get(group, "rayStartParams"), "num-gpus");
+	const char *custom = json_member(json_get(group, "rayStartParams"), "resources");
 
 	if ((gpus && *gpus && strcmp(gpus, "0") != 0) || (custom && *custom))
 		return true;
@@ -333,8 +333,8 @@ static void group_memory_take(struct group_values *want, enum group_field field,
 static void take_param(const cJSON *before, const cJSON *after, const char *name, struct group_values *want,
 		       enum group_field field)
 {
-	if (!start_param(before, name))
-		group_memory_take(want, field, start_param(after, name));
+	if (!json_member(before, name))
+		group_memory_take(want, field, json_member(after, name));
 }
 
 static void take_env(const cJSON *group, const struct group_values *ours, const cJSON *container,

@@ -139,9 +139,7 @@ static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON
 /* Nothing of a finished pod can fail any more. Its object stays, for example until its RayJob is deleted. */
 static bool has_finished(const cJSON *pod)
 {
-	const char *phase = json_str(pod, "status.phase");
-
-	return phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
+	return TEXT_IS_ONE_OF(json_str(pod, "status.phase"), "Succeeded", "Failed");
 }
 
 void missed_pods_see(struct missed_pods *m, const cJSON *object, bool gone)

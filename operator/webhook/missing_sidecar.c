@@ -8,6 +8,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/webhook/pod_admission.h"
 
@@ -38,47 +39,31 @@ const char *missing_sidecar_name(enum missing_sidecar reason)
 	return names[reason];
 }
 
-static const char *missing_sidecar_member(const cJSON *object, const char *of, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, of), name));
-}
-
 static bool opts_out(const cJSON *object)
 {
-	const char *inject =
-		missing_sidecar_member(object, "metadata.annotations", INJECT_ANNOTATION);
-
-	return inject && strcmp(inject, "false") == 0;
+	return TEXT_IS_ONE_OF(object_annotation(object, INJECT_ANNOTATION), "false");
 }
 
 static bool needs_sidecar(const cJSON *pod)
 {
-	const char *ray_node = missing_sidecar_member(pod, "metadata.labels", "ray.io/is-ray-node");
-
-	return ray_node && strcmp(ray_node, "yes") == 0 && !pod_has_sidecar(json_get(pod, "spec"));
+	return TEXT_IS_ONE_OF(object_label(pod, "ray.io/is-ray-node"), "yes") &&
+	       !pod_has_sidecar(json_get(pod, "spec"));
 }
 
 /* Returns the reason that the webhook wrote. A reason of a later version counts as Refused. */
 static enum missing_sidecar by_annotation(const cJSON *pod)
 {
-	static const enum missing_sidecar annotated[] = {
-		MISSING_OPTED_OUT,	  MISSING_EXCLUDED,	     MISSING_NO_COMMAND,
-		MISSING_NAME_TAKEN,	  MISSING_WINDOWS,	     MISSING_NOT_CONFIGURED,
-		MISSING_POLICY_OFF,	  MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER,
-		MISSING_TOO_LARGE,	  MISSING_TOO_MANY,	     MISSING_NO_SHELL,
-		MISSING_MUST_BE_PROCESS_1
-	};
-	const char *text = missing_sidecar_member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
+	const char *text = object_annotation(pod, SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)
 		return MISSING_NOTHING;
 	reason = text + strlen(NONE_PREFIX) + strspn(text + strlen(NONE_PREFIX), " ");
-	for (size_t i = 0; i < ARRAY_SIZE(annotated); i++) {
-		size_t len = strlen(names[annotated[i]]);
+	for (enum missing_sidecar i = MISSING_NOTHING + 1; i < MISSING_REFUSED; i++) {
+		size_t len = strlen(names[i]);
 
 		/* A text may follow the name: "none: NoCommand, the image's own entry point". */
-		if (strncmp(reason, names[annotated[i]], len) == 0 && strcspn(reason + len, " ,:;") == 0)
-			return annotated[i];
+		if (strncmp(reason, names[i], len) == 0 && strcspn(reason + len, " ,:;") == 0)
+			return i;
 	}
 	return MISSING_REFUSED;
 }

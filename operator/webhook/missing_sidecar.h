@@ -27,6 +27,7 @@ enum missing_sidecar {
 	MISSING_TOO_MANY,
 	MISSING_NO_SHELL,
 	MISSING_REFUSED, /* the API server refused pods that had it; or a reason that a later version gave */
+	/* What the webhook writes into no annotation. */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
 	MISSING_MISSED, /* the webhook was not asked, or its answer did not come in time */
 	MISSING_COUNT
