@@ -179,6 +179,8 @@ static const char *const claim_fields[] = {
 static const char *const limit_range_fields[] = {
 	PROJECTION_IDENTITY,
 	"spec.limits.type",
+	"spec.limits.min",
+	"spec.limits.max",
 	"spec.limits.maxLimitRequestRatio",
 	NULL,
 };

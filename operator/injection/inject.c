@@ -38,16 +38,12 @@
 #define SPOOL_SHARE 4 /* bundles may take 1/SPOOL_SHARE of it, because they count against it, too */
 #define SPOOL_DEFAULT ((int64_t)768 << 20) /* the sidecar's own */
 #define MEMORY_LIMIT "256Mi"
+#define DISK_LIMIT "1Gi" /* where a LimitRange asks for one; it is that of the spool */
 /*
  * For pods where requests must equal limits. With less, the sidecar would be too slow when it is
  * needed; more would reduce Ray's CPUs.
  */
 #define GUARANTEED_CPU "100m"
-
-static void add_string(cJSON *array, const char *text)
-{
-	json_append(array, cJSON_CreateString(text));
-}
 
 /*
  * Doubles each $ in a text that must arrive unchanged: Kubernetes replaces $(NAME) in command and
@@ -62,7 +58,7 @@ static void add_literal(cJSON *array, const char *text)
 			strbuf_addc(&sb, '$');
 		strbuf_addc(&sb, *p);
 	}
-	add_string(array, strbuf_str(&sb));
+	json_append_str(array, strbuf_str(&sb));
 }
 
 static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium, const char *size)
@@ -138,7 +134,7 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
 {
 	json_each(command, commands) {
-		add_string(args, option);
+		json_append_str(args, option);
 		add_literal(args, command->valuestring);
 	}
 }
@@ -147,7 +143,7 @@ static void add_value(cJSON *args, const char *option, const char *value)
 {
 	if (!value)
 		return;
-	add_string(args, option);
+	json_append_str(args, option);
 	add_literal(args, value);
 }
 
@@ -196,9 +192,9 @@ static void add_store_args(cJSON *args, const cJSON *ray, const struct injection
 		add_value(args, "--store-webhdfs-user", p->store.webhdfs_user);
 		add_value(args, "--store-cores-prefix", p->store.cores_prefix);
 		if (p->store.s3_path_style)
-			add_string(args, "--store-s3-path-style");
+			json_append_str(args, "--store-s3-path-style");
 		if (p->store.s3_bucket_key)
-			add_string(args, "--store-s3-bucket-key");
+			json_append_str(args, "--store-s3-bucket-key");
 		add_value(args, "--store-proxy", p->store.proxy);
 		add_value(args, "--store-no-proxy", p->store.no_proxy);
 		if (p->store.ca_secret)
@@ -259,45 +255,45 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	cJSON *args = json_array_at(sidecar, "args");
 	char text[24];
 
-	add_string(args, "--socket");
-	add_string(args, SOCKET);
-	add_string(args, "--node-socket");
-	add_string(args, NODE_SOCKET);
-	add_string(args, "--spool");
-	add_string(args, SPOOL_DIR);
+	json_append_str(args, "--socket");
+	json_append_str(args, SOCKET);
+	json_append_str(args, "--node-socket");
+	json_append_str(args, NODE_SOCKET);
+	json_append_str(args, "--spool");
+	json_append_str(args, SPOOL_DIR);
 	add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, ray, in);
 	add_value(args, "--leave-after", leave_after(pod_spec, ray));
 	add_bound(args, "--grace", grace(pod_spec));
 	add_bound(args, "--disk-limit", disk_limit(ray));
 	if (in->oom_group)
-		add_string(args, "--oom-group");
+		json_append_str(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
-	add_string(args, "--warn-at");
-	add_string(args, text);
+	json_append_str(args, "--warn-at");
+	json_append_str(args, text);
 	add_hooks(args, "--hook-at-threshold", json_get(in->policy->recording.hooks, "atThreshold"));
 	add_hooks(args, "--hook-at-death", json_get(in->policy->recording.hooks, "atDeath"));
 	if (in->policy->recording.core_dumps != CORE_DUMPS_SUMMARY) {
-		add_string(args, "--cores");
-		add_string(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" : "off");
+		json_append_str(args, "--cores");
+		json_append_str(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" : "off");
 	}
 	if (in->hold_s > 0) {
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
-		add_string(args, "--hold-on-failure");
-		add_string(args, text);
+		json_append_str(args, "--hold-on-failure");
+		json_append_str(args, text);
 	}
 	if (in->policy->recording.stacks_at_stop)
 		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
 	if (in->policy->recording.stacks_at_threshold)
-		add_string(args, "--stacks-at-threshold");
+		json_append_str(args, "--stacks-at-threshold");
 	if (in->policy->syslog) {
-		add_string(args, "--syslog");
-		add_string(args, SYSLOG);
+		json_append_str(args, "--syslog");
+		json_append_str(args, SYSLOG);
 	}
 	if (in->policy->recording.kernel_log) {
 		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
-		add_string(args, "--run-as");
-		add_string(args, text);
+		json_append_str(args, "--run-as");
+		json_append_str(args, text);
 	}
 }
 
@@ -329,8 +325,8 @@ static void add_kernel_log_security(cJSON *security)
 
 	json_set(security, "runAsNonRoot", cJSON_CreateFalse());
 	json_set_int(security, "runAsUser", 0);
-	add_string(add, "SYSLOG");
-	add_string(add, "SETUID");
+	json_append_str(add, "SYSLOG");
+	json_append_str(add, "SETUID");
 }
 
 static void add_security(cJSON *sidecar, const struct policy *policy)
@@ -343,7 +339,7 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
-	add_string(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
+	json_append_str(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
 	json_set_str(json_object_at(security, "seccompProfile"), "type", "RuntimeDefault");
 	if (policy->recording.kernel_log)
 		add_kernel_log_security(security);
@@ -387,8 +383,8 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	if (!number)
 		return;
 	snprintf(text, sizeof(text), ":%d", number);
-	add_string(args, "--http");
-	add_string(args, text);
+	json_append_str(args, "--http");
+	json_append_str(args, text);
 	port = json_named_new(SIDECAR_HTTP_PORT);
 	json_set_int(port, "containerPort", number);
 	json_set_str(port, "protocol", "TCP");
@@ -413,7 +409,7 @@ static cJSON *wanted_resources(const struct policy *policy)
 /*
  * Adds resources. In a pod with resources of its own the sidecar has no requests, because the
  * requests of all containers together may not exceed the pod's. A pod stays in its class of quality
- * of service, and what LimitRanges say about ratios is kept, as the pod would be refused otherwise.
+ * of service, and what LimitRanges say about a container is kept, or the pod would be refused.
  */
 static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
@@ -422,8 +418,7 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct in
 	cJSON *resources = wanted_resources(in->policy);
 	if (qos_is_guaranteed(pod_spec))
 		qos_equalize(resources, GUARANTEED_CPU, MEMORY_LIMIT);
-	else
-		qos_keep_ratios(resources, &in->ratios, GUARANTEED_CPU, MEMORY_LIMIT);
+	qos_keep_rules(resources, &in->rules, GUARANTEED_CPU, MEMORY_LIMIT, DISK_LIMIT);
 	json_set(sidecar, "resources", resources);
 }
 

@@ -25,7 +25,7 @@ struct injection {
 	bool store;                  /* the claim exists */
 	const char *prefix;          /* words before the command (--prefix); NULL: none */
 	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
-	struct limit_ratios ratios; /* of the namespace */
+	struct limit_rules rules; /* of the namespace */
 	const struct policy *policy;
 	const struct launchers *launchers;
 };

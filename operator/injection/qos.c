@@ -13,6 +13,7 @@
 #include "operator/podspec/quantity.h"
 
 static const char *const counted[] = { "cpu", "memory" };
+static const char *const ruled[LIMIT_RULES] = { "cpu", "memory", "ephemeral-storage" };
 
 /* Returns the quantity in thousandths; -1 if it is missing or invalid. */
 static int64_t qos_quantity(const cJSON *list, const char *name)
@@ -89,49 +90,63 @@ void qos_equalize(cJSON *resources, const char *cpu, const char *memory)
 	}
 }
 
-static void add_ratio(int64_t *ratio, const cJSON *ratios, const char *name)
+/* Of several rules the strictest counts. What a pod may have in all says nothing of one container. */
+static void limit_rule_add(struct limit_rule *rule, const cJSON *item, const char *name)
 {
-	int64_t milli = qos_quantity(ratios, name);
+	int64_t ratio = qos_quantity(json_get(item, "maxLimitRequestRatio"), name);
+	int64_t max = qos_quantity(json_get(item, "max"), name);
 
-	if (milli >= 1000 && (!*ratio || milli < *ratio))
-		*ratio = milli;
+	/* If the pod's other containers are in a pod's ratio, it is, too. */
+	if (ratio >= 1000 && (!rule->ratio || ratio < rule->ratio))
+		rule->ratio = ratio;
+	if (json_is(item, "type", "Pod"))
+		return;
+	if (max > 0 && (!rule->max || max < rule->max))
+		rule->max = max;
+	rule->min = MAX(rule->min, qos_quantity(json_get(item, "min"), name));
 }
 
-void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range)
+void qos_add_rules(struct limit_rules *rules, const cJSON *limit_range)
 {
-	json_each(item, json_get(limit_range, "spec.limits")) {
-		const char *type = json_str(item, "type");
-
-		/* If the pod's other containers are in a pod's ratio, it is, too. */
-		if (!type || (strcmp(type, "Container") != 0 && strcmp(type, "Pod") != 0))
-			continue;
-		add_ratio(&ratios->cpu, json_get(item, "maxLimitRequestRatio"), "cpu");
-		add_ratio(&ratios->memory, json_get(item, "maxLimitRequestRatio"), "memory");
-	}
+	json_each(item, json_get(limit_range, "spec.limits"))
+		for (size_t i = 0; i < LIMIT_RULES; i++)
+			if (TEXT_IS_ONE_OF(json_str(item, "type"), "Container", "Pod"))
+				limit_rule_add(&rules->of[i], item, ruled[i]);
 }
 
-static void keep_ratio(cJSON *resources, const char *name, int64_t ratio, const char *fallback)
+static void qos_set(cJSON *list, const char *name, int64_t milli)
 {
-	cJSON *limits = json_object_at(resources, "limits"),
-	      *requests = json_object_at(resources, "requests");
-	bool is_cpu = strcmp(name, "cpu") == 0;
 	char text[QUANTITY_TEXT_MAX];
 
-	fill_limit(limits, requests, name, fallback);
-	int64_t limit = qos_quantity(limits, name);
-	int64_t least = (int64_t)ceil((double)limit * 1000 / (double)ratio);
-	if (limit <= 0 || qos_quantity(requests, name) >= least)
-		return;
-	json_set_str(requests, name,
-		     is_cpu ? quantity_format_milli(least, text) :
-			      quantity_format_bytes((least + 999) / 1000, text));
+	json_set_str(list, name,
+		     strcmp(name, "cpu") == 0 ? quantity_format_milli(milli, text) :
+						quantity_format_bytes((milli + 999) / 1000, text));
 }
 
-void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu,
-		     const char *memory)
+static void limit_rule_keep(cJSON *resources, const char *name, const struct limit_rule *rule,
+			    const char *fallback)
 {
-	if (ratios->cpu)
-		keep_ratio(resources, "cpu", ratios->cpu, cpu);
-	if (ratios->memory)
-		keep_ratio(resources, "memory", ratios->memory, memory);
+	cJSON *limits = json_object_at(resources, "limits");
+	cJSON *requests = json_object_at(resources, "requests");
+
+	/* Without a limit the API server would request as much disk as a container may have. */
+	if (rule->ratio || (rule->max && strcmp(name, ruled[LIMIT_RULES - 1]) == 0))
+		fill_limit(limits, requests, name, fallback);
+	int64_t given = qos_quantity(limits, name), request = qos_quantity(requests, name);
+	int64_t limit = MAX(rule->max && given > rule->max ? rule->max : given, rule->min);
+	int64_t least = rule->ratio ? (int64_t)ceil((double)limit * 1000 / (double)rule->ratio) : 0;
+	if (given > 0)
+		qos_set(limits, name, limit);
+	least = MAX(MAX(least, rule->min), given > 0 ? MIN(request, limit) : request);
+	qos_set(requests, name, least);
+}
+
+void qos_keep_rules(cJSON *resources, const struct limit_rules *rules, const char *cpu,
+		    const char *memory, const char *disk)
+{
+	const char *const fallback[LIMIT_RULES] = { cpu, memory, disk };
+
+	for (size_t i = 0; i < LIMIT_RULES; i++)
+		if (rules->of[i].min || rules->of[i].max || rules->of[i].ratio)
+			limit_rule_keep(resources, ruled[i], &rules->of[i], fallback[i]);
 }

@@ -27,20 +27,26 @@ bool qos_is_best_effort(const cJSON *pod_spec);
  */
 bool qos_is_of_pod(const cJSON *pod_spec);
 
-/* The largest ratios of limit and request that the LimitRanges of a namespace permit, in thousandths; 0: any. */
-struct limit_ratios {
-	int64_t cpu, memory;
+/* What LimitRanges permit of one resource in a container, in thousandths; 0: anything. */
+struct limit_rule {
+	int64_t min, max, ratio;
 };
 
-/* Adds what one LimitRange says about containers or pods. */
-void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range);
+#define LIMIT_RULES 3 /* of CPU, memory and ephemeral storage */
+
+struct limit_rules {
+	struct limit_rule of[LIMIT_RULES];
+};
+
+/* Adds what one LimitRange says about containers, and about ratios of limit and request in pods. */
+void qos_add_rules(struct limit_rules *rules, const cJSON *limit_range);
 
 /*
- * Raises requests until they are in the ratios, in place. Where there is a ratio, an absent limit is
- * set as qos_equalize does, because the API server refuses a container without one.
+ * Changes requests and limits until they keep the rules, in place. Where there is a ratio, an absent
+ * limit is set as qos_equalize does, because the API server refuses a container without one.
  */
-void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu,
-		     const char *memory);
+void qos_keep_rules(cJSON *resources, const struct limit_rules *rules, const char *cpu,
+		    const char *memory, const char *disk);
 
 /*
  * Makes requests equal to limits for CPU and memory, in place. An absent limit is set to the

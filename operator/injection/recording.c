@@ -140,7 +140,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.prefix = inject_prefix(r->cluster_annotations, r->pod_annotations),
 		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
 		.store = r->policy->store.claim && !r->store_claim_trouble,
-		.ratios = r->ratios,
+		.rules = r->rules,
 		.policy = &policy,
 		.launchers = r->launchers,
 	};

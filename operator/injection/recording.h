@@ -22,8 +22,7 @@ struct recording_request {
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
 	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it admits it */
-	struct limit_ratios
-		ratios; /* what LimitRanges of the namespace permit, as far as it is known */
+	struct limit_rules rules; /* what LimitRanges permit, as far as it is known */
 	const struct launchers *launchers;  /* the launchers to use; NULL: there are none */
 };
 

@@ -107,15 +107,15 @@ static const char *kernel_log_refused(const struct admission *a, const char *nam
 	return *reason ? reason : NULL;
 }
 
-static struct limit_ratios ratios_of(const struct admission *a, const char *namespace)
+static struct limit_rules limit_rules_of(const struct admission *a, const char *namespace)
 {
 	const struct store *store = watches_store(a->o.watches, WATCH_LIMIT_RANGES);
 	const struct store_entry *entry = NULL;
-	struct limit_ratios ratios = { 0 };
+	struct limit_rules rules = { 0 };
 
 	while ((entry = store_index_next(store, namespace, entry)))
-		qos_add_ratios(&ratios, store_entry_peek(store, entry));
-	return ratios;
+		qos_add_rules(&rules, store_entry_peek(store, entry));
+	return rules;
 }
 
 /*
@@ -173,7 +173,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 				 &in.policy_origin);
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
-	in.ratios = ratios_of(a, request->namespace);
+	in.rules = limit_rules_of(a, request->namespace);
 	in.absence = absence_reason(a, request->namespace, request->object, group);
 	report_key_new(key);
 	in.report_key = key;

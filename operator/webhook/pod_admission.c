@@ -31,9 +31,7 @@ static bool have_names(const cJSON *containers)
 
 static bool is_ray_pod(const cJSON *pod)
 {
-	const char *ray = object_label(pod, POD_RAY_LABEL);
-
-	return ray && strcmp(ray, "yes") == 0 &&
+	return TEXT_IS_ONE_OF(object_label(pod, POD_RAY_LABEL), "yes") &&
 	       !*(object_annotation(pod, POD_MIRROR_ANNOTATION) ?: "");
 }
 
@@ -84,7 +82,7 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 		.policy = in->policy,
 		.store_claim_trouble = in->store_claim_trouble,
 		.kernel_log_refused = in->kernel_log_refused,
-		.ratios = in->ratios,
+		.rules = in->rules,
 		.launchers = in->launchers,
 	};
 

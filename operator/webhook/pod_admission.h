@@ -37,7 +37,7 @@ struct pod_admission {
 	const char *policy_origin;       /* for the annotation afterglow.dev/policy; NULL: the operator's own settings alone */
 	const char *store_claim_trouble; /* as in struct recording_request */
 	const char *kernel_log_refused;
-	struct limit_ratios ratios;
+	struct limit_rules rules;
 	const struct launchers *launchers; /* NULL: there are none */
 	const char *report_key; /* for a pod that gets the sidecar (report_key.h); NULL: none */
 	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */

@@ -163,24 +163,30 @@ def test_budgets_are_set_only_where_a_policy_or_an_annotation_asks_for_them(api,
     assert params(api.request("PUT", api.path("rayclusters", "by-policy"), replaced))["worker"] == budget
 
 
-def test_a_limit_range_that_bounds_ratios_gets_a_sidecar_that_keeps_them(api, served):
-    api.create("limitranges", {"metadata": {"name": "ratio"}, "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}})
+@pytest.mark.parametrize("rule, refusal, memory", [
+    ({"maxLimitRequestRatio": {"memory": "4"}}, "max limit to request ratio", {"requests": "64Mi", "limits": "256Mi"}),
+    ({"max": {"memory": "128Mi"}}, "maximum memory usage", {"requests": "16Mi", "limits": "128Mi"}),
+    ({"min": {"memory": "64Mi"}}, "minimum memory usage", {"requests": "64Mi", "limits": "256Mi"}),
+])
+def test_a_sidecar_keeps_what_a_limit_range_says_of_a_container(api, served, rule, refusal, memory):
+    api.create("limitranges", {"metadata": {"name": "rule"}, "spec": {"limits": [{"type": "Container", **rule}]}})
     pod = ray_pod("bounded")
-    pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}}
 
-    def in_the_ratio():
+    def it_keeps_the_rule():
         # Until the operator has seen the LimitRange, the API server refuses the pod.
         try:
             made = api.request("POST", api.path("pods") + "?dryRun=All", pod)
         except ApiError as e:
-            assert "max limit to request ratio" in str(e)
+            assert refusal in str(e)
             return None
-        return made["spec"]["containers"][1]["resources"]["requests"]["memory"] == "64Mi"
+        resources = made["spec"]["containers"][1]["resources"]
+        return {kind: resources[kind]["memory"] for kind in memory} == memory
     try:
-        wait_for("a sidecar in the ratio", in_the_ratio, interval=0.1)
+        wait_for("a sidecar that keeps the rule", it_keeps_the_rule, interval=0.1)
         assert names(api.create("pods", pod)) == ["ray-worker", "afterglow"]
     finally:
-        api.delete("limitranges", "ratio")
+        api.delete("limitranges", "rule")
     assert served.operators[0].running()
 
 
