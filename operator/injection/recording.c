@@ -2,11 +2,13 @@
 /* Decides whether and how a Ray pod gets the sidecar. */
 #include "operator/injection/recording.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"
+#include "lib/strbuf.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/injection/launch_command.h"
@@ -34,22 +36,46 @@ const char *recording_name(enum recording recording)
 
 static bool is_for_windows(const cJSON *pod_spec)
 {
-	const char *selected = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(pod_spec, "nodeSelector"), "kubernetes.io/os"));
+	return json_is(pod_spec, "os.name", "windows") ||
+	       TEXT_IS_ONE_OF(json_member(json_get(pod_spec, "nodeSelector"), "kubernetes.io/os"),
+			      "windows");
+}
 
-	return json_is(pod_spec, "os.name", "windows") || (selected && strcmp(selected, "windows") == 0);
+/* Returns whether a word leaves its process to the command behind it: an option, env. */
+static bool hands_over(const char *word)
+{
+	return *word == '-' || *word == '$' || strchr(word, '=') ||
+	       TEXT_IS_ONE_OF(word, "exec", "env", "busybox", "sh", "ash", "bash", "dash");
 }
 
 /*
- * Returns whether the Ray container runs an init system that ends at once if it is not process 1, which
- * the launcher would be: that of s6-overlay (/init), systemd, and others of the same name.
+ * Returns whether the Ray container's command, or the last one in its line of shell, is an init
+ * system that ends at once if it is not process 1, which the launcher would be: that of s6-overlay
+ * (/init), systemd, and others of the same name.
  */
 static bool must_be_process_1(const cJSON *ray)
 {
-	const char *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0));
-	const char *slash = program ? strrchr(program, '/') : NULL;
+	static const char *const lists[] = { "command", "args" };
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(16384);
+	bool begins = true, init = false;
 
-	return TEXT_IS_ONE_OF(slash ? slash + 1 : program, "init", "systemd", "s6-overlay-suexec", "openrc-init", "runit-init");
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		json_each(word, json_get(ray, lists[i]))
+			strbuf_addf(&line, "%s ", cJSON_IsString(word) ? word->valuestring : "");
+	for (const char *p = strbuf_str(&line); *p; p++) {
+		size_t len = strcspn(p, " \t\n\"'/;&|");
+		char word[32];
+
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word)), p);
+		p += len; /* a space is the last */
+		if (len > 0 && begins && *p != '/' && !hands_over(word)) {
+			init = TEXT_IS_ONE_OF(word, "init", "systemd", "s6-overlay-suexec",
+					      "openrc-init", "runit-init", "runit");
+			begins = false;
+		}
+		begins = begins || strchr(";&|\n", *p);
+	}
+	return init;
 }
 
 static enum recording recording_refusal(const cJSON *pod_spec, const cJSON *ray,

@@ -229,19 +229,44 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		const char *reason;
 	} rows[] = {
 		{ WORKER("", "{name: r, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoCommand" },
-		{ WORKER("", PROXY ", {name: ray-worker, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoCommand" },
-		{ WORKER("", PROXY ", {name: ml, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoRayContainer" },
-		{ WORKER("", RAY, "  nodeSelector: {kubernetes.io/os: windows}\n"), NULL, POD_ABSENCE_NONE, "Windows" },
-		{ WORKER("", RAY ", {name: afterglow, image: mine}", ""), NULL, POD_ABSENCE_NONE, "NameTaken" },
-		{ WORKER("", RAY, "  initContainers: [{name: afterglow, image: mine}]\n"), NULL, POD_ABSENCE_NONE, "NameTaken" },
+		{ WORKER("", PROXY ", {name: ray-worker, image: i}", ""), NULL, POD_ABSENCE_NONE,
+		  "NoCommand" },
+		{ WORKER("", PROXY ", {name: ml, image: i}", ""), NULL, POD_ABSENCE_NONE,
+		  "NoRayContainer" },
+		{ WORKER("", RAY, "  nodeSelector: {kubernetes.io/os: windows}\n"), NULL,
+		  POD_ABSENCE_NONE, "Windows" },
+		{ WORKER("", RAY ", {name: afterglow, image: mine}", ""), NULL, POD_ABSENCE_NONE,
+		  "NameTaken" },
+		{ WORKER("", RAY, "  initContainers: [{name: afterglow, image: mine}]\n"), NULL,
+		  POD_ABSENCE_NONE, "NameTaken" },
 		{ WORKER("", RAY, ""), &no_image, POD_ABSENCE_NONE, "NotConfigured" },
 		{ WORKER("", RAY, ""), &off, POD_ABSENCE_NONE, "PolicyOff" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_REFUSED, "Refused" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_IMAGE, "ImageUnavailable" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_NO_SHELL, "NoShell" },
-		{ WORKER("", "{name: r, image: i, command: [/init]}", ""), NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
-		{ WORKER("", "{name: r, image: i, command: [/usr/lib/systemd/systemd, --system]}", ""), NULL, POD_ABSENCE_NONE,
+		{ WORKER("", "{name: r, image: i, command: [/init]}", ""), NULL, POD_ABSENCE_NONE,
 		  "MustBeProcess1" },
+		{ WORKER("", "{name: r, image: i, command: [/usr/lib/systemd/systemd, --system]}",
+			 ""),
+		  NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("", "{name: r, image: i, command: [/sbin/runit]}", ""), NULL,
+		  POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("", "{name: r, image: i, command: [busybox, init]}", ""), NULL,
+		  POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("", "{name: r, image: i, command: [/usr/bin/env, A=b, /init, ray]}", ""),
+		  NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("",
+			 "{name: r, image: i, command: [/bin/bash, -c, --], args: [/sbin/init]}",
+			 ""),
+		  NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("",
+			 "{name: r, image: i, command: [sh, -c], args: ['mkdir -p /run/s6 && exec \"/init\" ray start\n']}",
+			 ""),
+		  NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("",
+			 "{name: r, image: i, command: [/bin/sh, -c, 'exec $@', --], args: [/lib/systemd/systemd]}",
+			 ""),
+		  NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
 	};
 
 	(void)state;
@@ -254,6 +279,34 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		snprintf(text, sizeof(text), "none: %s", rows[i].reason);
 		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), text);
 		assert_true(cJSON_Compare(json_get(before, "spec"), json_get(pod, "spec"), true));
+	}
+}
+
+static void a_command_that_only_names_an_init_gets_the_launcher(void **state)
+{
+	static const char *const commands[] = {
+		"[/usr/bin/tini, --, ray, start]",
+		"[dumb-init, ray, start]",
+		"[/init/run.sh]",
+		"[python3, -m, init]",
+		"[/bin/bash, -c, --, 'source /init; ray start --block']",
+		"[/bin/bash, -c, --, '/opt/init && ray start --block']",
+		"[/bin/sh, -c, 'echo init']",
+		"[/bin/sh, -c, 'ray start --address=init --block']",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		struct pod_admission in = { 0 };
+		const char *reason;
+		char yaml[512];
+
+		snprintf(yaml, sizeof(yaml), WORKER("", "{name: r, image: i, command: %s}", ""),
+			 commands[i]);
+		_cleanup_json_ cJSON *pod = admitted(yaml, &in, &reason);
+		if (*reason)
+			fail_msg("%s: %s", commands[i], reason);
+		assert_non_null(pod);
 	}
 }
 
@@ -349,6 +402,7 @@ int main(void)
 			a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
 		cmocka_unit_test(the_patch_appends_and_moves_nothing),
 		cmocka_unit_test(pods_that_cannot_have_it_say_why),
+		cmocka_unit_test(a_command_that_only_names_an_init_gets_the_launcher),
 		cmocka_unit_test(who_opts_out_is_left_alone),
 		cmocka_unit_test(settings_that_the_namespace_forbids_are_left_out_and_reported),
 		cmocka_unit_test(a_guaranteed_pod_stays_guaranteed),
