@@ -71,7 +71,7 @@ cJSON *infeasible_event(const cJSON *object, const cJSON *cluster, const char *r
 	text_tame(text, tame, sizeof(tame));
 	snprintf(
 		note, sizeof(note),
-		"Ray has said for a minute that no node can have the resources %s. Memory safety has set what may be why: %s. "
+		"Ray has said for a minute that its nodes cannot fulfill a request for %s. Memory safety has set what may be why: %s. "
 		"A value of yours in rayStartParams wins over it, and the annotation afterglow.dev/memory: \"off\" makes new "
 		"clusters do without.",
 		request, tame);

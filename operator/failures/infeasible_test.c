@@ -33,10 +33,11 @@ static void an_event_names_the_settings_that_the_request_needs(void **state)
 	assert_string_equal(json_str(event, "type"), "Warning");
 	assert_string_equal(json_str(event, "reason"), "RequestInfeasible");
 	assert_string_equal(json_str(event, "regarding.uid"), "c1");
-	assert_string_equal(json_str(event, "note"),
-			    "Ray has said for a minute that no node can have the resources {'CPU': 1.0, 'memory': 1363148800.0}. Memory safety has "
-			    "set what may be why: num-cpus \"0\" of the head, memory \"1288490189\" of small. A value of yours in rayStartParams wins "
-			    "over it, and the annotation afterglow.dev/memory: \"off\" makes new clusters do without.");
+	assert_string_equal(
+		json_str(event, "note"),
+		"Ray has said for a minute that its nodes cannot fulfill a request for {'CPU': 1.0, 'memory': 1363148800.0}. Memory safety has "
+		"set what may be why: num-cpus \"0\" of the head, memory \"1288490189\" of small. A value of yours in rayStartParams wins "
+		"over it, and the annotation afterglow.dev/memory: \"off\" makes new clusters do without.");
 }
 
 static void there_is_no_event_where_memory_safety_is_not_why(void **state)

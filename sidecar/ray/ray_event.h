@@ -22,7 +22,7 @@ enum ray_kind {
 	RAY_GAVE_UP, /* raylet or the GCS server aborts itself: "Check failed: ..." */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
 	RAY_ISOLATION, /* raylet says something about its resource isolation; detail is a sentence of ours */
-	RAY_INFEASIBLE, /* the autoscaler says, each half minute, that no node can have a request; detail is the request */
+	RAY_INFEASIBLE, /* the autoscaler says, again and again, that no node can have a request; detail is the request */
 	RAY_SUMMARY, /* how many workers were killed and crashed in the last minute */
 };
 

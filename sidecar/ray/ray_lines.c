@@ -105,12 +105,12 @@ static size_t unescape_one(struct span s, char *out)
 }
 
 /*
- * Copies the string value of a key to out. The JSON line may be cut anywhere; what is escaped twice
- * is unescaped twice.
+ * Copies the message of a record in JSON to out, as Ray's C++ or its Python writes it. The line may be
+ * cut anywhere; what is escaped twice is unescaped twice.
  */
-static struct span json_text(struct span line, const char *key, char *out, size_t size)
+static struct span json_message(struct span line, char *out, size_t size)
 {
-	struct span s = span_after(line, key);
+	struct span s = span_after(span_after(line, "\"message\":"), "\"");
 	size_t n = 0;
 
 	for (size_t i = 0; s.at && i < s.len && s.at[i] != '"' && n < size; i++) {
@@ -371,7 +371,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	*ret_event = (struct ray_event){ .kind = RAY_NOTHING };
 	/* The cheap checks come first, because most records are of no interest. */
 	if (text.len && text.at[0] == '{')
-		text = json_text(text, "\"message\":\"", message, sizeof(message));
+		text = json_message(text, message, sizeof(message));
 	if (parse_summary(text, ret_event) || parse_infeasible(text, ret_event))
 		return true;
 	/*
@@ -384,9 +384,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
-	const char *mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ?
-				   mark_in(text, fds_marks) :
-				   NULL;
+	bool may_lack_fds = IS_ONE_OF(ret_event->kind, RAY_NOTHING, RAY_WORKER_CRASH);
+	const char *mark = may_lack_fds ? mark_in(text, fds_marks) : NULL;
 	if (mark) /* the cause, for a worker that crashed */
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))

@@ -230,6 +230,14 @@ static void a_request_that_no_node_can_have_is_kept(void **state)
 	e = parse("2026-11-26 20:05:12,005\tINFO monitor.py:438 -- Error: No available node types can fulfill resource requests {'CPU': 8.0}*3. Add "
 		  "suitable node types to this cluster to resolve this issue.\n");
 	assert_string_equal(e.detail, "{'CPU': 8.0}*3");
+	/* As the second autoscaler writes it to events/event_AUTOSCALER.log. */
+	e = parse(
+		"{\"event_id\": \"0cCF8fBB\", \"source_type\": \"AUTOSCALER\", \"source_pid\": 46, \"severity\": \"WARNING\", "
+		"\"message\": \"No available node types can fulfill placement group requests "
+		"(detail=8147743dfcfb95efca8498c597cd02000000:STRICT_SPREAD|PENDING): {'CPU': 1.0}*2. Add suitable node types to "
+		"this cluster to resolve this issue.\", \"timestamp\": \"1795823484\", \"label\": \"\", \"custom_fields\": {}}\n");
+	assert_int_equal(e.kind, RAY_INFEASIBLE);
+	assert_string_equal(e.detail, "{'CPU': 1.0}*2");
 	assert_int_equal(parse("2026-11-26 20:05:12,005\tINFO x.py:1 -- No available node types can fulfill\n").kind, RAY_NOTHING);
 }
 

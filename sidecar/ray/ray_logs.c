@@ -44,6 +44,7 @@ static const struct {
 	{ "gcs_server.err", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) },
 	{ "ray_process_exit.log", KIND(RAY_PROCESS_EXITED) },
 	{ "monitor.log", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_INFEASIBLE) },
+	{ "events/event_AUTOSCALER.log", KIND(RAY_INFEASIBLE) }, /* the second autoscaler's */
 	{ "dashboard_agent.log", KIND(RAY_FDS_EXHAUSTED) },
 };
 

@@ -100,16 +100,30 @@ static void a_victim_whose_memory_goes_after_it_is_found_too(void **state)
 	ray_watch_free(w);
 }
 
+/* Where each of Ray's two autoscalers says it, and how. */
+static const struct {
+	const char *file, *line;
+} autoscalers[] = {
+	{ "monitor.log",
+	  "2026-11-26 20:05:12,005\tINFO monitor.py:438 -- :event_summary:Error: No available node types can fulfill "
+	  "resource request {'CPU': 8.0}. Add suitable node types to this cluster to resolve this issue.\n" },
+	{ "events/event_AUTOSCALER.log",
+	  "{\"event_id\": \"0c\", \"source_type\": \"AUTOSCALER\", \"severity\": \"WARNING\", \"message\": \"No available "
+	  "node types can fulfill placement group requests (detail=81:STRICT_SPREAD|PENDING): {'CPU': 8.0}. Add suitable "
+	  "node types to this cluster to resolve this issue.\", \"timestamp\": \"1\", \"custom_fields\": {}}\n" },
+};
+static size_t autoscaler; /* the one that speaks */
+
 static void log_infeasible(void)
 {
 	char path[160];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/tmp/ray/session_latest/logs/monitor.log", directory);
+	snprintf(path, sizeof(path), "%s/tmp/ray/session_latest/logs/%s", directory,
+		 autoscalers[autoscaler].file);
 	f = fopen(path, "a");
 	assert_non_null(f);
-	fputs("2026-11-26 20:05:12,005\tINFO monitor.py:438 -- :event_summary:Error: No available node types can fulfill resource request "
-	      "{'CPU': 8.0}. Add suitable node types to this cluster to resolve this issue.\n", f);
+	fputs(autoscalers[autoscaler].line, f);
 	fclose(f);
 }
 
@@ -126,15 +140,17 @@ static int64_t poll_until(struct ray_watch *w, struct observer *o, int64_t secon
 	return second;
 }
 
-static void a_request_is_infeasible_when_ray_has_said_so_for_a_minute(void **state)
+static void a_request_is_infeasible_when_one_has_said_so_for_a_minute(void)
 {
 	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
 	struct ray_watch *w = ray_watch_new(root_fd, START);
 	int64_t second;
 	char command[300];
 
-	(void)state;
-	snprintf(command, sizeof(command), "mkdir -p %s/tmp/ray/session_1/logs && ln -s session_1 %s/tmp/ray/session_latest", directory, directory);
+	snprintf(
+		command, sizeof(command),
+		"mkdir -p %s/tmp/ray/session_1/logs/events && ln -s session_1 %s/tmp/ray/session_latest",
+		directory, directory);
 	assert_int_equal(system(command), 0);
 	second = poll_until(w, &o, 0, true, 30);
 	assert_string_equal(ray_watch_infeasible(w), "{'CPU': 8.0}");
@@ -152,6 +168,13 @@ static void a_request_is_infeasible_when_ray_has_said_so_for_a_minute(void **sta
 	ray_watch_free(w);
 	snprintf(command, sizeof(command), "rm -r %s/tmp", directory);
 	assert_int_equal(system(command), 0);
+}
+
+static void a_request_is_infeasible_when_ray_has_said_so_for_a_minute(void **state)
+{
+	(void)state;
+	for (autoscaler = 0; autoscaler < ARRAY_SIZE(autoscalers); autoscaler++)
+		a_request_is_infeasible_when_one_has_said_so_for_a_minute();
 }
 
 static void after_a_while_it_is_forgotten(void **state)
