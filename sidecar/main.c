@@ -90,7 +90,7 @@ static void leave_after_end(struct service *s)
 		log_info("the Ray container ended with exit code 0: the sidecar ends as well");
 		begin_stop(s);
 	} else if (!sidecar_is_shipping(s->sidecar)) {
-		log_info("the Ray container ended, and its bundle is in the store: the sidecar ends as well");
+		log_info("the Ray container ended, and nothing is left to ship: the sidecar ends as well");
 		s->stopping = true;
 	}
 }
