@@ -199,8 +199,9 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		verdict_add_evidence(v, "kernel log", "the OOM killer took %u process%s of that cgroup, perhaps of others", k->others,
 				     k->others == 1 ? "" : "es");
 	if (!k->oom) {
-		/* The kills of other processes explain the rise. */
-		if (k->others && oom == OOM_PROBABLE)
+		/* The kills of other processes explain the rise, unless the log has lost some. */
+		if (k->others && oom == OOM_PROBABLE &&
+		    k->others >= oom_rise(o->before.oom_kill, o->after.oom_kill))
 			return OOM_UNKNOWN;
 		if (oom == OOM_PROVED)
 			verdict_add_missing(v, "the kernel log's lines about this kill",
