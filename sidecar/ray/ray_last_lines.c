@@ -27,7 +27,7 @@ static bool is_worth(const char *line, size_t len)
 	 * These lines are skipped: statistics of the GCS server, and frames of a stack, whose first
 	 * line says what the stack is about.
 	 */
-	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5))
+	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5) || memmem(line, len, "   @     0x", 11))
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)line[i] > ' ')

@@ -47,6 +47,12 @@ static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
 				  1024),
 			    "raylet.out: [2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n"
 			    "raylet.out: *** StackTrace Information ***\n");
+	assert_string_equal(lines("*** SIGTERM received at time=1795823443 on cpu 1 ***\nPC: @     0x7f2f85a0cf16  (unknown)  (unknown)\n"
+				  "    @     0x7f2f859c3050  (unknown)  (unknown)\n    @     0x5e8d60  224  _PyEval_EvalFrameDefault\n"
+				  "    @     0x5e8d61  (unknown)  (unknown)\n    @     0x5e8d62  (unknown)  (unknown)\n",
+				  1024),
+			    "raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n"
+			    "raylet.out: PC: @     0x7f2f85a0cf16  (unknown)  (unknown)\n");
 }
 
 static void what_a_tenant_writes_is_printable_and_bounded(void **state)

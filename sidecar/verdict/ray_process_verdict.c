@@ -520,3 +520,16 @@ void ray_error_verdict(const struct ray_error *error, struct verdict *v)
 	if (about[0])
 		verdict_add_missing(v, "why that had died", "the RayFailure of its pod, which this one's status.causedBy names");
 }
+
+/*
+ * A program that Ray runs in logs the signal and exits with 1. Ray kills a driver that takes too
+ * long to stop.
+ */
+void ray_driver_stopped_verdict(const char *last_lines, struct verdict *v)
+{
+	if (!strstr(last_lines, "*** SIGTERM received at time="))
+		return;
+	v->class = FAILURE_TERMINATED;
+	verdict_continue(v, ". It was most likely asked to stop: its log says that it got SIGTERM, "
+			    "as `ray job stop` sends it.");
+}

@@ -916,6 +916,24 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }
 
+static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
+{
+	static const struct row stopped = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&stopped, &w);
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	ray_driver_stopped_verdict("job-driver-j2.log: the job stops on SIGTERM\njob-driver-j2.log: KeyError: 3\n", &v);
+	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+	ray_driver_stopped_verdict("job-driver-j1.log: *** SIGTERM received at time=1795823443 on cpu 1 ***\n", &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on. It was "
+					"most likely asked to stop: its log says that it got SIGTERM, as `ray job stop` sends it.");
+}
+
 static void a_driver_whose_exception_names_a_node_says_so(void **state)
 {
 	struct ray_error error = { .name = "NodeDiedError", .line = "ray.exceptions.NodeDiedError: x", .ip = "10.0.0.7" };
@@ -1023,6 +1041,7 @@ int main(void)
 		cmocka_unit_test(why_a_gcs_server_gave_up_is_told),
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
+		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
 		cmocka_unit_test(a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped),
