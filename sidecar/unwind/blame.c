@@ -15,8 +15,8 @@
 #define STACK_LEAST ((uint64_t)16 << 10) /* no stack is smaller */
 
 /*
- * Beginnings of names of functions through which abort(), assert(), std::terminate() and panic!()
- * go.
+ * Beginnings of names of functions through which abort(), assert(), std::terminate(), panic!() and
+ * the fatal errors of Ray, Python and libraries of logs go.
  */
 static const char *const messengers[] = {
 	"__pthread_kill_implementation",
@@ -64,6 +64,16 @@ static const char *const messengers[] = {
 	"__cxa_rethrow",
 	"__cxa_pure_virtual",
 	"_Unwind_",
+	"ray::TerminateHandler",
+	"ray::RayLog::~RayLog",
+	"google::LogMessage::",
+	"google::LogMessageFatal::",
+	"arrow::util::ArrowLog::~ArrowLog",
+	"Py_FatalError",
+	"_Py_FatalErrorFunc",
+	"_Py_FatalErrorFormat",
+	"fatal_error",
+	"fatal_error_exit",
 	"std::__throw_",
 	"std::__glibcxx_assert_fail",
 	"std::panicking::",
