@@ -8,6 +8,7 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/span.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
@@ -17,20 +18,51 @@
 #define DRIVER_LOG_NS \
 	(2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
 
-static bool is_worth(const char *line, size_t len)
+/*
+ * Returns whether it is a line of the stacks of all threads, or of the list of modules, that Python
+ * writes at a fatal error. The top of the stack of the thread that crashed is none, as it says more.
+ */
+static bool is_of_python_stacks(struct span line, struct span before)
 {
-	static const char dump[] = "[state-dump]";
+	static const char *const heads[] = { "Current thread 0x", "Stack (most recent call first)",
+					     "Thread 0x", "Python runtime state: ",
+					     "Extension modules: " };
 
-	if (len >= sizeof(dump) - 1 && memcmp(line, dump, sizeof(dump) - 1) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		if (span_begins(line, heads[i]))
+			return true;
+	/* A traceback has a comma before "in". */
+	return span_begins(line, "  File \"") && span_find(line, " in ").at &&
+	       !span_find(line, ", in ").at && !span_begins(before, heads[0]) &&
+	       !span_begins(before, heads[1]);
+}
+
+/*
+ * Returns whether it is a frame of a stack, or a repetition of what the stack is about, which its
+ * first line says.
+ */
+static bool is_of_stack(struct span line, struct span earlier)
+{
+	if (span_find(line, "   @     0x").at || span_find(line, "PC: @ ").at)
+		return true;
+	if (!span_begins(line, "["))
+		return span_find(line, ") [0x").at;
+	return span_find(line, ": Stack trace: ").at ||
+	       (span_find(line, ": *** SIG").at && span_find(earlier, "\n*** SIG").at);
+}
+
+static bool is_worth(const char *text, struct span line)
+{
+	struct span earlier = { text, (size_t)(line.at - text) };
+	const char *end = earlier.len > 1 ? memrchr(text, '\n', earlier.len - 1) : NULL;
+
+	/* Statistics of the GCS server begin with a tab. */
+	if (span_begins(line, "\t") || span_begins(line, "[state-dump]") ||
+	    is_of_stack(line, earlier) ||
+	    is_of_python_stacks(line, end ? span_from(earlier, end + 1) : earlier))
 		return false;
-	/*
-	 * These lines are skipped: statistics of the GCS server, and frames of a stack, whose first
-	 * line says what the stack is about.
-	 */
-	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5) || memmem(line, len, "   @     0x", 11))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)line[i] > ' ')
+	for (size_t i = 0; i < line.len; i++)
+		if ((unsigned char)line.at[i] > ' ')
 			return true;
 	return false;
 }
@@ -64,7 +96,7 @@ void ray_last_lines_of(const char *file, const char *text, size_t len, char *out
 	for (const char *end = text + len; end > text && n < RAY_LAST_LINES_MAX;) {
 		const char *newline = memrchr(text, '\n', (size_t)(end - text)), *line = newline ? newline + 1 : text;
 
-		if (is_worth(line, (size_t)(end - line))) {
+		if (is_worth(text, (struct span){ line, (size_t)(end - line) })) {
 			last[n].at = line;
 			last[n++].len = (size_t)(end - line);
 		}

@@ -51,8 +51,29 @@ static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
 				  "    @     0x7f2f859c3050  (unknown)  (unknown)\n    @     0x5e8d60  224  _PyEval_EvalFrameDefault\n"
 				  "    @     0x5e8d61  (unknown)  (unknown)\n    @     0x5e8d62  (unknown)  (unknown)\n",
 				  1024),
-			    "raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n"
-			    "raylet.out: PC: @     0x7f2f85a0cf16  (unknown)  (unknown)\n");
+			    "raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n");
+}
+
+static void of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown(void **state)
+{
+	(void)state;
+	assert_string_equal(lines("[2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
+				  "/lib/libc.so.6(+0x2724a) [0x7f3a57bc924a]\n[2026-11-27 23:54:51,242 E 8306 8306] logging.cc:125: Stack trace: \n"
+				  "*** SIGABRT received at time=1795823691 on cpu 1 ***\nPC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
+				  "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: *** SIGABRT received at time=1795823691 on cpu 1 ***\n"
+				  "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: PC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
+				  "Fatal Python error: Aborted\n\nStack (most recent call first):\n  File \"/a.py\", line 7 in shard\n"
+				  "  File \"/b.py\", line 323 in <module>\n\nExtension modules: yaml._yaml (total: 1)\n",
+				  1024),
+			    "raylet.out: [2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
+			    "raylet.out: *** SIGABRT received at time=1795823691 on cpu 1 ***\nraylet.out: Fatal Python error: Aborted\n"
+			    "raylet.out:   File \"/a.py\", line 7 in shard\n");
+	assert_string_equal(lines("Fatal Python error: lost the state\nPython runtime state: initialized\n\nThread 0x00007fba6fcba6c0 (most recent call first):\n"
+				  "  File \"/usr/lib/python3.11/threading.py\", line 320 in wait\n\nCurrent thread 0x00007fbac17122c0 (most recent call first):\n"
+				  "  File \"/a.py\", line 9 in fatal\n  File \"/b.py\", line 323 in <module>\n",
+				  1024),
+			    "raylet.out: Fatal Python error: lost the state\nraylet.out:   File \"/a.py\", line 9 in fatal\n");
+	assert_string_equal(lines("  File \"/a.py\", line 9, in f\nKeyError: 3\n", 1024), "raylet.out:   File \"/a.py\", line 9, in f\nraylet.out: KeyError: 3\n");
 }
 
 static void what_a_tenant_writes_is_printable_and_bounded(void **state)
@@ -163,6 +184,7 @@ int main(void)
 		cmocka_unit_test(the_last_lines_come_in_their_order),
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
 		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
+		cmocka_unit_test(of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(the_name_of_a_file_is_printable_and_bounded),
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
