@@ -299,8 +299,9 @@ static void crash(const struct observation *o, struct verdict *v)
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
-	/* raylet ends a worker that is leaving, so the signal is not its cause. */
-	if ((ended_by == SIGKILL || ended_by == SIGTERM) && logged_exit_code(e, &code))
+	/* raylet ends a worker that is leaving, so that signal is not its cause, and not every release passes the code on. */
+	if (logged_exit_code(e, &code) &&
+	    (ended_by == SIGKILL || ended_by == SIGTERM || (knows_status(o) && !ended_by && WEXITSTATUS(o->worker_status) != code)))
 		snprintf(left, sizeof(left),
 			 " called exit with code %d, as Ray's log says, and then", code);
 	if (fds)
