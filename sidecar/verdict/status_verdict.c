@@ -201,13 +201,11 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	switch (v->class) {
 	case FAILURE_KILLED:
 		killed_sentence(o, oom, v);
-		stop_request_append(o, v);
 		break;
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
 		verdict_say(v, "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
-		stop_request_append(o, v);
 		break;
 	case FAILURE_SIGNALED:
 		signaled_verdict(o, v);
@@ -215,6 +213,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	default:
 		crashed_verdict(o, v);
 	}
+	stop_request_append(o, v);
 	if (o->status_known && !is_by_wait_status(o))
 		verdict_add_missing(v, "whether a signal ended the command, or the code is its own",
 				    "the command as the container's own process (exec COMMAND), without a shell before it");
