@@ -329,6 +329,15 @@ static void parse_other(struct span text, enum ray_kind kind, struct ray_event *
 	COPY(((struct span){ text_of, strlen(text_of) }), e->detail);
 }
 
+/* raylet says so a minute after it started the worker. */
+static void parse_failed_start(struct span text, const char *mark, struct ray_event *e)
+{
+	parse_other(text, RAY_WORKER_CRASH, e, mark);
+	e->workers = 1;
+	e->pid = (pid_t)number(span_after(text, "worker process("), PID_MAX_LIMIT);
+}
+
+static const char failed_start_mark[] = "The process is dead, probably it crashed during start";
 static const char *const fds_marks[] = { "Too many open files",
 					 "Too many workers, failed to create a file", NULL };
 static const char *const lost_node_marks[] = {
@@ -384,6 +393,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
+	else if (has(text, failed_start_mark))
+		parse_failed_start(text, failed_start_mark, ret_event);
 	bool may_lack_fds = IS_ONE_OF(ret_event->kind, RAY_NOTHING, RAY_WORKER_CRASH);
 	const char *mark = may_lack_fds ? mark_in(text, fds_marks) : NULL;
 	if (mark) /* the cause, for a worker that crashed */

@@ -159,6 +159,22 @@ static void a_crash_that_was_a_memory_kill_is_one(void **state)
 	assert_string_equal(e.memory, "32.91GB / 33.28GB (0.988698)");
 }
 
+static void a_worker_that_ends_before_it_is_ready_has_died(void **state)
+{
+	struct ray_event e = parse("[2026-11-27 23:57:01,501 E 11915 11915] (raylet) worker_pool.cc:660: Some workers of the worker process(14299) have not "
+				   "registered within the timeout. The process is dead, probably it crashed during start.");
+
+	(void)state;
+	assert_int_equal(e.kind, RAY_WORKER_CRASH);
+	assert_int_equal(e.pid, 14299);
+	assert_int_equal(e.workers, 1);
+	assert_non_null(strstr(e.detail, "probably it crashed during start"));
+	/* This one lives, and may yet come. */
+	e = parse("[2026-11-27 23:57:01,501 E 11915 11915] (raylet) worker_pool.cc:664: Some workers of the worker process(14299) have not registered "
+		  "within the timeout. The process is still alive, probably it's hanging during start.");
+	assert_int_equal(e.kind, RAY_NOTHING);
+}
+
 static void file_descriptors_in_any_log(void **state)
 {
 	struct ray_event e = parse("[2026-11-21 05:01:59,920 E 1 1] (raylet) io.cc:1: accept failed: Too many open files\n");
@@ -332,6 +348,7 @@ int main(void)
 		cmocka_unit_test(an_actor_is_called_what_rays_table_calls_it),
 		cmocka_unit_test(texts_of_older_versions),
 		cmocka_unit_test(a_crash_that_was_a_memory_kill_is_one),
+		cmocka_unit_test(a_worker_that_ends_before_it_is_ready_has_died),
 		cmocka_unit_test(file_descriptors_in_any_log),
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),

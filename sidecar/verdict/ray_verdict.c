@@ -283,8 +283,8 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
-	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX] = " died unexpectedly",
-				    left[64] = "";
+	bool started = !strstr(e->detail, "probably it crashed during start");
+	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX], left[64] = "";
 	int code, ended_by = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
@@ -299,11 +299,16 @@ static void crash(const struct observation *o, struct verdict *v)
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
-	/* raylet ends a worker that is leaving, so that signal is not its cause, and not every release passes the code on. */
+	/*
+	 * raylet ends a worker that is leaving, so that signal is not its cause, and not every
+	 * release passes the code on.
+	 */
 	if (logged_exit_code(e, &code) &&
-	    (ended_by == SIGKILL || ended_by == SIGTERM || (knows_status(o) && !ended_by && WEXITSTATUS(o->worker_status) != code)))
+	    (ended_by == SIGKILL || ended_by == SIGTERM ||
+	     (knows_status(o) && !ended_by && WEXITSTATUS(o->worker_status) != code)))
 		snprintf(left, sizeof(left),
 			 " called exit with code %d, as Ray's log says, and then", code);
+	snprintf(how, sizeof(how), started ? " died unexpectedly" : " died as it started");
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
 	else if (knows_status(o) && !(logged_signal && signal_is_of_crash(status_signal(o))))
@@ -322,6 +327,10 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
 	if (o->ray->logged_signal[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
+	if (!started)
+		verdict_add_missing(
+			v, "what the worker wrote",
+			"raylet.err, into which it writes until it has a log of its own");
 	if (!fds && (knows_status(o) ||
 		     (!o->crash && !o->ray->logged_signal[0] && !logged_exit_code(e, &code))))
 		add_status(o, v);
