@@ -232,9 +232,13 @@ static void of_process(const struct observation *o, struct verdict *v)
  */
 static void sender_is_missing(const struct observation *o, struct verdict *v)
 {
+	bool of_ray =
+		v->process.signal == SIGKILL && !failure_class_is_oom((int)v->class) &&
+		ray_process_of_type(v->process.name, strlen(v->process.name)) != RAY_PROCESS_NONE;
 	bool worker = v->class == FAILURE_WORKER_CRASH && v->signal == SIGKILL;
 
-	if (o->n_signals || (!worker && (o->container_lives || v->class != FAILURE_KILLED)))
+	if (o->n_signals ||
+	    (!worker && !of_ray && (o->container_lives || v->class != FAILURE_KILLED)))
 		return;
 	for (unsigned int i = 0; i < v->n_missing && v->confidence == CONFIDENCE_CERTAIN; i++)
 		if (o->pod && strcmp(v->missing[i].what, "kernel log") == 0) {
@@ -246,6 +250,8 @@ static void sender_is_missing(const struct observation *o, struct verdict *v)
 		v, "who sent the SIGKILL",
 		o->pod ?
 			"the node agent (nodeAgent.enabled), which sees each signal that ends a process" :
+		of_ray ?
+			"the log of whoever may stop Ray here: `ray stop --force` sends it" :
 			"the log of its parent; at ulimit -H -t (CPU time) the kernel itself sends it, and timeout -k sends it to itself");
 }
 

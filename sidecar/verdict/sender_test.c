@@ -153,6 +153,19 @@ static void who_sent_a_sigkill_is_missing_where_no_agent_watches(void **state)
 	assert_non_null(strstr(v.missing[v.n_missing - 1].needs, "CPU time"));
 }
 
+static void who_killed_a_process_of_ray_is_missing(void **state)
+{
+	const struct ray_process_end raylet = { .kind = RAY_PROCESS_RAYLET, .pid = 9, .ended_ns = END, .status_known = true, .wait_status = SIGKILL };
+	struct observation o = { .container = "c", .container_lives = true, COUNTED(0, false), USED(50), .ended_ns = END, .process = &raylet, .ends = &raylet, .n_ends = 1 };
+	struct verdict v;
+
+	(void)state;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_true(misses(&v, "who sent the SIGKILL"));
+	assert_non_null(strstr(v.missing[v.n_missing - 1].needs, "ray stop --force"));
+}
+
 static void senders_are_named_where_the_record_is_of_the_command(void **state)
 {
 	(void)state;
@@ -215,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_sent_a_sigkill_is_missing_where_no_agent_watches),
+		cmocka_unit_test(who_killed_a_process_of_ray_is_missing),
 		cmocka_unit_test(senders_are_named_where_the_record_is_of_the_command),
 		cmocka_unit_test(a_sender_is_never_the_ninth_line),
 		cmocka_unit_test(a_process_of_rays_has_its_sender_too),
