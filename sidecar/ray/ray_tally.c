@@ -59,14 +59,17 @@ static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_ev
 	return false;
 }
 
-static enum ray_outcome ray_tally_admit(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
+static enum ray_outcome ray_tally_admit(struct ray_tally *t, int64_t now_ns,
+					const struct ray_event *e, int wait_status,
+					unsigned int *ret_left_out)
 {
 	size_t slot = 0, reports = 0;
 	bool known = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(t->signatures); i++) {
 		bool same = t->signatures[i].reported_ns && t->signatures[i].kind == e->kind &&
-		       strcmp(t->signatures[i].task, e->task) == 0;
+			    t->signatures[i].wait_status == wait_status &&
+			    strcmp(t->signatures[i].task, e->task) == 0;
 		if (same && now_ns - t->signatures[i].reported_ns < RAY_REPORT_SPACING_NS) {
 			t->signatures[i].left_out++;
 			return RAY_COUNTED;
@@ -83,13 +86,15 @@ static enum ray_outcome ray_tally_admit(struct ray_tally *t, int64_t now_ns, con
 	if (reports >= RAY_REPORTS_MAX)
 		return RAY_COUNTED;
 	t->signatures[slot].kind = e->kind;
+	t->signatures[slot].wait_status = wait_status;
 	memcpy(t->signatures[slot].task, e->task, sizeof(e->task));
 	t->signatures[slot].reported_ns = MAX(now_ns, (int64_t)1);
 	t->signatures[slot].left_out = 0;
 	return RAY_REPORT;
 }
 
-enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
+enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e,
+				 int wait_status, unsigned int *ret_left_out)
 {
 	*ret_left_out = 0;
 	if (seen_before(t, now_ns, e))
@@ -114,7 +119,7 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 	default:
 		return RAY_KNOWN;
 	}
-	return ray_tally_admit(t, now_ns, e, ret_left_out);
+	return ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
 }
 
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary)

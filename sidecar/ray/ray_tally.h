@@ -3,8 +3,8 @@
  * Decides which of Ray's events get a report, and counts them. Pure: the time is an
  * argument.
  *
- * An event that two logs contain counts once. If the same task dies again and again, it
- * is reported once in five minutes; the other deaths are counted, and the next report
+ * An event that two logs contain counts once. If the same task dies again and again in the same
+ * way, it is reported once in five minutes; the other deaths are counted, and the next report
  * says how many were left out. Only a few reports are made in that time, whatever
  * the names of the tasks. For Ray, a worker that the kernel's OOM killer took has
  * crashed: the kernel's counter shows how many crashes were such kills.
@@ -31,6 +31,7 @@ struct ray_tally {
 	struct {
 		enum ray_kind kind;
 		char task[96];
+		int wait_status;
 		int64_t reported_ns; /* 0: unused */
 		unsigned int left_out; /* since then */
 	} signatures[16];
@@ -55,10 +56,11 @@ void ray_tally_init(struct ray_tally *t, int64_t now_ns);
 void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill);
 
 /*
- * Counts an event. *ret_left_out: if a report is due, the events of its signature since the last
- * report.
+ * Counts an event. wait_status: of its worker; -1: not known. *ret_left_out: if a report is due,
+ * the events of its signature since the last report.
  */
-enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out);
+enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e,
+				 int wait_status, unsigned int *ret_left_out);
 
 /* What happened since the last summary. */
 struct ray_summary {

@@ -3,6 +3,7 @@
 #include "sidecar/ray/ray_tally.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +26,17 @@ static int setup(void **state)
 	return 0;
 }
 
-static enum ray_outcome tell(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task)
+static enum ray_outcome tell_status(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task, int wait_status)
 {
 	struct ray_event e = { .kind = kind, .pid = pid, .workers = 1 };
 
 	snprintf(e.task, sizeof(e.task), "%s", task);
-	return ray_tally_event(&t, START + at_s * S, &e, &left_out);
+	return ray_tally_event(&t, START + at_s * S, &e, wait_status, &left_out);
+}
+
+static enum ray_outcome tell(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task)
+{
+	return tell_status(at_s, kind, pid, task, -1);
 }
 
 static void a_death_in_two_logs_counts_once(void **state)
@@ -44,6 +50,15 @@ static void a_death_in_two_logs_counts_once(void **state)
 	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
 	assert_int_equal(s.memory_kills, 1);
 	assert_int_equal(s.crashes, 0);
+}
+
+static void another_end_of_the_same_actor_is_reported(void **state)
+{
+	(void)state;
+	assert_int_equal(tell_status(1, RAY_WORKER_CRASH, 1, "ray::Model", SIGSEGV), RAY_REPORT);
+	assert_int_equal(tell_status(2, RAY_WORKER_CRASH, 2, "ray::Model", 5 << 8), RAY_REPORT);
+	assert_int_equal(tell_status(3, RAY_WORKER_CRASH, 3, "ray::Model", SIGSEGV), RAY_COUNTED);
+	assert_int_equal(tell_status(4, RAY_WORKER_CRASH, 4, "ray::Model", 5 << 8), RAY_COUNTED);
 }
 
 static void the_same_task_is_reported_once_in_five_minutes(void **state)
@@ -141,7 +156,7 @@ static void several_workers_at_once_all_count(void **state)
 	struct ray_summary s;
 	(void)state;
 
-	ray_tally_event(&t, START, &e, &left_out);
+	ray_tally_event(&t, START, &e, -1, &left_out);
 	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
 	assert_int_equal(s.memory_kills, 3);
 }
@@ -163,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_death_in_two_logs_counts_once, setup),
+		cmocka_unit_test_setup(another_end_of_the_same_actor_is_reported, setup),
 		cmocka_unit_test_setup(the_same_task_is_reported_once_in_five_minutes, setup),
 		cmocka_unit_test_setup(new_names_each_time_do_not_make_endless_reports, setup),
 		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),

@@ -56,6 +56,7 @@ static void container_poll_ray(struct container *c, int64_t now_ns)
 					.node_lost = on_node_lost,
 					.summary = on_ray_summary,
 					.kills_are_shared = c->observer.cgroup_shared,
+					.workers = &c->observer.workers,
 					.arg = c,
 				});
 	if (fd < 0)

@@ -161,6 +161,7 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 {
 	struct ray_watch *w = arg;
 	const struct ray_event *event = &heard->event;
+	const struct watched_end *end = NULL;
 	struct ray_finding finding = *heard;
 	enum ray_outcome outcome;
 
@@ -180,7 +181,11 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 		note_infeasible(w, event);
 		return;
 	}
-	outcome = ray_tally_event(&w->tally, w->now_ns, &finding.event, &finding.left_out);
+	if (w->callbacks && w->callbacks->workers)
+		end = worker_watch_end_of(w->callbacks->workers, event->pid, finding.at_ns);
+	outcome = ray_tally_event(&w->tally, w->now_ns, &finding.event,
+				  end && end->status_known ? end->wait_status : -1,
+				  &finding.left_out);
 	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST && event->kind != RAY_DAEMON_CRASH)
 		return;
 	if (!ray_watch_last_words(w, w->now_ns) || weight(event->kind) >= weight(w->last.event.kind))

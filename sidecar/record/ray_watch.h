@@ -9,6 +9,7 @@
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/ray_tally.h"
 #include "sidecar/record/snapshot.h"
+#include "sidecar/record/worker_watch.h"
 #include "sidecar/sample/ray_node.h"
 
 struct ray_watch;
@@ -28,6 +29,7 @@ struct ray_watch_callbacks {
 	 * nothing else reports them.
 	 */
 	bool kills_are_shared;
+	const struct worker_watch *workers; /* knows how they ended; NULL: nobody does */
 	void *arg;
 };
 
