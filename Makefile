@@ -107,7 +107,7 @@ shared: $(SHARED_PROGRAMS)
 .PHONY: FORCE
 build/docs_url: FORCE
 	@mkdir -p $(@D) && { echo '$(DOCS_URL)' | cmp -s - $@ || echo '$(DOCS_URL)' >$@; }
-NAMES_PAGES := $(shell grep -l DOCS_PAGE node/*.c plugin/*.c operator/*/*.c)
+NAMES_PAGES := $(shell grep -l DOCS_PAGE node/*.c plugin/*.c sidecar/*.c operator/*/*.c)
 $(call objects,$(NAMES_PAGES)): build/docs_url
 
 $(BUILD)/obj/%.o: %.c | $(SYSROOT)

@@ -151,13 +151,18 @@ static int value_store(const struct option_row *row, const char *text, void *opt
 
 /* --- Words --- */
 
+static bool row_belongs_to(const struct option_row *row, unsigned command)
+{
+	return !row->only || (row->only & command);
+}
+
 static const struct option_row *row_find(const struct option_table *table, unsigned command,
 					 const char *word, size_t len)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		const struct option_row *row = &table->rows[i];
 
-		if (!row->name || (row->only && !(row->only & command)))
+		if (!row->name || !row_belongs_to(row, command))
 			continue;
 		if (strlen(row->name) == len && memcmp(word, row->name, len) == 0)
 			return row;
@@ -225,13 +230,15 @@ static void help_print(const char *text, size_t column, size_t taken)
 	putchar('\n');
 }
 
-int options_print_help(const struct option_table *table)
+int options_print_help(const struct option_table *table, unsigned command)
 {
 	size_t taken = 0;
 
 	for (size_t i = 0; i < table->n; i++) {
 		const struct option_row *row = &table->rows[i];
 
+		if (!row_belongs_to(row, command))
+			continue;
 		if (!row->name) {
 			fputs(row->help, stdout);
 			continue;

@@ -64,5 +64,8 @@ int option_take(const struct option_table *table, unsigned command, char *const 
 int options_take(const struct option_table *table, unsigned command, char *const *words,
 		 void *options, struct err *err);
 
-/* Prints --help to stdout. Returns 0, or 1 if it could not be written. */
-int options_print_help(const struct option_table *table);
+/*
+ * Prints --help of a command to stdout, which is the rows that it has: `command` has its bit, or those of several. Returns 0, or 1 if it
+ * could not be written.
+ */
+int options_print_help(const struct option_table *table, unsigned command);

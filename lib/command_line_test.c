@@ -141,10 +141,17 @@ static void a_wrong_option_changes_nothing_and_is_named(void **state)
 	}
 }
 
-static void help_has_each_option_with_its_text_in_one_column(void **state)
+static void help_has_each_option_of_the_command_with_its_text_in_one_column(void **state)
 {
 	static const struct option_table small = { rows, 5, 18 };
 	static const struct option_table wide = { rows + ARRAY_SIZE(rows) - 1, 1, 18 };
+	static const struct option_row some_rows[] = {
+		{ .help = "usage: one\n", .only = ONE },
+		{ .help = "usage: two\n", .only = TWO },
+		{ "--one", NULL, OPTION_FLAG, AT(flag), .only = ONE, .help = "of one" },
+		{ "--two", NULL, OPTION_FLAG, AT(flag), .only = TWO, .help = "of two" },
+	};
+	static const struct option_table some = OPTION_TABLE(some_rows, 18);
 	char text[1024] = "";
 	int out = dup(STDOUT_FILENO), ends[2];
 
@@ -152,8 +159,9 @@ static void help_has_each_option_with_its_text_in_one_column(void **state)
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
 	dup2(ends[1], STDOUT_FILENO);
-	assert_int_equal(options_print_help(&small), 0);
-	assert_int_equal(options_print_help(&wide), 0);
+	assert_int_equal(options_print_help(&small, 0), 0);
+	assert_int_equal(options_print_help(&wide, 0), 0);
+	assert_int_equal(options_print_help(&some, TWO), 0);
 	dup2(out, STDOUT_FILENO);
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	assert_string_equal(text, "usage: x\n"
@@ -162,7 +170,9 @@ static void help_has_each_option_with_its_text_in_one_column(void **state)
 				  "  --yes[=BOOL]    a bool\n"
 				  "  --when W, --choice C  two share this\n"
 				  "  --other-of-a-long-name N\n"
-				  "                  far right\n");
+				  "                  far right\n"
+				  "usage: two\n"
+				  "  --two           of two\n");
 	close(out);
 	close(ends[0]);
 	close(ends[1]);
@@ -173,7 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_go_where_the_table_says),
 		cmocka_unit_test(a_wrong_option_changes_nothing_and_is_named),
-		cmocka_unit_test(help_has_each_option_with_its_text_in_one_column),
+		cmocka_unit_test(help_has_each_option_of_the_command_with_its_text_in_one_column),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

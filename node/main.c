@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		return core_handler_run(argv);
 	int rc = node_options_parse(argv, &options, &err);
 	if (rc >= 0 && options.help)
-		return options_print_help(&node_options_table);
+		return options_print_help(&node_options_table, 0);
 	if (rc >= 0 && options.version)
 		return puts("afterglow-node " AFTERGLOW_VERSION) == EOF;
 	if (rc < 0) {

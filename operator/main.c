@@ -402,7 +402,7 @@ int main(int, char **argv)
 		return 2;
 	}
 	if (program.options.help)
-		return options_print_help(&operator_options);
+		return options_print_help(&operator_options, 0);
 	if (program.options.version)
 		return puts("afterglow-operator " AFTERGLOW_VERSION) == EOF || fflush(stdout) != 0;
 	log_set_level(program.options.log_level);

@@ -159,7 +159,7 @@ static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
 		n++;
 	}
 	if (busy)
-		fprintf(stderr, "afterglow: a sidecar is busy with other questions\n");
+		fprintf(stderr, "afterglow: the answer lacks processes: who watches them is busy with other questions\n");
 	return n;
 }
 
@@ -192,14 +192,14 @@ int ask_stacks_run(char **argv)
 	struct err err = { 0 };
 
 	if (ask_options_parse(argv, &o, &err) < 0) {
-		fprintf(stderr, "afterglow: %s\n%s", err_text(&err), usage);
+		fprintf(stderr, "afterglow: stack: %s\n", err_text(&err));
 		return 2;
 	}
 	if (o.help)
 		return fputs(usage, stdout) == EOF;
 	signal(SIGPIPE, SIG_IGN); /* a sidecar that is busy hangs up */
 	if (sidecars_ask(o.wanted, &answers) == 0) {
-		fprintf(stderr, "afterglow: no sidecar and no `afterglow run` of this user is here\n");
+		fprintf(stderr, "afterglow: nothing of this user is watched here\n");
 		return 1;
 	}
 	if (o.raw)

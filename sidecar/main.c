@@ -241,13 +241,14 @@ int main(int argc, char **argv)
 {
 	struct sidecar_options options;
 	struct err err = { 0 };
+	bool is_exec = argc > 1 && strcmp(argv[1], "exec") == 0;
 	int rc;
 
 	/* Beside exec runs a command of the same user with the same files. There is nothing to hide. */
-	if (argc < 2 || strcmp(argv[1], "exec") != 0)
+	if (!is_exec)
 		undumpable_become();
 	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0)
-		return options_print_help(&sidecar_options_table);
+		return sidecar_options_print_help(COMMAND_RECORD);
 	if (argc > 1 && strcmp(argv[1], "prune") == 0) {
 		rc = prune_run(argv + 2, &err);
 		if (rc < 0)
@@ -257,11 +258,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "stack") == 0)
 		return ask_stacks_run(argv + 2);
 	if (sidecar_options_parse(argv, &options, &err) < 0) {
-		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
+		fprintf(stderr, "%s: %s\n", is_exec ? "afterglow" : "afterglow-sidecar", err_text(&err));
 		return 2;
 	}
 	if (options.help)
-		return options_print_help(&sidecar_options_table);
+		return sidecar_options_print_help(options.command);
 	if (options.version)
 		return puts("afterglow-sidecar " AFTERGLOW_VERSION) == EOF;
 	if (options.command == COMMAND_EXEC)

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "lib/digest/report_mac.h"
+#include "lib/docs.h"
 #include "lib/listen_address.h"
 #include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
-enum { RECORD = 1 << COMMAND_RECORD, EXEC = 1 << COMMAND_EXEC };
+enum { RECORD = 1 << COMMAND_RECORD, EXEC = 1 << COMMAND_EXEC, EXEC_ALONE = 1 << (COMMAND_EXEC + 1) };
 
 /*
  * The files that memray, mprof, cProfile and ray timeline write by default, and those that Ray's guides to debugging memory and to
@@ -37,7 +38,7 @@ static int collect_parse(void *options, const char *option, const char *pattern,
 	if (strcmp(pattern, "none") == 0)
 		return 0;
 	if (pattern[0] != '/')
-		return err_set(err, EINVAL, "%s takes a path from the container's root, or none, not %s", option, pattern);
+		return err_set(err, EINVAL, "%s takes an absolute path, or none, not %s", option, pattern);
 	while (r->collect[n])
 		n++;
 	if (n == COLLECT_PATTERNS_MAX)
@@ -76,7 +77,9 @@ static int cores_parse(void *options, const char *option, const char *value, str
 
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ .help = "usage: afterglow-sidecar [OPTION...]\n"
+	{ .only = EXEC_ALONE, .help = "usage: afterglow run [OPTION...] -- COMMAND [ARG...]\n" },
+	{ .only = RECORD,
+	  .help = "usage: afterglow-sidecar [OPTION...]\n"
 		  "       afterglow-sidecar exec [OPTION...] -- COMMAND [ARG...]\n"
 		  "Watches the memory of containers and explains why they died.\n"
 		  "\n"
@@ -94,7 +97,7 @@ static const struct option_row rows[] = {
 	  .help = "write bundles to this directory in memory while that of --spool cannot be\n"
 		  "written; at most 24Mi, and only with a store. If it is a tmpfs, samples\n"
 		  "are kept there as well, so that they never wait for a disk" },
-	{ "--store", "URL", OPTION_TEXT, AT(store.url),
+	{ "--store", "URL", OPTION_TEXT, AT(store.url), .only = RECORD,
 	  .help = "copy bundles there with afterglow-ship (default: they stay in the spool)" },
 	{ "--spool-max", "SIZE", OPTION_SIZE, AT(spool_limits.quota.bytes), .only = RECORD },
 	{ "--spool-bundles", "N", OPTION_COUNT, AT(spool_limits.quota.count), .max = 1000000, .only = RECORD },
@@ -129,11 +132,13 @@ static const struct option_row rows[] = {
 	{ "--reconnect", "SECONDS", OPTION_INT, AT(reconnect_s), .max = 3600, .only = RECORD,
 	  .help = "after a restart, wait this long for launchers to reconnect; a container\n"
 		  "whose launcher does not is reported as ended (0 to 3600, default 15)" },
-	{ .help = "\n"
-		  "exec runs COMMAND, watches it, and exits with its exit code (128+N after signal N; 126 or 127 if\n"
-		  "it cannot be executed). It writes the report to stderr.\n"
-		  "  --store DIR|URL     keep bundles in DIR/local/NAME (default: afterglow in $XDG_STATE_HOME or\n"
-		  "                      ~/.local/state); to a URL they are copied at the end\n" },
+	{ .only = RECORD, .help = "\nexec, which `afterglow run` is as well:\n" },
+	{ .only = EXEC,
+	  .help = "Runs COMMAND, watches it, and exits with its exit code (128+N after signal N; 126 or 127 if it\n"
+		  "cannot be executed). Writes the report to stderr.\n\n" },
+	{ "--store", "DIR|URL", OPTION_TEXT, AT(store.url), .only = EXEC,
+	  .help = "keep bundles in DIR/local/NAME (default: afterglow in $XDG_STATE_HOME or\n"
+		  "~/.local/state); to a URL they are copied at the end" },
 	{ "--memory-max", "SIZE", OPTION_SIZE, offsetof(struct sidecar_options, exec.memory_max),
 	  .min = EXEC_MEMORY_MIN, .only = EXEC,
 	  .help = "run COMMAND in a memory cgroup of its own with this limit (\"512Mi\", \"2G\";\n"
@@ -141,16 +146,17 @@ static const struct option_row rows[] = {
 		  "the limit, and a line says so" },
 	{ "--name", "NAME", OPTION_TEXT, offsetof(struct sidecar_options, exec.name), .only = EXEC,
 	  .help = "the name of COMMAND in reports (default: its base name, or that of its Python script)" },
-	{ .help = "\n"
+	{ .only = RECORD,
+	  .help = "\n"
 		  "stack prints the stacks of the processes that are watched now (afterglow-sidecar stack [PID|NAME]).\n"
 		  "\n"
 		  "prune brings a directory of bundles within the bounds: it removes cores first, bundles last\n"
 		  "       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
 		  "       [--below PATH] DIR). The sidecar runs it on its store. 0, the default, means no bound.\n"
 		  "\n"
-		  "Options of the sidecar and of exec:\n"
-		  "  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
-		  "  webhdfs://HOST:PORT/PATH, or webhdfss:// with TLS; afterglow-ship --help explains them.\n" },
+		  "Options of the sidecar and of exec:" },
+	{ .help = "\nA store is a directory (file:///DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
+		  "webhdfs://HOST:PORT/PATH, or webhdfss:// with TLS: " DOCS_PAGE("stores.md") " explains them.\n" },
 	{ "--credentials", "DIR", OPTION_TEXT, AT(store.credentials),
 	  .help = "files with the credentials of the store (default " DEFAULT_CREDENTIALS ")" },
 	{ "--store-ca", "FILE", OPTION_TEXT, AT(store.ca),
@@ -168,7 +174,7 @@ static const struct option_row rows[] = {
 	{ "--store-s3-encryption", "TYPE", OPTION_TEXT, .at = AT(store.s3_encryption) },
 	{ "--store-s3-kms-key-id", "ID", OPTION_TEXT, .at = AT(store.s3_kms_key_id) },
 	{ "--store-s3-bucket-key", NULL, OPTION_FLAG, AT(store.s3_bucket_key),
-	  .help = "have S3 encrypt by AES256, aws:kms or aws:kms:dsse; afterglow-ship --help has more" },
+	  .help = "have S3 encrypt by AES256, aws:kms or aws:kms:dsse" },
 	{ "--store-azure-endpoint", "URL", OPTION_TEXT, AT(store.azure_endpoint),
 	  .help = "address of a storage account that is not in Azure's public cloud" },
 	{ "--store-webhdfs-user", "NAME", OPTION_TEXT, AT(store.webhdfs_user),
@@ -180,7 +186,7 @@ static const struct option_row rows[] = {
 	  .help = "print the first snapshot when this part of the limit is in use, 0.05 to 1\n"
 		  "(default 0.8), and further ones at 0.9, 0.95 and 0.98" },
 	{ "--oom-group", NULL, OPTION_FLAG, AT(oom_group),
-	  .help = "when the OOM killer kills one process, end the whole container (by\n"
+	  .help = "when the OOM killer kills one process, end all that are watched (by\n"
 		  "memory.oom.group on cgroup v2, by the launcher on v1)" },
 	{ "--kernel-log", "WHEN", OPTION_EITHER, AT(kernel_log.off),
 	  .choices = (const char *const[]){ "auto", "off", NULL },
@@ -190,12 +196,12 @@ static const struct option_row rows[] = {
 	  .help = "keep the tail of this file, or of the syslog file in this directory\n"
 		  "(default: none)" },
 	{ "--collect", "PATTERN", OPTION_OTHER, .parse = collect_parse,
-	  .help = "add these files of the container to each bundle; repeatable; \"none\" adds none\n"
+	  .help = "add these files to each bundle; repeatable; \"none\" adds none\n"
 		  "(default: the files of memray, mprof, cProfile and ray timeline)" },
 	{ "--hook-at-threshold", "COMMAND", OPTION_OTHER, .parse = hook_parse },
 	{ "--hook-at-death", "COMMAND", OPTION_OTHER, .parse = hook_parse,
-	  .help = "run COMMAND by /bin/sh in the container when its memory passes --warn-at (at\n"
-		  "most once a minute), or after a failure that the launcher survived;\n"
+	  .help = "run COMMAND by /bin/sh where the processes are, when memory use passes\n"
+		  "--warn-at (at most once a minute), or after a failure that the launcher survived;\n"
 		  "repeatable (8 each). AFTERGLOW_PID is the largest process,\n"
 		  "AFTERGLOW_REASON \"threshold\" or the class. The output (64 KiB of each)\n"
 		  "goes into the bundle: \"py-spy dump --pid $AFTERGLOW_PID\"" },
@@ -204,13 +210,13 @@ static const struct option_row rows[] = {
 	{ "--hook-headroom", "SIZE", OPTION_SIZE, AT(hooks.headroom),
 	  .help = "run no hook when less memory than this is free (default 64Mi; 0: always run)" },
 	{ "--hold-on-failure", "SECONDS", OPTION_INT, AT(hold_s), .max = 86400,
-	  .help = "keep a container that failed for this long, so that somebody can look at\n"
-		  "it (at most 86400; default 0: do not); afterglow-launch --release in\n"
-		  "the container, or SIGTERM, ends the hold" },
+	  .help = "after a failure wait for this long with the end, so that somebody can look at\n"
+		  "what is there (at most 86400; default 0: do not); afterglow-launch --release\n"
+		  "there, or SIGTERM, ends the hold" },
 	{ "--cores", "MODE", OPTION_OTHER, .parse = cores_parse,
 	  .help = "what a bundle keeps of a core besides the backtrace: summary (stacks and notes;\n"
 		  "a debugger can open it), full, or off (cores are ignored; default\n"
-		  "summary). exec: if given, also where cores go to a filesystem in memory" },
+		  "summary). For `afterglow run`: if given, also where cores go to memory" },
 	{ "--stacks-at-stop", "SECONDS", OPTION_INT, AT(stacks_at_stop_s), .max = 86400,
 	  .help = "this long after a request to stop, see where what still runs hangs, for the\n"
 		  "report; it stands still for some milliseconds (default 0: do not)" },
@@ -223,7 +229,12 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 
-const struct option_table sidecar_options_table = OPTION_TABLE(rows, 22);
+static const struct option_table sidecar_options_table = OPTION_TABLE(rows, 22);
+
+int sidecar_options_print_help(enum sidecar_command command)
+{
+	return options_print_help(&sidecar_options_table, command == COMMAND_EXEC ? EXEC | EXEC_ALONE : RECORD | EXEC);
+}
 
 /* An empty variable counts as absent. */
 static const char *environment(const char *name)
@@ -280,7 +291,7 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "", *script = program[0] ? o->exec.argv[1] : NULL;
 
 	if (!o->exec.argv[0])
-		return err_set(err, EINVAL, "a command is missing: exec [OPTION...] -- COMMAND [ARG...]");
+		return err_set(err, EINVAL, "a command is missing: afterglow run [OPTION...] -- COMMAND [ARG...]");
 	if (!o->exec.name) {
 		/* Of programs in Python the name is that of the script. */
 		snprintf(name, sizeof(name), "%s", strncmp(program, "python", 6) == 0 && script && script[0] != '-' ? base_name(script) : program);

@@ -241,6 +241,29 @@ static void the_state_directory_is_the_default_store_of_exec(void **state)
 	assert_string_equal(o.exec.record.store.url, "/state/afterglow");
 }
 
+static void help_of_exec_is_for_people_without_kubernetes(void **state)
+{
+	static const char *const strange[] = { "pod", "container", "kubelet", "node agent", "afterglow-sidecar", "afterglow-ship", "--spool", "--http" };
+	char text[16384] = "";
+	int out = dup(STDOUT_FILENO), ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	fflush(stdout);
+	dup2(ends[1], STDOUT_FILENO);
+	assert_int_equal(sidecar_options_print_help(COMMAND_EXEC), 0);
+	dup2(out, STDOUT_FILENO);
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_memory_equal(text, "usage: afterglow run ", strlen("usage: afterglow run "));
+	assert_non_null(strstr(text, "--memory-max"));
+	for (size_t i = 0; i < ARRAY_SIZE(strange); i++)
+		if (strstr(text, strange[i]))
+			fail_msg("\"%s\" in:\n%s", strange[i], text);
+	close(out);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void help_and_version_need_no_command(void **state)
 {
 	struct sidecar_options o;
@@ -301,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_program_in_python_has_the_name_of_its_script),
 		cmocka_unit_test(a_relative_store_is_a_plain_path),
 		cmocka_unit_test(the_state_directory_is_the_default_store_of_exec),
+		cmocka_unit_test(help_of_exec_is_for_people_without_kubernetes),
 		cmocka_unit_test(help_and_version_need_no_command),
 		cmocka_unit_test(hooks_come_in_the_order_in_which_they_are_given),
 		cmocka_unit_test(a_ninth_hook_is_one_too_many),

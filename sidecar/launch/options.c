@@ -113,7 +113,7 @@ _Noreturn static void release(const char *pid_text)
 static void options_answer(const struct options *o)
 {
 	if (o->help)
-		exit(options_print_help(&table));
+		exit(options_print_help(&table, 0));
 	if (o->version)
 		exit(puts("afterglow-launch " AFTERGLOW_VERSION) == EOF);
 	if (o->environment) {

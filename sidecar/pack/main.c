@@ -151,7 +151,7 @@ int main(int, char **argv)
 		return 2;
 	}
 	if (options.help)
-		return options_print_help(&table);
+		return options_print_help(&table, 0);
 	if (options.version)
 		return puts("afterglow-pack " AFTERGLOW_VERSION) == EOF;
 	bool receive = options.mode == MODE_RECEIVE;

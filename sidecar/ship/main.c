@@ -92,7 +92,7 @@ int main(int, char **argv)
 		return EXIT_USAGE;
 	}
 	if (options.help)
-		return options_print_help(&ship_options_table);
+		return options_print_help(&ship_options_table, 0);
 	if (options.version)
 		return puts("afterglow-ship " AFTERGLOW_VERSION) == EOF;
 	signal(SIGPIPE, SIG_IGN);

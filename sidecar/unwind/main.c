@@ -267,7 +267,7 @@ int main(int, char **argv)
 		return 2;
 	}
 	if (options.help)
-		return options_print_help(&unwind_options);
+		return options_print_help(&unwind_options, 0);
 	if (options.version)
 		return puts("afterglow-unwind " AFTERGLOW_VERSION) == EOF;
 	if (options.serve_fd >= 0)
