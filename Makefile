@@ -79,7 +79,7 @@ UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/podspec operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/crds operator/manager operator) $(LOOP) $(DIGEST)
 # The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
-PLUGIN_LIB := $(patsubst %,lib/%.c,command_line err exit_code failure_class fileio html incident incident_rules json memory_needs oom printable stack_groups strbuf strmap tar units utf8)
+PLUGIN_LIB := $(patsubst %,lib/%.c,command_line err exit_code failure_class fileio html incident incident_rules json memory_needs oom phrases printable stack_groups strbuf strmap tar units utf8)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
 NODE_LIB := $(patsubst %,lib/%.c,budget command_line err fileio kernel_text log oom outlet printable strbuf syslog_lines units utf8)

@@ -14,30 +14,51 @@
 #include "lib/json.h"
 #include "lib/linux_signals.h"
 #include "lib/macros.h"
+#include "lib/phrases.h"
 #include "plugin/table.h"
 
 #define COLUMNS 100
 
-static const struct {
-	int code;
-	const char *what, *who, *next;
-} codes[] = {
-#define EXIT_CODE(code, what, who, next) { code, what, who, next },
-#include "plugin/exit_codes.def"
-#undef EXIT_CODE
-};
+enum whose_word { OF_ANY_COMMAND, OF_KUBERNETES, OF_RAY };
 
 /* names: separated by '|'. Those of Ray are found in a longer text, too: "Error" of a status would be found in too many. */
 static const struct {
 	const char *names, *what, *who, *next;
-	bool is_rays;
+	enum whose_word whose;
 } words[] = {
-#define WORD(names, what, who, next) { names, what, who, next, .is_rays = false },
+#define EXIT_CODE(code, what, who, next) { #code, what, who, next, OF_ANY_COMMAND },
+#include "plugin/exit_codes.def"
+#undef EXIT_CODE
+#define WORD(names, what, who, next) { names, what, who, next, OF_KUBERNETES },
 #include "plugin/status_reasons.def"
 #undef WORD
-#define WORD(names, what, who, next) { names, what, who, next, .is_rays = true },
+#define WORD(names, what, who, next) { names, what, who, next, OF_RAY },
 #include "plugin/ray_words.def"
 #undef WORD
+};
+
+/* For people without Kubernetes. Reasons of Kubernetes stay as they are. */
+static const struct phrase phrases[] = {
+	{ "`kubectl afterglow show` takes the pod, the node's IP, or Ray's ID of the node or worker, and says what ended it.",
+	  "`afterglow list` has what ended shortly before, and `afterglow show` its report." },
+	{ "kubectl afterglow memory CLUSTER", "afterglow memory" },
+	{ "kubectl afterglow stack CLUSTER", "afterglow stack" },
+	{ "kubectl afterglow", "afterglow" },
+	{ "; PodDeleted and NodeShutdown mean that the pod was ended from outside", "" },
+	{ "Look at the container's status: kubectl describe pod.", "What it has written says why." },
+	{ "the kubelet, when a container did not end within its grace period or failed a probe; the runtime, when the pod was deleted",
+	  "a batch system, when a job did not end in time" },
+	{ "KernelOOMPod, KernelOOMNode, ProbeKilled, Evicted, PodDeleted, NodeShutdown, ", "KernelOOMProcess, KernelOOMNode, " },
+	{ "The kubelet, when the pod is deleted, evicted or its node is drained; a failed probe; the autoscaler, KubeRay or a person through the API",
+	  "A batch system at the job's time limit or when it is cancelled, a service manager, `ray stop`, or anybody with kill" },
+	{ "The pod was deleted, evicted or killed", "The machine went down, its job ended" },
+	{ ": in a pod that may be the pod's", "" },
+	{ "at the pod's memory limit", "at a memory limit above its own" },
+	{ "Set requests equal to limits for the pods on it, so that the scheduler does not promise memory twice",
+	  "See what else runs on it, or give the command a limit: afterglow run --memory-max" },
+	{ "; only the node agent can name its sender", "" },
+	{ "this container", "this command" },
+	{ "the container", "the command" },
 };
 
 static const char *const advice[FAILURE_CLASS_COUNT] = {
@@ -78,11 +99,10 @@ static void add_part(struct strbuf *out, const char *heading, const char *text)
 	add_wrapped(out, text, 4);
 }
 
-/* What is known of a code, a signal, a class or a word. who and next may be NULL. */
+/* What is known of a code, a signal, a class or a word. who and next may be "". */
 struct explanation {
-	char name[64], what[512];
-	const char *who, *next;
-	bool is_class;
+	char name[64], what[512], who[512], next[512];
+	bool is_class, is_of_kubernetes;
 };
 
 static void explain_rule(int code, struct explanation *e)
@@ -108,25 +128,8 @@ static void explanation_fill(struct explanation *e, const char *what, const char
 			     const char *next)
 {
 	snprintf(e->what, sizeof(e->what), "%s", what);
-	e->who = who;
-	e->next = next;
-}
-
-static void explain_code(int code, struct explanation *e)
-{
-	snprintf(e->name, sizeof(e->name), "Exit code %d", code);
-	explain_rule(code, e);
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (codes[i].code == code)
-			explanation_fill(e, codes[i].what, codes[i].who, codes[i].next);
-}
-
-static void explain_signal(int signo, struct explanation *e)
-{
-	explain_code(EXIT_CODE_OF_SIGNAL(signo), e);
-	snprintf(e->name, sizeof(e->name), "%s, signal %d", signal_name(signo), signo);
-	if (!exit_code_signal(EXIT_CODE_OF_SIGNAL(signo)))
-		explanation_fill(e, "It ends no process: it stops one, lets it go on, or tells it something.", NULL, NULL);
+	snprintf(e->who, sizeof(e->who), "%s", who ? who : "");
+	snprintf(e->next, sizeof(e->next), "%s", next ? next : "");
 }
 
 /* The table has its meanings in lower case, as the cells of documents need them. */
@@ -136,7 +139,7 @@ static void explain_class(enum failure_class class, struct explanation *e)
 
 	snprintf(e->name, sizeof(e->name), "%s", failure_class_name(class));
 	snprintf(e->what, sizeof(e->what), "%c%s.", toupper((unsigned char)meaning[0]), meaning + 1);
-	e->next = advice[class];
+	snprintf(e->next, sizeof(e->next), "%s", advice[class] ? advice[class] : "");
 	e->is_class = true;
 }
 
@@ -167,13 +170,32 @@ static bool explain_word(const char *text, struct explanation *e)
 
 			snprintf(name, sizeof(name), "%.*s", (int)len, at);
 			at += len;
-			if (len <= longest || !is_named(text, name, words[i].is_rays))
+			if (len <= longest || !is_named(text, name, words[i].whose == OF_RAY))
 				continue;
 			longest = len;
 			memcpy(e->name, name, sizeof(name));
 			explanation_fill(e, words[i].what, words[i].who, words[i].next);
+			e->is_of_kubernetes = words[i].whose == OF_KUBERNETES;
 		}
 	return longest > 0;
+}
+
+static void explain_code(int code, struct explanation *e)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", code);
+	if (!explain_word(text, e))
+		explain_rule(code, e);
+	snprintf(e->name, sizeof(e->name), "Exit code %d", code);
+}
+
+static void explain_signal(int signo, struct explanation *e)
+{
+	explain_code(EXIT_CODE_OF_SIGNAL(signo), e);
+	snprintf(e->name, sizeof(e->name), "%s, signal %d", signal_name(signo), signo);
+	if (!exit_code_signal(EXIT_CODE_OF_SIGNAL(signo)))
+		explanation_fill(e, "It ends no process: it stops one, lets it go on, or tells it something.", NULL, NULL);
 }
 
 static int signal_of_name(const char *name)
@@ -191,7 +213,7 @@ static bool explanation_find(const char *what, struct explanation *e)
 	long code = strtol(what, &end, 10);
 	int signo = *what && !*end && code < 0 && code >= -LINUX_SIGSYS ? (int)-code : signal_of_name(what);
 
-	*e = (struct explanation){ .who = NULL };
+	*e = (struct explanation){ 0 };
 	if (*what && !*end && code >= 0 && code <= 255) {
 		explain_code((int)code, e);
 		return true;
@@ -212,30 +234,44 @@ static void add_json(const struct explanation *e, struct strbuf *out)
 	_cleanup_json_ cJSON *json = json_named_new(e->name);
 
 	json_set_str(json, "meaning", e->what);
-	json_set_str(json, "who", e->who);
-	json_set_str(json, "next", e->next);
+	json_set_str(json, "who", e->who[0] ? e->who : NULL);
+	json_set_str(json, "next", e->next[0] ? e->next : NULL);
 	document_print(json, "Explanation", out);
 }
 
-static void add_text(const struct explanation *e, struct strbuf *out)
+static void add_text(const struct explanation *e, bool of_command, struct strbuf *out)
 {
 	strbuf_addf(out, "%s\n", e->name);
 	add_wrapped(out, e->what, 4);
-	if (e->who)
+	if (e->who[0])
 		add_part(out, "Who or what does that", e->who);
-	if (e->next)
+	if (e->next[0])
 		add_part(out, e->is_class ? "What to do" : "What to look at", e->next);
 	if (e->is_class)
-		strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n", e->name);
+		strbuf_addf(out, "\nYour failures of this class: %s --class %s\n",
+			    of_command ? "afterglow list" : "kubectl afterglow list -A", e->name);
 }
 
-int explain(const char *what, bool as_json, struct strbuf *out, struct err *err)
+static void explanation_use_command_words(struct explanation *e)
+{
+	if (e->is_of_kubernetes)
+		return;
+	for (char *const *text = (char *const[]){ e->what, e->who, e->next, NULL }; *text; text++)
+		phrases_replace(*text, sizeof(e->what), phrases, ARRAY_SIZE(phrases));
+}
+
+int explain(const char *what, bool as_json, bool of_command, struct strbuf *out, struct err *err)
 {
 	struct explanation e;
 
 	if (!explanation_find(what, &e))
 		return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such "
 			       "as KernelOOMContainer, a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError", what);
-	(as_json ? add_json : add_text)(&e, out);
+	if (of_command)
+		explanation_use_command_words(&e);
+	if (as_json)
+		add_json(&e, out);
+	else
+		add_text(&e, of_command, out);
 	return 0;
 }

@@ -9,9 +9,10 @@
 
 /*
  * Appends the explanation. what is an exit code from 0 to 255, a signal (SIGKILL, KILL or -9), the name of a class, a reason
- * of Kubernetes, or an exception or message of Ray's, which may stand in a longer text; in upper or lower case. Returns -EINVAL if it is none; then err lists the valid values.
+ * of Kubernetes, or an exception or message of Ray's, which may stand in a longer text; in upper or lower case. of_command: for a reader
+ * who has `afterglow run` and no Kubernetes. Returns -EINVAL if it is none; then err lists the valid values.
  */
-int explain(const char *what, bool as_json, struct strbuf *out, struct err *err);
+int explain(const char *what, bool as_json, bool of_command, struct strbuf *out, struct err *err);
 
 /*
  * Appends text, with line breaks at blanks so that no line exceeds 100 columns. Each line begins

@@ -204,7 +204,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 
 static int plugin_explain(const struct options *o, struct strbuf *out, struct err *err)
 {
-	return explain(o->argument, o->output, out, err);
+	return explain(o->argument, o->output, o->of_command, out, err);
 }
 
 static int plugin_examine(const struct options *o, struct strbuf *out, struct err *err)
@@ -262,31 +262,30 @@ static int plugin_print(const struct strbuf *out, struct err *err)
 	return strbuf_failed(out) ? err_set(err, ENOMEM, "output") : !out->len ? 0 : terminal_write(STDOUT_FILENO, out->data, out->len, err);
 }
 
-/* program: what the user called, "afterglow" or the plugin of kubectl. */
-static int plugin_fail(const char *program, const struct err *err, int code)
+static int plugin_fail(const struct options *o, const struct err *err, int code)
 {
-	stderr_note("%s: %s\n", strcmp(program, "afterglow") == 0 ? program : "kubectl afterglow", err_text(err));
+	stderr_note("%s: %s\n", o->program, err_text(err));
 	return code;
 }
 
 int main(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(OUT_MAX);
-	struct options o = { 0 };
+	struct options o = { .program = "kubectl afterglow" };
 	struct err err = { 0 };
 
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0) {
 		options_complete(argv + 2, argc - 2, &out);
-		return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : 0;
+		return plugin_print(&out, &err) < 0 ? plugin_fail(&o, &err, 1) : 0;
 	}
 	if (options_parse(argv, &o, &err) < 0)
-		return plugin_fail(argv[0], &err, 2);
+		return plugin_fail(&o, &err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
 		command_add_help(o.command, &out);
 	int r = o.version || o.help ? 0 : plugin_runs[o.command](&o, &out, &err);
 	if (r < 0)
-		return plugin_fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
-	return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : r;
+		return plugin_fail(&o, &err, err.code == EINVAL ? 2 : 1);
+	return plugin_print(&out, &err) < 0 ? plugin_fail(&o, &err, 1) : r;
 }

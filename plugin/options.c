@@ -88,14 +88,20 @@ static int word_take(struct options *o, const char *word, struct err *err)
 	return 1;
 }
 
+/* As the user calls it: `afterglow open` is our report. */
+static const char *options_command_name(const struct options *o)
+{
+	return o->of_command && o->command == COMMAND_REPORT ? "open" : commands[o->command].name;
+}
+
 static int check_arguments(const struct options *o, struct err *err)
 {
 	const struct command_info *command = &commands[o->command];
 
 	/* Of bundles the newest is meant then. */
 	if (o->n_arguments < command->least && !o->store)
-		return err_set(err, EINVAL, "%s needs %s; `kubectl afterglow %s --help` says what that is", command->name,
-			       command->arguments, command->name);
+		return err_set(err, EINVAL, "%s needs %s; `%s %s --help` says what that is", options_command_name(o), command->arguments, o->program,
+			       options_command_name(o));
 	return 0;
 }
 
@@ -103,12 +109,13 @@ static int check_arguments(const struct options *o, struct err *err)
 static int options_check_store(const struct options *o, struct err *err)
 {
 	bool prints = o->command == COMMAND_LIST || o->command == COMMAND_SHOW;
+	const char *place = o->of_command ? "without Kubernetes" : "with --store";
 
 	if (o->store && o->output && prints && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "with --store, --output of %s can only be json", commands[o->command].name);
+		return err_set(err, EINVAL, "%s, --output of %s can only be json", place, commands[o->command].name);
 	if (o->store && (o->watch || o->namespace || o->all_namespaces || o->selector || o->context || o->kubeconfig || o->image))
 		return err_set(err, EINVAL, "--watch, --namespace, --all-namespaces, --selector, --context, --kubeconfig and --image "
-					    "do not go with --store");
+					    "do not go %s", place);
 	return 0;
 }
 
@@ -129,8 +136,8 @@ static int check_options(const struct options *o, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (is_given(o, &rows[i]) && !strstr(command->help, rows[i].name))
-			return err_set(err, EINVAL, "%s does not take %s; `kubectl afterglow %s --help` lists its options", command->name,
-				       rows[i].name, command->name);
+			return err_set(err, EINVAL, "%s does not take %s; `%s %s --help` lists its options", options_command_name(o), rows[i].name, o->program,
+				       options_command_name(o));
 	if (o->output && json_only && strcmp(o->output, "json") != 0)
 		return err_set(err, EINVAL, "--output of %s can only be json, not \"%.40s\"", command->name, o->output);
 	return 0;
@@ -158,8 +165,10 @@ static int options_check(const struct options *o, struct err *err)
 
 int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
-	struct options o = { 0 };
+	bool of_command = strcmp(argv[0], "afterglow") == 0;
+	struct options o = { .program = of_command ? argv[0] : "kubectl afterglow", .of_command = of_command };
 
+	*ret_options = o;
 	for (int i = 1, n; argv[i]; i += n) {
 		/* No option is a number: -9 is a signal. */
 		n = argv[i][0] == '-' && !isdigit((unsigned char)argv[i][1]) ? option_take(&table, 0, argv + i, &o, err) : word_take(&o, argv[i], err);

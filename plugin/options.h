@@ -18,10 +18,15 @@ struct options {
 	const char *before; /* a file: an earlier answer of `objects` as JSON */
 	const char *store; /* a directory of bundles in the place of a cluster */
 	int64_t since_ns; /* nanoseconds before now; 0: any time */
+	const char *program; /* as the user calls it */
+	bool of_command; /* called by `afterglow`: without Kubernetes */
 	bool all_namespaces, by_signature, watch, no_open, help, version;
 };
 
-/* Sets *ret_options, which points into argv; NULL ends argv. -EINVAL: err names the argument and says what would be right. */
+/*
+ * Sets *ret_options, which points into argv; NULL ends argv. Whether argv[0] is "afterglow" says whose words messages have. -EINVAL: err
+ * names the argument and says what would be right; then program and of_command are set alone.
+ */
 int options_parse(char **argv, struct options *ret_options, struct err *err);
 
 /*

@@ -90,6 +90,30 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 	}
 }
 
+static void messages_have_the_words_of_who_calls(void **state)
+{
+	static const struct {
+		const char *words[4], *part;
+	} rows[] = {
+		{ { "explain" }, "explain needs WORD; `afterglow explain --help` says" },
+		{ { "show", "--since=1h", "x" }, "show does not take --since; `afterglow show --help` lists" },
+		{ { "list", "--store=d", "-A" }, "do not go without Kubernetes" },
+		{ { "list", "--store=d", "--output=yaml" }, "without Kubernetes, --output of list can only be json" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *const *words = rows[i].words;
+		struct options o;
+		struct err err = { 0 };
+
+		assert_int_equal(options_parse((char *[]){ "afterglow", (char *)words[0], (char *)words[1], (char *)words[2], NULL }, &o, &err), -EINVAL);
+		if (!strstr(err.text, rows[i].part))
+			fail_msg("%s: no \"%s\"", err.text, rows[i].part);
+		assert_string_equal(o.program, "afterglow");
+	}
+}
+
 static void help_needs_no_argument(void **state)
 {
 	struct options o;
@@ -157,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_may_stand_before_and_after_the_command),
 		cmocka_unit_test(what_is_wrong_is_named_with_what_would_be_right),
+		cmocka_unit_test(messages_have_the_words_of_who_calls),
 		cmocka_unit_test(help_needs_no_argument),
 		cmocka_unit_test(completion_knows_commands_options_and_classes),
 		cmocka_unit_test(the_commands_of_the_toolset_are_the_plugins),

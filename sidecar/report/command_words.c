@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/phrases.h"
 
 #define CONTAINER "Container "
 
-/* Longer ones come before those that they contain. */
-static const struct phrase {
-	const char *of_container, *of_command;
-} phrases[] = {
+static const struct phrase phrases[] = {
 	{ "; the container lives on without it", "; the command goes on without it" },
 	{ "; the container lives on", "; the command goes on" },
 	{ "the command as the container's own process (exec COMMAND)", "the command itself (exec COMMAND)" },
@@ -40,37 +38,19 @@ static const struct phrase left_behind[] = {
 	{ "; the container lives on", "; the command had ended before" },
 };
 
-/* Replaces one phrase wherever it stands; what does not fit is cut. */
-static void phrase_replace(char *text, size_t size, const struct phrase *p)
-{
-	size_t from = strlen(p->of_container), to = strlen(p->of_command);
-
-	for (char *at = text; (at = strstr(at, p->of_container)); at += to) {
-		size_t room = (size_t)(text + size - at), rest = strlen(at + from);
-
-		if (to + 1 > room)
-			return;
-		rest = MIN(rest, room - to - 1);
-		memmove(at + to, at + from, rest);
-		memcpy(at, p->of_command, to);
-		at[to + rest] = '\0';
-	}
-}
-
 static void text_use_command_words(char *text, size_t size)
 {
 	if (strncmp(text, CONTAINER, strlen(CONTAINER)) == 0)
 		memmove(text, text + strlen(CONTAINER), strlen(text) + 1 - strlen(CONTAINER));
-	for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
-		phrase_replace(text, size, &phrases[i]);
+	phrases_replace(text, size, phrases, ARRAY_SIZE(phrases));
 }
 
 void report_use_command_words(struct report *r)
 {
 	struct verdict *v = &r->verdict;
 
-	for (size_t i = 0; r->left_behind && i < ARRAY_SIZE(left_behind); i++)
-		phrase_replace(v->sentence, sizeof(v->sentence), &left_behind[i]);
+	if (r->left_behind)
+		phrases_replace(v->sentence, sizeof(v->sentence), left_behind, ARRAY_SIZE(left_behind));
 	text_use_command_words(v->sentence, sizeof(v->sentence));
 	for (unsigned int i = 0; i < v->n_evidence; i++)
 		if (strcmp(v->evidence[i].source, "driver's log") != 0) /* a quotation of what the program wrote */
