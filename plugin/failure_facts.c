@@ -47,13 +47,14 @@ static void failure_facts_tell(struct facts *f, const char *label, const char *t
 
 static void tell_place(struct facts *f, const cJSON *failure)
 {
-	failure_facts_add(f, json_str(failure, "metadata.namespace"));
-	failure_facts_add(f, "/");
-	failure_facts_add(f, json_str(failure, "spec.pod"));
-	add_after(f, ", container ", json_str(failure, "spec.container"));
+	bool run = json_str(failure, "spec.run");
+
+	add_after(f, "", run ? NULL : json_str(failure, "metadata.namespace"));
+	add_after(f, run ? "" : "/", json_str(failure, "spec.pod"));
+	add_after(f, ", container ", run ? NULL : json_str(failure, "spec.container"));
 	add_after(f, ", of ", json_str(failure, "spec.ownerText"));
 	add_after(f, ", on node ", json_str(failure, "spec.node"));
-	failure_facts_end(f, "pod");
+	failure_facts_end(f, run ? "command" : "pod");
 }
 
 /* The kubelet's times have whole seconds, and a tenth would be made up: the report has "32.8 s" where these say 33. */
@@ -86,7 +87,8 @@ static void tell_exit(struct facts *f, const cJSON *failure)
 	const char *signal = json_str(failure, "spec.signal");
 
 	if (json_bool(failure, "spec.containerLives", false)) {
-		failure_facts_tell(f, "exit", "none: the container lives on");
+		failure_facts_add(f, "none: the ");
+		failure_facts_tell(f, "exit", json_str(failure, "spec.run") ? "command goes on" : "container lives on");
 		return;
 	}
 	if (!cJSON_IsNumber(json_get(failure, "spec.exitCode")))
@@ -147,14 +149,17 @@ static void failure_facts_add_part(struct facts *f, const char *name, int64_t by
 static void tell_memory(struct facts *f, const cJSON *failure)
 {
 	const cJSON *memory = json_get(failure, "spec.memory");
+	/* Of a cgroup that others share nothing is shown: the memory is that of the processes. */
+	bool shared = json_bool(memory, "shared", false);
 	int64_t usage = json_int(memory, "usageBytes", -1),
-		limit = json_int(memory, "limitBytes", -1),
+		limit = json_int(shared ? NULL : memory, "limitBytes", -1),
 		age = json_int(memory, "sampleAgeMs", -1);
 	const char *separator = ": ";
 
 	if (usage < 0)
 		return;
-	failure_facts_add(f, SIZE_TEXT(usage));
+	failure_facts_add(f, shared ? json_str_or(failure, "spec.memoryText", "?") : SIZE_TEXT(usage));
+	memory = shared ? NULL : memory;
 	if (limit > 0)
 		strbuf_addf(&f->text, " of %s", SIZE_TEXT(limit));
 	if (age >= 0)
@@ -184,8 +189,10 @@ static void tell_core(struct facts *f, const cJSON *failure)
 				   "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
 	else if (bundle)
 		failure_facts_tell(f, "core",
-				   "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no crash "
-				   "loop; kubectl afterglow bundle saves it");
+				   bundle[0] == '/' ?
+					   "core.COMMAND.PID.zst in the bundle, if there was room for it" :
+					   "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no "
+					   "crash loop; kubectl afterglow bundle saves it");
 	else
 		failure_facts_tell(f, "core", "none is kept: there is no bundle");
 }

@@ -121,8 +121,8 @@ static const char *age_at(const cJSON *group, const char *name, int64_t now_ns, 
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter,
 			       int64_t now_ns, struct strbuf *out)
 {
-	static const char *const headings[] = { "FAILURES", "PODS", "FIRST", "LAST", "SIGNATURE",
-						"EXAMPLE" };
+	const char *whose = json_str(list, "heading") ? "COMMANDS" : "PODS";
+	const char *const headings[] = { "FAILURES", whose, "FIRST", "LAST", "SIGNATURE", "EXAMPLE" };
 	_cleanup_json_ cJSON *json = failure_list_signatures_json(list, filter);
 	const cJSON *groups = json_get(json, "signatures");
 	struct table table;

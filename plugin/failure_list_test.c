@@ -84,6 +84,18 @@ static void a_program_reads_the_same_list_in_the_same_order(void **state)
 	has(&out, "\"apiVersion\":\t\"afterglow.dev/v1alpha1\",\n\t\"kind\":\t\"Failures\"");
 }
 
+static void signatures_of_commands_count_commands(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	_cleanup_json_ cJSON *local = cJSON_Duplicate(list, true);
+	(void)state;
+
+	json_set_str(local, "heading", "COMMAND");
+	failure_list_signatures(local, &(struct failure_filter){ 0 }, NOON_NS, &out);
+	has(&out, "FAILURES   COMMANDS   FIRST");
+	lacks(&out, "PODS");
+}
+
 static void equal_signatures_are_one_line(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
@@ -217,6 +229,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_program_reads_the_same_list_in_the_same_order,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(signatures_of_commands_count_commands, setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_signatures_are_one_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_incident_begins_with_what_ended_first, setup,
 						teardown),

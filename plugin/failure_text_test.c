@@ -56,6 +56,21 @@ static void a_container_that_lives_on_has_no_exit_code_and_no_previous_log(void 
 	has(&out, "kubectl logs -n ml p -c c");
 }
 
+static void a_command_has_neither_pod_nor_the_memory_of_others(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = text_of(
+		"{'metadata': {'name': 'a', 'namespace': 'local'}, 'spec': {'pod': 'ray@node1', 'container': 'ray', 'run': 'node1/ray/1', 'node': 'node1',"
+		" 'containerLives': true, 'class': 'WorkerCrash', 'verdict': 'v', 'bundle': '/s/a', 'evidence': [{'source': 'core', 'text': 'SIGSEGV'}],"
+		" 'memoryText': '220.0 KiB', 'memory': {'shared': true, 'usageBytes': 1073741824, 'limitBytes': 1073741824, 'anonBytes': 1048576,"
+		" 'sampleAgeMs': 5}}}");
+	(void)state;
+
+	has(&out, "  command    ray@node1, on node node1\n");
+	has(&out, "  exit       none: the command goes on\n");
+	has(&out, "  memory     220.0 KiB, 5 ms before the end\n");
+	has(&out, "  core       core.COMMAND.PID.zst in the bundle, if there was room for it\n");
+}
+
 static void the_place_of_a_core_or_why_there_is_none_has_a_line(void **state)
 {
 	static const struct {
@@ -112,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_known_has_its_line),
 		cmocka_unit_test(a_container_that_lives_on_has_no_exit_code_and_no_previous_log),
+		cmocka_unit_test(a_command_has_neither_pod_nor_the_memory_of_others),
 		cmocka_unit_test(the_place_of_a_core_or_why_there_is_none_has_a_line),
 		cmocka_unit_test(what_is_missing_or_of_a_wrong_type_is_left_out),
 	};

@@ -40,12 +40,13 @@ struct found {
 	char cluster[CLUSTER_MAX]; /* "": not known */
 };
 
-/* Takes needs over. */
-static void answer_add(cJSON *answers, const char *group, cJSON *needs)
+/* Takes needs over. run: which run of a command they are of; NULL: they are of a container. */
+static void answer_add(cJSON *answers, const char *group, const char *run, cJSON *needs)
 {
 	cJSON *answer = cJSON_CreateObject();
 
 	json_set_str(answer, "group", group);
+	json_set(answer, "ofCommand", cJSON_CreateBool(run != NULL));
 	json_set(answer, "needs", needs);
 	json_append(answers, answer);
 }
@@ -63,7 +64,7 @@ static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 		if (needs)
 			answer_add(found->answers,
 				   label_of(pod, "ray.io/group") ?: json_str(pod, "metadata.name"),
-				   needs);
+				   NULL, needs);
 	}
 	snprintf(found->cluster, CLUSTER_MAX, "%s", label_of(pod, "ray.io/cluster") ?: "");
 	cJSON_Delete(memory);
@@ -113,7 +114,7 @@ static void kept_read(const struct options *o, const char *what, const char *but
 	read_objects(o, "configmap", NULL, KEPT_MEMORY_CONFIGMAP, true, &configmap, NULL);
 	kept = cluster_kept(configmap, what, but, &name);
 	json_each(group, json_get(kept, "groups"))
-		answer_add(found->answers, failure_str(group, "group"), cJSON_Duplicate(json_get(group, "needs"), true));
+		answer_add(found->answers, failure_str(group, "group"), NULL, cJSON_Duplicate(json_get(group, "needs"), true));
 	snprintf(found->cluster, CLUSTER_MAX, "%s", name ?: "");
 }
 
@@ -121,12 +122,19 @@ static void kept_read(const struct options *o, const char *what, const char *but
 
 static int bundle_needs(const struct options *o, const cJSON *failure, const cJSON *pods, cJSON **ret_needs, struct err *err)
 {
+	static const char *const of_cgroup[] = { "workingSetBytes", "anonBytes", "fileBytes", "shmemBytes", "kernelBytes" };
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(NEEDS_MAX);
 	struct kubectl kubectl = kubectl_of(o);
 	int r = o->store ? local_bundle_file(failure, NEEDS_FILE, &text, err) :
 			   bundle_read(&kubectl, failure, pods, o->image, NEEDS_FILE, &text, err);
 
-	return r < 0 ? r : json_parse(strbuf_str(&text), text.len, ret_needs, err);
+	if (r == 0)
+		r = json_parse(strbuf_str(&text), text.len, ret_needs, err);
+	/* Others shared the cgroup of the command, so what it held says nothing of the command. */
+	if (r == 0 && json_bool(failure, "spec.memory.shared", false))
+		for (size_t i = 0; i < ARRAY_SIZE(of_cgroup); i++)
+			cJSON_DeleteItemFromObjectCaseSensitive(json_get(*ret_needs, "peaks"), of_cgroup[i]);
+	return r;
 }
 
 /* A later bundle of a container has what an earlier one has, and more. seen: containers of later ones. */
@@ -163,7 +171,7 @@ static void bundles_take(const struct options *o, const struct items *items, con
 			answer_add(answers,
 				   json_str_or(failure, "spec.group",
 					       failure_str(failure, "spec.container")),
-				   needs);
+				   json_str(failure, "spec.run"), needs);
 	}
 	strmap_release(&seen, NULL);
 }
@@ -237,8 +245,9 @@ static int needs_find(const struct options *o, const char *what, cJSON **ret_nee
 	if (r < 0)
 		return r;
 	if (!cJSON_GetArraySize(answers))
-		return err_set(err, EPROTO, "no running Ray pod with a sidecar, no ended one, and no bundle, knows what %.253s needs",
-			       what ? what : o->store);
+		return err_set(err, EPROTO, "%s knows what %.253s needs",
+			       o->store ? "no bundle" : "no running Ray pod with a sidecar, no ended one, and no bundle,",
+			       what ? what : "a task");
 	snprintf(ret_cluster, CLUSTER_MAX, "%s", found.cluster);
 	*ret_needs = memory_advice(answers);
 	return *ret_needs ? 0 : err_set(err, ENOMEM, "memory");

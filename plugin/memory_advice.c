@@ -37,6 +37,7 @@ struct group {
 	double containers, limit, cpus, memory, store, working_set, anon, file, shmem, kernel,
 		beside;
 	double task_bytes;
+	bool of_command;
 };
 
 #define AT(member) offsetof(struct group, member)
@@ -137,7 +138,7 @@ static void advise_copies(cJSON *advice, const struct group *g, double each, dou
 		return;
 	}
 	if (g->memory > room) {
-		snprintf(set, sizeof(set), "memory: \"%.0f\" in rayStartParams", room);
+		snprintf(set, sizeof(set), g->of_command ? "--memory=%.0f of ray start" : "memory: \"%.0f\" in rayStartParams", room);
 		advice_add(advice, g->name, set,
 			   "%.0f of %s fit at a time: %.0f %% of the limit of %s without %s for Ray itself and %s for objects (now \"%.0f\")", fit,
 			   function_of(g->task), FULL * 100, SIZE(g->limit), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), g->memory);
@@ -154,16 +155,18 @@ static void advise_smaller(cJSON *advice, const struct group *g, double each)
 {
 	double limit = HEADROOM * g->working_set, store = MAX(HEADROOM * g->shmem, STORE_MIN);
 	double copies = (group_beside(g) + MAX(g->cpus, 1.0) * each) / FULL;
-	char set[SIZE_TEXT_MAX + 64];
+	char set[128];
 
 	if (g->working_set > 0 && MAX(limit, copies) < FAR_BELOW * g->limit) {
 		snprintf(set, sizeof(set), "a memory limit of %s is enough", SIZE(MAX(limit, copies)));
-		advice_add(advice, g->name, set, "containers used %s at most, and %.0f of the largest task at a time need %s (now %s)",
-			   SIZE(g->working_set), MAX(g->cpus, 1.0), SIZE(copies), SIZE(g->limit));
+		advice_add(advice, g->name, set, "%s used %s at most, and %.0f of the largest task at a time need %s (now %s)",
+			   g->of_command ? "commands" : "containers", SIZE(g->working_set), MAX(g->cpus, 1.0), SIZE(copies), SIZE(g->limit));
 	}
 	if (g->store <= 0 || g->shmem < 0 || store >= FAR_BELOW * g->store)
 		return;
-	snprintf(set, sizeof(set), "object-store-memory: \"%.0f\" in rayStartParams is enough", ceil(store));
+	snprintf(set, sizeof(set),
+		 g->of_command ? "object_store_memory=%.0f of ray.init(), or --object-store-memory of ray start, is enough" :
+				 "object-store-memory: \"%.0f\" in rayStartParams is enough", ceil(store));
 	advice_add(advice, g->name, set, "%.2f x %s, the most that objects took, and no less than %s (now %s)", HEADROOM, SIZE(g->shmem),
 		   SIZE(STORE_MIN), SIZE(g->store));
 }
@@ -254,7 +257,7 @@ static void tasks_move(cJSON *sum, cJSON *json)
 
 static void group_add(cJSON *json, const cJSON *sum)
 {
-	struct group g = { .name = sum->string };
+	struct group g = { .name = sum->string, .of_command = json_bool(json, "ofCommands", false) };
 	cJSON *group = json_named_new(g.name);
 
 	for (size_t i = 0; i < ARRAY_SIZE(group_numbers); i++) {
@@ -293,6 +296,7 @@ cJSON *memory_advice(const cJSON *answers)
 	json_set_str(json, "kind", "MemoryNeeds");
 	json_set_int(json, "schemaVersion", 1);
 	json_set_str(json, "since", json_str(sum, "since"));
+	json_set(json, "ofCommands", cJSON_CreateBool(json_bool(json_first(answers), "ofCommand", false)));
 	json_array_at(json, "tasks");
 	json_array_at(json, "groups");
 	json_array_at(json, "advice");
@@ -359,9 +363,9 @@ static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *ou
 
 static void print_groups(const cJSON *now, struct strbuf *out)
 {
-	static const char *const headings[] = { "GROUP", "CONTAINERS",	"CPUS", "LIMIT",
-						"PEAK",	 "ANON",	"FILE", "OBJECTS",
-						"STORE", "BESIDE TASKS" };
+	bool of_commands = json_bool(now, "ofCommands", false);
+	const char *const headings[] = { of_commands ? "COMMAND" : "GROUP", of_commands ? "MACHINES" : "CONTAINERS", "CPUS", "LIMIT", "PEAK",
+					 "ANON", "FILE", "OBJECTS", "STORE", "BESIDE TASKS" };
 	struct table table;
 
 	table_init(&table, headings, ARRAY_SIZE(headings));

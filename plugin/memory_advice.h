@@ -16,10 +16,10 @@
 #define MEMORY_GROUPS_MAX 100
 
 /*
- * answers: an array of {"group", "needs"}, one for each container. Returns a new value that the caller frees, NULL if there is no
+ * answers: an array of {"group", "needs", "ofCommand"}, one for each container, or for each command without Kubernetes. Returns a new value that the caller frees, NULL if there is no
  * memory:
  *
- *	{"kind": "MemoryNeeds", "schemaVersion": 1, "since",
+ *	{"kind": "MemoryNeeds", "schemaVersion": 1, "since", "ofCommands": whether the first answer is of a command,
  *	 "tasks": [{"name", "runs", "atOnce", "medianBytes", "p95Bytes", "peakBytes"}],	the one that needs most first
  *	 "groups": [{"name", "containers", "limitBytes", "cpus", "memoryBytes", "objectStoreBytes", "workingSetBytes", "anonBytes",
  *	  "fileBytes", "shmemBytes", "kernelBytes", "besideTasksBytes", "task": the one that needs most there, "taskBytes"}],

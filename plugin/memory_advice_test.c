@@ -80,6 +80,31 @@ static void more_copies_than_fit_are_advised_against_with_the_sum(void **state)
 	}
 }
 
+/* The same needs in the words of `ray start` and ray.init(), and not in those of a RayCluster. */
+static void a_command_has_no_words_of_kubernetes(void **state)
+{
+	static const struct {
+		const char *answers, *has[4];
+	} rows[] = {
+		{ "[{'group': 'train.py', 'ofCommand': true, 'needs': " NEEDS(GIB_2, "4", GIB_2, "null", GIB_2, MIB_100, "209715200", TASK("load", "12", "4", MIB_500, "[]")) "}]",
+		  { "train.py: --memory=1618162483 of ray start\n", "COMMAND ", "MACHINES" } },
+		{ "[{'group': 'train.py', 'ofCommand': true, 'needs': " NEEDS(GIB_8, "2", GIB_8, GIB_2, GIB_1, MIB_100, MIB_100, TASK("load", "3", "2", MIB_500, "[]")) "}]",
+		  { "train.py: object_store_memory=131072000 of ray.init(), or --object-store-memory of ray start, is enough\n",
+		    "train.py: a memory limit of 1.4 GiB is enough\n      commands used 1.0 GiB at most" } },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		text_of_advice(rows[i].answers, NULL, &out);
+		for (const char *const *part = rows[i].has; *part; part++)
+			has(&out, *part);
+		for (const char *const *word = (const char *const[]){ "rayStartParams", "CONTAINERS", "containers", "GROUP", NULL }; *word; word++)
+			lacks(&out, *word);
+	}
+}
+
 static void runs_of_all_containers_are_one_distribution(void **state)
 {
 	_cleanup_json_ cJSON *json = advice_of(
@@ -197,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_copies_than_fit_are_advised_against_with_the_sum),
+		cmocka_unit_test(a_command_has_no_words_of_kubernetes),
 		cmocka_unit_test(runs_of_all_containers_are_one_distribution),
 		cmocka_unit_test(two_runs_are_compared_by_what_their_tasks_need),
 		cmocka_unit_test(what_was_put_together_with_others_is_not_compared),

@@ -81,7 +81,7 @@ static void add_head(struct strbuf *out)
 		    "script-src 'sha256-");
 	add_base64(out, digest);
 	strbuf_adds(out,
-		    "'\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Failures of Ray clusters</title>\n<style>\n");
+		    "'\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Failures</title>\n<style>\n");
 	strbuf_adds(out, page_css);
 	strbuf_adds(out, "</style></head><body><main>\n");
 }
@@ -116,7 +116,7 @@ static void add_filters(const struct items *items, struct strbuf *out)
 	strbuf_adds(out, "<form hidden>");
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
 		add_select(items, i, out);
-	strbuf_adds(out, "<label>Text<input name=\"text\" type=\"search\" placeholder=\"pod, verdict, node\"></label>"
+	strbuf_adds(out, "<label>Text<input name=\"text\" type=\"search\" placeholder=\"name, verdict, node\"></label>"
 			 "<input name=\"signature\" type=\"hidden\"></form>\n<div id=\"chips\" aria-live=\"polite\"></div>\n");
 }
 
@@ -395,7 +395,7 @@ size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_
 	add_head(out);
 	strbuf_addf(
 		out,
-		"<h1>Failures of Ray clusters</h1>\n<p class=\"soft\"><span id=\"shown\">%zu</span> of %zu failures, as of %s.",
+		"<h1>Failures</h1>\n<p class=\"soft\"><span id=\"shown\">%zu</span> of %zu failures, as of %s.",
 		items.n, whole.n, TIME_TEXT(now_ns));
 	if (items.n < whole.n)
 		strbuf_addf(out, " Only the newest %d are on this page.", PAGE_FAILURES_MAX);
