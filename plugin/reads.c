@@ -138,7 +138,7 @@ int find_failure(const struct options *o, const cJSON *failures, const cJSON **r
 	if (*ret_failure)
 		return 0;
 	if (!o->argument)
-		return err_set(err, EPROTO, "no bundle is in %s", o->store);
+		return err_set(err, EPROTO, "no failure was found");
 	return err_set(err, EPROTO, "no failure and no %s with a failure is called \"%.253s\"%s",
 		       o->store ? "command" : "pod, job, service, cluster or node", o->argument, where_looked(o));
 }

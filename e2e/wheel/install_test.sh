@@ -105,6 +105,18 @@ as_user 'afterglow page .local/state/afterglow all.html' >"$work/out" 2>"$work/e
 check "page writes all of them" prints '^3 failures are in all.html'
 as_user 'afterglow explain 137' >"$work/out" 2>"$work/err"
 check "explain explains" prints SIGKILL
+strange='kubectl|kubelet|\b[Cc]ontainers?\b|\b[Pp]ods?\b|PODS|CONTAINERS|rayStartParams|afterglow-sidecar'
+silent() { ! grep -E "$strange" "$work/out" "$work/err"; }
+for words in 'run --help' --help list 'list --by-signature' incidents show memory 'memory python3' 'explain 137' 'explain 143' 'explain WorkerCrashedError' \
+	stack run 'run --no-such -- true' 'list -A' 'list --no-such' 'open --since 1h' 'page a b c' 'explain' 'stack --no-such'; do
+	as_user "afterglow $words" >"$work/out" 2>"$work/err"
+	check "afterglow $words has no words of Kubernetes" silent
+done
+as_user 'unset HOME; afterglow list --no-such; echo $?; afterglow run -- false; afterglow list; afterglow show' >"$work/out" 2>"$work/err"
+check "before there is a store, a wrong option is an error" prints '^2$'
+check "without HOME the command runs, list lists nothing and show says so" says 'No failures were found|no failure was found'
+as_user 'cd; sed "s/<[^>]*>/ /g" all.html' >"$work/out" 2>"$work/err"
+check "the page has no words of Kubernetes" silent
 check "no report speaks of Kubernetes" test -z "$(grep -rlE 'kubelet|container' "$work/.local/state/afterglow" --include=report.txt)"
 
 # A root without any libc stands for distributions with another one: the programs, and a shell that is static.

@@ -32,8 +32,11 @@ Says why a Ray program, or any other, ended: with proof, without root, without K
 LISTING = {"list": "list", "incidents": "incidents", "show": "show", "open": "report", "memory": "memory", "page": "page"}
 
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
 def become(program, *words):
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", program)
+    path = os.path.join(HERE, "bin", program)
     try:
         os.execv(path, ["afterglow", *words])
     except OSError as error:
@@ -41,24 +44,24 @@ def become(program, *words):
 
 
 def default_store():
-    """As afterglow-sidecar has it."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return os.path.join(state, "afterglow") if state else os.path.join(os.environ.get("HOME", ""), ".local/state/afterglow")
+    """As afterglow-sidecar has it. Before the first run there is none: then a directory that has no bundle stands for it."""
+    state = os.environ.get("XDG_STATE_HOME") or os.environ.get("HOME", "") + "/.local/state"
+    store = os.path.join(state, "afterglow")
+    return store if os.path.exists(store) else os.path.join(HERE, "bin")
 
 
 def with_page(words):
     """page DIR FILE: the directory first, unlike the program's words."""
     names = [word for word in words if not word.startswith("-")]
     if len(names) != len(words) or len(names) > 2:
-        sys.exit("afterglow: page takes DIR and FILE")
+        sys.stderr.write("afterglow: page takes DIR and FILE\n")
+        sys.exit(2)
     return ["--store", names[0] if names else default_store(), names[1] if names[1:] else "afterglow.html"]
 
 
 def main():
     command, *words = sys.argv[1:] or ["--help"]
     if command == "run":
-        if not words:
-            sys.exit("afterglow: a command is missing: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]")
         become("afterglow-sidecar", "exec", *words)
     if command in ("--help", "-h", "help") or set(words) & {"--help", "-h"}:
         print(HELP, end="")
@@ -73,11 +76,9 @@ def main():
     elif command in LISTING:
         if command == "list" and words and not words[0].startswith("-"):
             words = ["--store", *words]
-        given = any(word.split("=")[0] == "--store" for word in words)
-        if not given and not os.path.exists(default_store()):
-            sys.stderr.write("No failures were found.\n")
-            sys.exit(command != "list")
-        become("kubectl-afterglow", LISTING[command], *([] if given else ["--store", default_store()]), *words)
+        if not any(word.split("=")[0] == "--store" for word in words):
+            words = ["--store", default_store(), *words]
+        become("kubectl-afterglow", LISTING[command], *words)
     else:
         sys.stderr.write(f"afterglow: {command!r} is not a command; afterglow --help lists them\n")
         sys.exit(2)
