@@ -31,6 +31,7 @@
 #include "lib/loop/timer.h"
 #include "lib/oom_score.h"
 #include "lib/units.h"
+#include "sidecar/launch/forwarding.h"
 #include "sidecar/memcg_make.h"
 #include "sidecar/record/sidecar.h"
 #include "sidecar/socket/channel.h"
@@ -39,6 +40,7 @@
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
 #define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
+static const char unwatched[] = { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU, 0 };
 
 struct run {
 	const struct exec_options *options;
@@ -151,7 +153,8 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 		else if (info.ssi_code != SI_KERNEL && !r->ended) {
 			/* A signal from the terminal reaches the whole process group without us. */
 			r->record_options.stop_sender = info.ssi_code == SI_USER ? (pid_t)info.ssi_pid : 0;
-			kill(r->child, (int)info.ssi_signo);
+			if (sigqueue(r->child, FORWARDING_ASKED, (union sigval){ .sival_int = (int)info.ssi_signo }) < 0)
+				kill(r->child, (int)info.ssi_signo);
 		}
 	}
 }
@@ -161,8 +164,10 @@ static int start_loop(struct run *r, struct err *err)
 	sigset_t watched;
 
 	sigemptyset(&watched);
-	for (const int *s = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, 0 }; *s; s++)
-		sigaddset(&watched, *s);
+	/* The command gets whatever the user may send it. What this program brings upon itself, and what stops it, is its own. */
+	for (int signo = 1; signo < SIGRTMAX; signo++)
+		if (!strchr(unwatched, signo))
+			sigaddset(&watched, signo);
 	sigprocmask(SIG_BLOCK, &watched, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);

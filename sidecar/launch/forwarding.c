@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/disposition.h"
 
@@ -18,6 +19,9 @@
  */
 #define LOOKS 5
 #define LOOK_NS (10 * NS_PER_MS)
+/* The time between a signal to the launcher and that to `afterglow run`, of one sender, if it comes first, and if it comes second. */
+#define SENT_TO_ALL_NS NS_PER_SEC
+#define SENT_TO_ONE_NS (20 * NS_PER_MS)
 
 /*
  * The runtime may signal every process of the container. We may not if the command has changed its
@@ -37,8 +41,22 @@ static void forwarding_send(pid_t command, int signo)
 		prctl(PR_SET_DUMPABLE, dumpable); /* a change of user clears it, and hides our files in /proc */
 }
 
-bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
+static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t now_ns)
 {
+	bool was_sent = f->sent_ns[signo] && now_ns - f->sent_ns[signo] < SENT_TO_ALL_NS, waits = f->forward_at_ns[signo];
+
+	if (asked && waits)
+		forwarding_send(f->command, signo);
+	f->sent_ns[signo] = asked || waits ? 0 : now_ns;
+	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS : 0;
+}
+
+bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns)
+{
+	if (f->run && signo < FORWARDING_ASKED) {
+		forwarding_pair(f, signo, asked, now_ns);
+		return true;
+	}
 	enum disposition d =
 		f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
 
@@ -54,10 +72,15 @@ bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 
 int64_t forwarding_next_ns(const struct forwarding *f)
 {
+	int64_t next = INT64_MAX;
+
 	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++)
 		if (f->looks_left[signo])
 			return f->look_at_ns;
-	return INT64_MAX;
+	for (int signo = 1; signo < FORWARDING_ASKED; signo++)
+		if (f->forward_at_ns[signo])
+			next = MIN(next, f->forward_at_ns[signo]);
+	return next;
 }
 
 void forwarding_look(struct forwarding *f, int64_t now_ns)
@@ -65,6 +88,11 @@ void forwarding_look(struct forwarding *f, int64_t now_ns)
 	if (now_ns < forwarding_next_ns(f))
 		return;
 	f->look_at_ns = now_ns + LOOK_NS;
+	for (int signo = 1; signo < FORWARDING_ASKED; signo++)
+		if (f->forward_at_ns[signo] && f->forward_at_ns[signo] <= now_ns) {
+			f->forward_at_ns[signo] = 0;
+			forwarding_send(f->command, signo);
+		}
 	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++) {
 		if (!f->looks_left[signo])
 			continue;

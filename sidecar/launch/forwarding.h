@@ -8,6 +8,10 @@
  * fork, and would die of a signal that the kernel drops for process 1 afterwards; a program that
  * reads signals from a signalfd blocks them all the time. A signal that would be dropped is held as
  * well, because the command may just have left sigwait(3), where it would have got it.
+ *
+ * `afterglow run`, the launcher and the command are three processes in the place of one. What is sent to all of their process group,
+ * as by `kill %1` and by schedulers, has reached the command already: then the launcher gets it from its sender too, and neither
+ * that nor what `afterglow run` asks for is forwarded. A program may take a second SIGTERM or SIGINT for an order to give up at once.
  */
 #pragma once
 
@@ -16,6 +20,7 @@
 #include <sys/types.h>
 
 #define FORWARDING_SIGNALS 31 /* 1 to 31; real-time signals queue, so they are not held */
+#define FORWARDING_ASKED 63 /* the signal by which `afterglow run` asks for one, whose number goes with it */
 
 struct forwarding {
 	pid_t command;
@@ -23,10 +28,13 @@ struct forwarding {
 	int looks_left[FORWARDING_SIGNALS + 1]; /* of a signal that is held; 0: it is not */
 	bool is_open[FORWARDING_SIGNALS + 1]; /* of a signal that is held: it was not blocked */
 	int64_t look_at_ns; /* when to look again at the signals that are held */
+	pid_t run; /* `afterglow run`; 0: there is none */
+	/* Of a signal that others have sent to us, perhaps to all: when; of one that was asked for: when to forward it. 0: none */
+	int64_t sent_ns[FORWARDING_ASKED], forward_at_ns[FORWARDING_ASKED];
 };
 
-/* Forwards the signal, holds it, or drops it. Returns false if it would be dropped, as far as is seen. */
-bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns);
+/* Forwards the signal, holds it, or drops it. asked: by `afterglow run`. Returns false if it would be dropped, as far as is seen. */
+bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns);
 
 /* Returns when forwarding_look is to be called; INT64_MAX: no signal is held. */
 int64_t forwarding_next_ns(const struct forwarding *f);

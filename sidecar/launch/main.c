@@ -194,13 +194,19 @@ static void reap(struct launcher *l)
 		launcher_kill_children(l);
 }
 
-static void forward(struct launcher *l, const struct signalfd_siginfo *info)
+static void forward(struct launcher *l, struct signalfd_siginfo *info)
 {
+	bool asked = l->forwarding.run && (pid_t)info->ssi_pid == l->forwarding.run && info->ssi_signo == FORWARDING_ASKED;
+
+	if (asked) {
+		info->ssi_signo = (uint32_t)info->ssi_int;
+		info->ssi_code = SI_USER;
+	}
 	int signo = (int)info->ssi_signo;
 	bool from_terminal = info->ssi_code == SI_KERNEL;
 	int64_t now = now_ns();
 	/* A signal of the terminal goes to the whole process group, so the command has it already. */
-	bool gets_it = from_terminal || forwarding_take(&l->forwarding, signo, now);
+	bool gets_it = from_terminal || forwarding_take(&l->forwarding, signo, asked, now);
 
 	/*
 	 * A signal from inside that the command never gets asks for nothing. A runtime that sent it
@@ -471,7 +477,7 @@ int main(int, char **argv)
 		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
-	l.forwarding = (struct forwarding){ .command = l.command, .as_process_1 = is_process_1() };
+	l.forwarding = (struct forwarding){ .command = l.command, .as_process_1 = is_process_1(), .run = options.socket_fd ? getppid() : 0 };
 	connect_first(&l);
 	close_both(go);
 	if (options.cores) {
