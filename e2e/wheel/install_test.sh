@@ -87,6 +87,29 @@ check "an exception has three lines after Python's own" test "$(sed '1,/ZeroDivi
 run '--memory-max 64Mi -- python3 -c "print(6 * 7)"'
 check "a limit that the user cannot have does not keep the command from running" test "$code$(cat "$work/out")" = 042
 
+# What the command sees of its process, and what reaches it, is what it would see and get without us.
+cat >"$work/count.py" <<'CODE'
+import os, signal, subprocess, sys, time
+told = "import signal, sys, time; got = []; signal.signal(int(sys.argv[1]), lambda *_: got.append(1)); print(flush=True); time.sleep(0.5); time.sleep(0.5); print(len(got))"
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGRTMIN):
+    for send in (os.kill, os.killpg):
+        with subprocess.Popen([*sys.argv[1:], "python3", "-c", told, str(int(number))], stdout=subprocess.PIPE, start_new_session=True) as process:
+            process.stdout.readline()
+            send(process.pid, number)
+            print(number.name, send.__name__, process.stdout.read().decode().strip())
+CODE
+for words in 'python3 count.py' 'grep ^Sig[BI] /proc/self/status' 'env -i PATH=$PATH HOME=$HOME LANG=C sh -c env'; do
+	# The words stand behind `afterglow run`; env and count.py start it themselves.
+	case $words in
+	grep*) with="afterglow run -- $words" ;;
+	env*) with="${words% sh -c env} afterglow run -- sh -c env" ;;
+	*) with="$words afterglow run --" ;;
+	esac
+	as_user "$words" >"$work/plain" 2>"$work/err"
+	as_user "$with" >"$work/out" 2>"$work/err"
+	check "it is the same with afterglow run: $words" cmp "$work/plain" "$work/out"
+done
+
 make_cgroup 200M
 run "-- python3 -c 'b = []
 while True: b.append(bytearray(1 << 20))'"

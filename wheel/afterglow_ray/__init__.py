@@ -3,6 +3,7 @@
 bin/ beside this file."""
 
 import os
+import signal
 import sys
 
 VERSION = "@VERSION@"
@@ -35,8 +36,22 @@ LISTING = {"list": "list", "incidents": "incidents", "show": "show", "open": "re
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def forget_python():
+    """What Python changed of this process when it started: the program, and what it runs, are to find what we found."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            names = [variable.split(b"=")[0] for variable in file.read().split(b"\0")]
+    except OSError:
+        return
+    if b"LC_CTYPE" not in names:
+        os.environ.pop("LC_CTYPE", None)
+
+
 def become(program, *words):
     path = os.path.join(HERE, "bin", program)
+    forget_python()
     try:
         os.execv(path, ["afterglow", *words])
     except OSError as error:
