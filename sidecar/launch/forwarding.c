@@ -47,7 +47,8 @@ static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t
 
 	if (asked && waits)
 		forwarding_send(f->command, signo);
-	f->sent_ns[signo] = asked || waits ? 0 : now_ns;
+	/* Two at once, as when a terminal hangs up, may be one here and two there. */
+	f->sent_ns[signo] = !asked ? (waits ? 0 : now_ns) : was_sent ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS : 0;
 	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS : 0;
 }
 

@@ -43,6 +43,7 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 		{ "to the group, `afterglow run` being first", { { 1, 'r' }, { 3, 'o' }, { 50, '.' } }, 0 },
 		{ "to the group, and `afterglow run` is slow", { { 1, 'o' }, { 900, 'r' }, { 950, '.' } }, 0 },
 		{ "to the group, then to `afterglow run` alone", { { 1, 'o' }, { 2, 'r' }, { 300, 'r' }, { 350, '.' } }, 1 },
+		{ "twice at once to the group, of which the launcher got one", { { 1, 'o' }, { 2, 'r' }, { 4, 'r' }, { 50, '.' } }, 0 },
 		{ "twice to the group", { { 1, 'o' }, { 2, 'r' }, { 300, 'o' }, { 301, 'r' }, { 350, '.' } }, 0 },
 		{ "to the group while `afterglow run` is gone", { { 1, 'o' }, { 50, '.' } }, 0 },
 		{ "long after one to the launcher alone", { { 1, 'o' }, { 1500, 'r' }, { 1550, '.' } }, 1 },
