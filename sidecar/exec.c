@@ -152,8 +152,10 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			event_base_loopbreak(r->base);
 		else if (info.ssi_code != SI_KERNEL && !r->ended) {
 			/* A signal from the terminal reaches the whole process group without us. */
-			r->record_options.stop_sender = info.ssi_code == SI_USER ? (pid_t)info.ssi_pid : 0;
-			if (sigqueue(r->child, FORWARDING_ASKED, (union sigval){ .sival_int = (int)info.ssi_signo }) < 0)
+			int sender = info.ssi_code == SI_USER ? (int)info.ssi_pid : 0;
+			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo, sender) };
+
+			if (sigqueue(r->child, FORWARDING_ASKED, what) < 0)
 				kill(r->child, (int)info.ssi_signo);
 		}
 	}

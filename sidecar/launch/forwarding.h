@@ -20,7 +20,8 @@
 #include <sys/types.h>
 
 #define FORWARDING_SIGNALS 31 /* 1 to 31; real-time signals queue, so they are not held */
-#define FORWARDING_ASKED 63 /* the signal by which `afterglow run` asks for one, whose number goes with it */
+#define FORWARDING_ASKED 63 /* the signal by which `afterglow run` asks for one, whose number and sender go with it */
+#define FORWARDING_VALUE(signo, sender) ((sender) << 7 | (signo))
 
 struct forwarding {
 	pid_t command;

@@ -417,12 +417,7 @@ void container_asked(struct container *c, const struct launch_message *m)
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)
 		c->asked.at_ns = now;
-	if (!c->options->own_launcher)
-		return;
-	/* `exec` forwards signals that it receives itself. It is no process of the container. */
-	if (c->asked.sender == getpid())
-		c->asked.sender = c->options->stop_sender;
-	if (c->asked.sender > 0)
+	if (c->options->own_launcher && c->asked.sender > 0)
 		sender_name_read(&c->asked);
 }
 

@@ -59,7 +59,6 @@ struct record_options {
 	bool (*hand_over)(int launcher_fd, const struct process_watch *left, void *arg);
 	void *hand_over_arg;
 	bool slurm; /* under exec: in a job of Slurm */
-	pid_t stop_sender; /* under exec: who sent us the last signal that we passed on to the launcher; 0: not known */
 	/* The directory of the container's memory cgroup, if it was just made for the container; else NULL. */
 	const char *own_memcg;
 	bool oom_group; /* on cgroup v1: end the container when the OOM killer has killed one of its processes */
