@@ -252,14 +252,6 @@ static void add_text(const struct explanation *e, bool of_command, struct strbuf
 			    of_command ? "afterglow list" : "kubectl afterglow list -A", e->name);
 }
 
-static void explanation_use_command_words(struct explanation *e)
-{
-	if (e->is_of_kubernetes)
-		return;
-	for (char *const *text = (char *const[]){ e->what, e->who, e->next, NULL }; *text; text++)
-		phrases_replace(*text, sizeof(e->what), phrases, ARRAY_SIZE(phrases));
-}
-
 int explain(const char *what, bool as_json, bool of_command, struct strbuf *out, struct err *err)
 {
 	struct explanation e;
@@ -267,8 +259,8 @@ int explain(const char *what, bool as_json, bool of_command, struct strbuf *out,
 	if (!explanation_find(what, &e))
 		return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such "
 			       "as KernelOOMContainer, a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError", what);
-	if (of_command)
-		explanation_use_command_words(&e);
+	for (char *const *text = (char *const[]){ e.what, e.who, e.next, NULL }; *text && of_command && !e.is_of_kubernetes; text++)
+		phrases_replace(*text, sizeof(e.what), phrases, ARRAY_SIZE(phrases));
 	if (as_json)
 		add_json(&e, out);
 	else
