@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""changelog.py VERSION: prints what CHANGELOG.md says of VERSION, for the page of a release. It is an error if that is not the version of Makefile
-and chart, or if its heading has no date."""
+"""changelog.py [--release] VERSION: prints what CHANGELOG.md says of VERSION, for the page of a release. It is an error if that is not the version of
+Makefile and chart, or if its heading has no date. --release first sets that date: today (UTC), in place of "unreleased"."""
 
+import argparse
+import datetime
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).parents[1]
+CHANGELOG = ROOT / "CHANGELOG.md"
 
 
 def check_versions(version, makefile, chart):
@@ -29,10 +32,25 @@ def section(version, text):
     return body.strip() + "\n"
 
 
+def set_date(version, text, date):
+    old = f"## {version} (unreleased)\n"
+    if text.count(old) != 1:
+        raise ValueError(f"CHANGELOG.md does not have one heading \"{old.strip()}\", whose date could be set")
+    return text.replace(old, f"## {version} ({date})\n")
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--release", action="store_true")
+    parser.add_argument("version")
+    args = parser.parse_args()
+    text = CHANGELOG.read_text()
     try:
-        check_versions(sys.argv[1], (ROOT / "Makefile").read_text(), (ROOT / "charts/afterglow/Chart.yaml").read_text())
-        print(section(sys.argv[1], (ROOT / "CHANGELOG.md").read_text()), end="")
+        check_versions(args.version, (ROOT / "Makefile").read_text(), (ROOT / "charts/afterglow/Chart.yaml").read_text())
+        if args.release:
+            text = set_date(args.version, text, datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+            CHANGELOG.write_text(text)
+        print(section(args.version, text), end="")
     except ValueError as wrong:
         sys.exit(f"changelog.py: {wrong}")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""changelog.py prints the part of one version, and refuses a release that is not named everywhere."""
+"""changelog.py prints the part of one version, sets its date, and refuses a release that is not named everywhere."""
 import sys
 import unittest
 
@@ -19,6 +19,16 @@ class Changelog(unittest.TestCase):
         for version in ("1.1.0", "1.0", "2.0.0"):
             with self.assertRaises(ValueError, msg=version):
                 changelog.section(version, TEXT)
+
+    def test_the_date_is_set_in_the_heading_of_that_version_alone(self):
+        dated = changelog.set_date("1.1.0", TEXT, "2026-12-24")
+        self.assertEqual(TEXT.replace("unreleased", "2026-12-24"), dated)
+        self.assertEqual("New.\n", changelog.section("1.1.0", dated))
+
+    def test_a_date_that_stands_there_is_not_replaced(self):
+        for version in ("1.0.0", "1.1", "2.0.0"):
+            with self.assertRaises(ValueError, msg=version):
+                changelog.set_date(version, TEXT, "2026-12-24")
 
     def test_makefile_and_chart_must_have_the_version(self):
         changelog.check_versions("1.0.0", "VERSION := 1.0.0\n", CHART)
