@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# try.sh BUILD_DIRECTORY: a program that leaks, in a memory cgroup of 256 MiB, with Afterglow around it.
+# try.sh BUILD_DIRECTORY: a program that leaks, in a memory cgroup of 256 MiB, and one that crashes, both with Afterglow around them.
 set -uo pipefail
 
 build=$1
@@ -39,8 +39,9 @@ if [ "$status" != 139 ]; then
 	echo "try: expected exit code 139 (SIGSEGV), got $status" >&2
 	exit 1
 fi
-find "$store/local/crash" -name backtrace.txt -exec sed -n '1,12s/^/  /p' {} +
-if ! grep -q '^[|@]' /proc/sys/kernel/core_pattern && ! grep -rq 'crash\.c:[0-9]' --include=backtrace.txt "$store/local/crash"; then
+trace=$(find "$store/local/crash" -name backtrace.txt -exec sed -n '1,2s/^/  /p; /^Thread .*(crashed)/,/^$/s/^/  /p' {} +)
+printf '%s\n' "$trace"
+if ! grep -q '^[|@]' /proc/sys/kernel/core_pattern && ! grep -q 'crash\.c:[0-9]' <<<"$trace"; then
 	echo "try: the backtrace has no line of crash.c" >&2
 	exit 1
 fi
