@@ -9,7 +9,7 @@ Of every *.md below FOLDER (default: this repository) it checks
 - metrics (`afterglow_spool_bytes`), make's targets (`make demo`), and tests (`no_pod_takes_the_slots_of_another`),
 - in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
 that README.md is short, has no words that a newcomer would have to learn, and names no command that nothing runs,
-that the pages that messages of programs name are there,
+that the pages that messages of programs name are there, that docs/README.md and the site's menu have each page,
 and that docs/policies.md has every field of policies, docs/limits.md the figures of the code, and docs/support.md the versions that are tested.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
@@ -230,6 +230,12 @@ class Checker:
             if f"`{field}`" not in page:
                 self.wrong(POLICY_PAGE, f"`{field}` of operator/policy/policy_keys.def is not there")
 
+    def check_index(self):
+        for file, pattern in (("docs/README.md", r"\(([\w-]+\.md)"), ("docs/site/mkdocs.yml", r"[\w-]+\.md")):
+            named = set(re.findall(pattern, read(self.root, file)))
+            for page in sorted({path.name for path in (self.root / "docs").glob("*.md")} - named - {"README.md"}):
+                self.wrong(file, f"{page} is not there")
+
     def check_limits(self):
         rows = re.findall(r"^\|[^|]*\|([^|]*)\| `([^`]+)` `(\w+)` \|$", read(self.root, LIMITS_PAGE), re.M)
         for figure, file, name in rows:
@@ -343,6 +349,7 @@ def main(arguments):
     checker.check_first_page()
     checker.check_messages()
     checker.check_policies()
+    checker.check_index()
     checker.check_limits()
     checker.check_support()
     print(*checker.mistakes, sep="\n", end="\n" if checker.mistakes else "")

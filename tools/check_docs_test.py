@@ -72,6 +72,22 @@ class Documents(unittest.TestCase):
             self.assertEqual(self.mistakes(""), [
                 "docs/policies.md: `recording.enabled` of operator/policy/policy_keys.def is not there"])
 
+    def test_a_page_that_the_list_of_pages_or_the_site_lacks_is_found(self):
+        pages = {"docs/README.md": "[x](other.md) [x](limits.md#a)", "docs/site/mkdocs.yml": "nav:\n- README.md\n- More: [other.md, limits.md]\n"}
+        self.assertEqual(self.index_of(pages), [])
+        for file, words in (("docs/README.md", "(other.md)"), ("docs/site/mkdocs.yml", "other.md, ")):
+            self.assertEqual(self.index_of({**pages, file: pages[file].replace(words, "another.md")}), [f"{file}: other.md is not there"])
+
+    def index_of(self, pages):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, content in {"docs/other.md": "", "docs/limits.md": "", **pages}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(content, encoding="utf-8")
+            checker = check_docs.Checker(root)
+            checker.check_index()
+            return checker.mistakes
+
     def test_a_limit_that_the_code_has_otherwise_is_found(self):
         for row in "| a | 9 | `sidecar/record/hooks.h` `HOOKS_MAX` |", "| b | 64 MiB | `sidecar/record/hooks.h` `OUTPUT_MAX` |", \
                    "| c | 8 | `sidecar/record/hooks.h` `NONE_MAX` |":
