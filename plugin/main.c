@@ -147,7 +147,7 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 	if (r < 0)
 		return r;
 	strbuf_reset(out);
-	strbuf_addf(out, "%zu failures are in %s\n", n, o->argument);
+	strbuf_addf(out, "%zu %s in %s\n", n, n == 1 ? "failure is" : "failures are", o->argument);
 	return 0;
 }
 

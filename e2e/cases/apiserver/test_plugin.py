@@ -92,7 +92,7 @@ def test_what_tasks_needed_is_kept_when_the_pods_of_a_job_that_ended_well_are_go
 
 def test_all_failures_are_on_one_page(afterglow, failure, tmp_path):
     written = tmp_path / "page.html"
-    assert afterglow("page", written, "--class", "KernelOOMContainer") == f"1 failures are in {written}\n"
+    assert afterglow("page", written, "--class", "KernelOOMContainer") == f"1 failure is in {written}\n"
     assert failure["spec"]["verdict"] in html.unescape(written.read_text()) and failure["spec"]["signature"] in afterglow("page")
     assert "no such file" in afterglow("page", tmp_path / "none/page.html", code=1).lower()
 
