@@ -47,8 +47,8 @@ def sample_manifests(program):
 @pytest.fixture(name="without", scope="module")
 def run_without_the_webhook(plane, program, manifests):
     api = new_namespace(plane, "without")
-    with samples.kuberay(plane, program, api.namespace):
-        return samples.Run(plane, api).play(manifests)
+    with samples.kuberay(plane, program, api.namespace) as operator:
+        return samples.Run(plane, api, operator).play(manifests)
 
 
 @pytest.fixture(name="beside", scope="module")
@@ -61,8 +61,8 @@ def run_with_the_webhook(plane, program, manifests, without, tmp_path_factory):
         webhook.operator()
         webhook.wait_bundle()
         webhook.wait_works(ray_pod())
-        with samples.kuberay(plane, program, api.namespace):
-            yield samples.Run(plane, api).play(manifests)
+        with samples.kuberay(plane, program, api.namespace) as operator:
+            yield samples.Run(plane, api, operator).play(manifests)
     finally:
         webhook.close()
         operators.close()
@@ -121,6 +121,10 @@ def test_the_webhook_changes_no_status_and_no_number_of_pods(without, beside):
     found = [f"{name}: {what}\n    without: {then}\n    with:    {now}"
              for name, what, then, now in samples.differences(without, beside)]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_what_kuberay_does_not_write_at_every_look_without_us_it_does_not_write_with_us(without, beside):
+    assert beside.restless <= without.restless
 
 
 def test_kuberay_does_not_write_more(without, beside):
