@@ -91,7 +91,9 @@ static cJSON *plan_to_json(const struct plan *plan)
 	for (size_t i = 0; i < plan->n_ops; i++) {
 		cJSON *op = cJSON_CreateObject();
 		json_set_int(op, "kind", plan->ops[i].kind);
-		json_set(op, "body", cJSON_Duplicate(plan->ops[i].body, true));
+		json_set(op, "body",
+			 plan->ops[i].template ? plan_op_pod(&plan->ops[i]) :
+						 cJSON_Duplicate(plan->ops[i].body, true));
 		json_append(json, op);
 	}
 	return json;

@@ -19,6 +19,7 @@
 struct step {
 	struct execution *execution;
 	const struct plan_op *op;
+	bool without_sidecar; /* the API server refused the pod with it */
 };
 
 int execution_prepare(struct execution *x, struct err *err)
@@ -155,13 +156,17 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	const struct plan_op *op = step->op;
 	const char *why = json_str(response->object, "message"), *name = json_str(op->body, "metadata.name");
 	struct execution *x = step->execution;
+	_cleanup_json_ cJSON *pod = NULL;
 	struct err err = { 0 };
 
-	if (op->kind != PLAN_CREATE || !op_result_is_refusal(op, response) || response->status >= 500 || client_namespace_ends(response))
+	if (step->without_sidecar || op->kind != PLAN_CREATE ||
+	    !op_result_is_refusal(op, response) || response->status >= 500 ||
+	    client_namespace_ends(response))
 		return false;
-	plan_own_spec(op->body);
-	if (!inject_undo(op->body, why ? why : err_text(&response->err)) ||
-	    client_create(x->executor->client, op->body, pod_fields, on_op_done, step, &err) < 0)
+	step->without_sidecar = true;
+	pod = plan_op_pod(op);
+	if (!pod || !inject_undo(pod, why ? why : err_text(&response->err)) ||
+	    client_create(x->executor->client, pod, pod_fields, on_op_done, step, &err) < 0)
 		return false;
 	log_warning("cluster %s: %s is refused; trying again without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
 	return true;
@@ -222,13 +227,17 @@ static void on_op_done(void *arg, struct client_response *response)
 static int execution_create(struct client *client, const struct plan_op *op, struct step *step,
 			    struct err *err)
 {
+	_cleanup_json_ cJSON *pod = NULL;
 	char key[REPORT_KEY_LEN + 1];
 
 	if (!op_is_kind(op, "Pod"))
 		return client_create(client, op->body, NULL, on_op_done, step, err);
+	pod = plan_op_pod(op);
+	if (!pod)
+		return err_set(err, ENOMEM, "pod");
 	report_key_new(key);
-	report_key_annotate(op->body, key);
-	return client_create(client, op->body, pod_fields, on_op_done, step, err);
+	report_key_annotate(pod, key);
+	return client_create(client, pod, pod_fields, on_op_done, step, err);
 }
 
 static int start_op(struct step *step, struct err *err)

@@ -3,6 +3,7 @@
 #include "operator/cluster_controller/execution.h"
 
 #include "lib/units.h"
+#include "operator/cluster_controller/op_result.h"
 #include "operator/kube/testing.h"
 
 /* A script sets only the members that matter to it */
@@ -91,8 +92,14 @@ static void add(struct fixture *f, enum plan_op_kind kind, const char *body)
 	struct plan *plan = &f->execution.plan;
 
 	plan->ops = realloc(plan->ops, (plan->n_ops + 1) * sizeof(*plan->ops));
-	plan->ops[plan->n_ops++] = (struct plan_op){ kind, cJSON_Parse(body) };
-	assert_non_null(plan->ops[plan->n_ops - 1].body);
+	struct plan_op op = { .kind = kind, .body = cJSON_Parse(body) };
+	assert_non_null(op.body);
+	if (kind == PLAN_CREATE && op_is_kind(&op, "Pod")) {
+		op.template = cJSON_Parse(body);
+		plan->templates = plan->templates ? plan->templates : cJSON_CreateArray();
+		json_append(plan->templates, (cJSON *)op.template);
+	}
+	plan->ops[plan->n_ops++] = op;
 }
 
 /* Runs until both the plan and the script are over. */
@@ -182,6 +189,28 @@ static void a_group_that_is_refused_leaves_the_others_their_pods(void **state)
 	stop(&f);
 }
 
+static void a_pod_that_is_refused_with_its_sidecar_is_tried_once_without_it(void **state)
+{
+	static const struct exchange script[] = {
+		{ "POST", NS "/pods", 403, FORBIDDEN },
+		{ "POST", NS "/pods", 403, FORBIDDEN },
+	};
+	struct fixture f = { 0 };
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	add(&f, PLAN_CREATE,
+	    POD "a-1" OF_GROUP
+		"a\"}},\"spec\":{\"containers\":[{\"name\":\"ray\"},{\"name\":\"afterglow\"}],"
+		"\"volumes\":[{\"name\":\"afterglow-spool\"}]}}");
+	run(&f);
+	const char *first = strstr(strbuf_str(&f.server.bodies), "\"afterglow\"");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\"afterglow\""));
+	assert_int_not_equal(f.execution.trouble.code, 0);
+	stop(&f);
+}
+
 static void a_pod_whose_creation_got_no_clear_answer_must_be_asked_for(void **state)
 {
 	static const struct exchange script[] = {
@@ -253,6 +282,7 @@ int main(void)
 		cmocka_unit_test(an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting),
 		cmocka_unit_test(an_event_behind_a_write_that_fails_is_not_emitted),
 		cmocka_unit_test(a_group_that_is_refused_leaves_the_others_their_pods),
+		cmocka_unit_test(a_pod_that_is_refused_with_its_sidecar_is_tried_once_without_it),
 		cmocka_unit_test(a_pod_whose_creation_got_no_clear_answer_must_be_asked_for),
 		cmocka_unit_test(what_is_gone_already_is_deleted_well),
 		cmocka_unit_test(a_replica_that_may_not_write_any_more_starts_nothing),

@@ -38,16 +38,20 @@ void plan_release(struct plan *p)
 	for (size_t i = 0; i < p->n_ops; i++)
 		cJSON_Delete(p->ops[i].body);
 	free(p->ops);
-	cJSON_Delete(p->specs);
+	cJSON_Delete(p->templates);
 	*p = (struct plan){ 0 };
 }
 
-void plan_own_spec(cJSON *pod)
+cJSON *plan_op_pod(const struct plan_op *op)
 {
-	cJSON *spec = cJSON_Duplicate(json_get(pod, "spec"), true);
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *pod = cJSON_Duplicate(op->template, true);
+	cJSON *metadata = json_get(pod, "metadata"), *labels = json_get(metadata, "labels");
 
-	cJSON_DeleteItemFromObjectCaseSensitive(pod, "spec");
-	json_set(pod, "spec", spec);
+	json_set_str(metadata, "name", json_str(op->body, "metadata.name"));
+	json_each(label, json_get(op->body, "metadata.labels"))
+		json_set_str(labels, label->string, label->valuestring);
+	return oom_count() == lost ? TAKE_PTR(pod) : NULL;
 }
 
 /* --- Observed pods -------------------------------------------------------------------------------- */

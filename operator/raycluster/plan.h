@@ -39,13 +39,18 @@ enum plan_op_kind {
 
 struct plan_op {
 	enum plan_op_kind kind;
-	cJSON *body; /* owned by the plan; pods share their spec: plan_own_spec before it is changed */
+	cJSON *body; /* owned by the plan */
+	/*
+	 * Only for the creation of a pod, whose body has no more than its name and its own labels. A
+	 * plan makes thousands of pods, and a tenant's template may have a megabyte.
+	 */
+	const cJSON *template;
 };
 
 struct plan {
 	struct plan_op *ops;
 	size_t n_ops;
-	cJSON *specs; /* which bodies refer to */
+	cJSON *templates; /* to which operations refer */
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 };
 
@@ -129,5 +134,5 @@ void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX]);
 
 int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *p);
-/* Gives the body of an operation a spec of its own. Without memory it has none. */
-void plan_own_spec(cJSON *pod);
+/* Returns the whole pod that the operation creates, for the caller to free; NULL without memory. */
+cJSON *plan_op_pod(const struct plan_op *op);

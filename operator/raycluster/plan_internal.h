@@ -30,8 +30,8 @@ struct planner {
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
 	unsigned n_names; /* how many names were made so far, so that the next name differs */
-	const cJSON *template; /* the template of the pod that was created last, and the plan's copy of its spec */
-	cJSON *spec;
+	const cJSON *template; /* of the pod that was created last */
+	cJSON *copy; /* the plan's copy of that template */
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
 	bool frozen;	    /* pods are counted, not created or deleted */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/plan_world.h"
 
 static void a_new_cluster_gets_everything_in_order(void **state)
@@ -521,24 +522,39 @@ static void a_big_cluster_is_built_in_portions(void **state)
 	assert_int_equal(w->n_pods, 151);
 }
 
-static void a_pod_whose_spec_is_changed_changes_no_other(void **state)
+static void a_plan_has_a_large_template_once_however_many_pods_it_makes(void **state)
 {
 	struct world *w = *state;
-	cJSON *one, *other;
+	char large[100001];
+	size_t total = 0, creates = 0;
+	struct err err = { 0 };
 
-	json_set_int(small_group(w), "replicas", 2);
-	plan(w);
-	one = (cJSON *)op(w, PLAN_CREATE, 1);
-	other = (cJSON *)op(w, PLAN_CREATE, 2);
-	assert_true(cJSON_Compare(json_get(one, "spec"), json_get(other, "spec"), true));
-	plan_own_spec(one);
-	assert_true(cJSON_Compare(json_get(one, "spec"), json_get(other, "spec"), true));
-	json_set_str(json_get(one, "spec"), "nodeName", "here");
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(one, "spec"), "containers");
-	assert_null(json_get(other, "spec.nodeName"));
-	assert_non_null(json_get(other, "spec.containers"));
-	/* The head is made from another template. */
-	assert_false(cJSON_Compare(json_get(op(w, PLAN_CREATE, 0), "spec"), json_get(other, "spec"), true));
+	memset(large, 'x', sizeof(large) - 1);
+	large[sizeof(large) - 1] = '\0';
+	cJSON *metadata = json_object_at(json_get(small_group(w), "template"), "metadata");
+	json_set_str(json_object_at(metadata, "annotations"), "a", large);
+	json_set_str(json_object_at(metadata, "labels"), "l", large);
+	json_set_str(cJSON_GetArrayItem(json_get(small_group(w), "template.spec.containers"), 0),
+		     "image", large);
+	json_set_int(small_group(w), "replicas", 1);
+	json_set_int(small_group(w), "numOfHosts", 256);
+	assert_int_equal(make_plan(w, &err), 0);
+	for (size_t i = 0; i < w->plan.n_ops; i++) {
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(w->plan.ops[i].body);
+
+		total += strlen(text);
+		creates += w->plan.ops[i].template != NULL;
+	}
+	assert_int_equal(creates, 257);
+	assert_in_range(total, 1, sizeof(large));
+	_cleanup_free_ char *templates = cJSON_PrintUnformatted(w->plan.templates);
+	assert_in_range(strlen(templates), 3 * sizeof(large), 4 * sizeof(large));
+	/* Each pod has all of it when it is sent. */
+	_cleanup_json_ cJSON *pod = plan_op_pod(&w->plan.ops[w->plan.n_ops - 2]);
+	assert_string_equal(json_str(pod, "metadata.annotations.a"), large);
+	assert_string_equal(json_str(pod, "metadata.labels.l"), large);
+	assert_string_equal(json_str(ray_container(json_get(pod, "spec")), "image"), large);
+	assert_non_null(json_str(pod, "metadata.name"));
 }
 
 static void the_service_follows_the_heads_ports_and_the_users_wishes(void **state)
@@ -635,7 +651,7 @@ int main(void)
 		TEST(memory_over_the_limit_is_reported_by_event_and_condition),
 		TEST(clusters_that_go_elsewhere_are_refused_and_deleted_ones_left_alone),
 		TEST(a_big_cluster_is_built_in_portions),
-		TEST(a_pod_whose_spec_is_changed_changes_no_other),
+		TEST(a_plan_has_a_large_template_once_however_many_pods_it_makes),
 		TEST(the_service_follows_the_heads_ports_and_the_users_wishes),
 		TEST(a_service_with_an_address_keeps_it),
 		TEST(names_are_cut_lowered_and_distinct),

@@ -75,7 +75,7 @@ static inline bool is_applied(void *arg, const char *kind, const char *name, con
 	return have && strcmp(have, hash) == 0;
 }
 
-static inline int try_plan(struct world *w, struct err *err)
+static inline int make_plan(struct world *w, struct err *err)
 {
 	char seed[16];
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
@@ -121,6 +121,23 @@ static inline int try_plan(struct world *w, struct err *err)
 	plan_release(&w->plan);
 	w->now_ns += NS_PER_SEC;
 	return plan_cluster(&in, &w->plan, err);
+}
+
+/* Afterwards the plan has its pods whole, as the API server gets them. */
+static inline int try_plan(struct world *w, struct err *err)
+{
+	int r = make_plan(w, err);
+
+	for (size_t i = 0; i < w->plan.n_ops; i++) {
+		struct plan_op *op = &w->plan.ops[i];
+		cJSON *pod = op->template ? plan_op_pod(op) : NULL;
+
+		if (!op->template)
+			continue;
+		cJSON_Delete(op->body);
+		*op = (struct plan_op){ .kind = op->kind, .body = pod };
+	}
+	return r;
 }
 
 static inline void plan(struct world *w)

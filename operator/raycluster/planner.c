@@ -218,44 +218,34 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 }
 
 /* Returns the plan's own copy, which is shared by all consecutive pods. */
-static cJSON *spec_for(struct planner *p, const cJSON *template)
+static const cJSON *template_copy(struct planner *p, const cJSON *template)
 {
 	if (p->template != template) {
-		if (!p->plan.specs)
-			p->plan.specs = cJSON_CreateArray();
-		p->spec = cJSON_Duplicate(json_get(template, "spec"), true);
-		if (!p->spec || !cJSON_AddItemToArray(p->plan.specs, p->spec))
-			cJSON_Delete(TAKE_PTR(p->spec));
+		if (!p->plan.templates)
+			p->plan.templates = cJSON_CreateArray();
+		p->copy = cJSON_Duplicate(template, true);
+		if (!p->copy || !cJSON_AddItemToArray(p->plan.templates, p->copy))
+			cJSON_Delete(TAKE_PTR(p->copy));
 	}
-	p->template = p->spec ? template : NULL;
-	return p->spec;
-}
-
-	/*
-	 * The spec is not copied for each pod: a hundred copies would be most of a plan's memory
-	 * and time.
-	 */
-static cJSON *planner_pod_of(struct planner *p, const cJSON *template)
-{
-	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
-
-	json_each(member, template)
-		if (strcmp(member->string, "spec") != 0)
-			json_set(pod, member->string, cJSON_Duplicate(member, true));
-	if (spec)
-		json_set(pod, "spec", cJSON_CreateObjectReference(spec->child));
-	p->failed = p->failed || !json_get(pod, "spec");
-	return pod;
+	p->template = p->copy ? template : NULL;
+	p->failed = p->failed || !p->copy;
+	return p->copy;
 }
 
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
 {
-	cJSON *pod = planner_pod_of(p, template);
+	static const char *const of_template[] = { "ray.io/node-type", "ray.io/group" };
+	cJSON *pod = object_new("v1", "Pod", json_str(template, "metadata.namespace"), name);
+	cJSON *own = json_object_at(json_get(pod, "metadata"), "labels");
+	size_t at = p->plan.n_ops;
 
-	json_set_str(json_get(pod, "metadata"), "name", name);
+	for (size_t i = 0; i < ARRAY_SIZE(of_template); i++)
+		json_set_str(own, of_template[i], pod_label(template, of_template[i]));
 	json_each(label, labels)
-		json_set_str(json_get(pod, "metadata.labels"), label->string, label->valuestring);
+		json_set_str(own, label->string, label->valuestring);
 	planner_add(p, PLAN_CREATE, pod);
+	if (p->plan.n_ops > at)
+		p->plan.ops[at].template = template_copy(p, template);
 	p->creates++;
 }
 
