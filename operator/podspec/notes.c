@@ -37,11 +37,14 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 	char text[1024];
 	va_list ap;
 
+	/* A tenant's spec may have tens of thousands of mistakes. */
+	if (cJSON_GetArraySize(notes) >= NOTES_MAX)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	utf8_mend(text); /* the text may be a tenant's, and may have been cut */
-	if (json_find(notes, "text", text) || cJSON_GetArraySize(notes) >= NOTES_MAX)
+	if (json_find(notes, "text", text))
 		return;
 	cJSON *note = cJSON_CreateObject();
 	json_set_int(note, "topic", topic);

@@ -8,9 +8,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
-#include "operator/raycluster/service.h"
 
 #define HEAD "spec.headGroupSpec"
 #define CLASS "kubernetes.io/ingress.class"
@@ -40,9 +40,13 @@ static void add_metadata(const cJSON *cluster, cJSON *metadata)
 
 static int64_t dashboard_port(const cJSON *cluster)
 {
-	_cleanup_json_ cJSON *service = service_build(cluster);
+	const cJSON *head = json_get(cluster, HEAD),
+		    *ray = ray_container(json_get(head, "template.spec"));
+	int64_t of_container = json_int(json_find(json_get(ray, "ports"), "name", "dashboard"),
+					"containerPort", DASHBOARD_PORT);
 
-	return json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", DASHBOARD_PORT);
+	return json_int(json_find(json_get(head, "headService.spec.ports"), "name", "dashboard"),
+			"port", of_container);
 }
 
 static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)

@@ -16,6 +16,7 @@
 #include "lib/units.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/testing.h"
+#include "operator/raycluster/validate.h"
 
 #define SMALL 1000
 #define TIMES 4
@@ -179,6 +180,66 @@ static void four_times_as_many_pods_take_about_four_times_as_many_steps(void **s
 	}
 }
 
+/* Returns the steps of a plan whose head has so many ports, half of them in its own service. */
+static size_t steps_of_ports(int n)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+	cJSON *head = json_get(cluster, "spec.headGroupSpec");
+	cJSON *container = cJSON_GetArrayItem(json_get(head, "template.spec.containers"), 0);
+	cJSON *service = json_object_at(json_object_at(head, "headService"), "spec");
+	struct plan_input in = { .cluster = cluster, .notes = notes, .now_ns = NS_PER_SEC };
+	struct plan plan = { 0 };
+	struct policy policy;
+	struct err err = { 0 };
+
+	assert_int_equal(policy_init(&policy, &err), 0);
+	in.policy = &policy;
+	json_set(head, "enableIngress", cJSON_CreateTrue());
+	json_set_str(json_object_at(json_get(cluster, "metadata"), "annotations"),
+		     "ray.io/enable-serve-service", "true");
+	for (int i = 0; i < n / 2; i++) {
+		cJSON *own = cJSON_CreateObject(), *port = cJSON_CreateObject();
+
+		json_set_int(own, "port", 20000 + i);
+		json_append(json_array_at(service, "ports"), own);
+		json_set_int(port, "containerPort", 1 + i);
+		json_append(json_array_at(container, "ports"), port);
+	}
+	steps = 0;
+	assert_int_equal(plan_cluster(&in, &plan, &err), 0);
+	size_t taken = steps;
+	plan_release(&plan);
+	policy_release(&policy);
+	return taken;
+}
+
+static void four_times_as_many_ports_take_about_four_times_as_many_steps(void **state)
+{
+	size_t small = steps_of_ports(SMALL / 2), large = steps_of_ports(SMALL / 2 * TIMES);
+	(void)state;
+
+	if (small < SMALL || large > MORE_AT_MOST * small)
+		fail_msg("%zu steps, and %zu with %d times as many ports", small, large, TIMES);
+}
+
+static void mistakes_beyond_those_that_are_noted_cost_little(void **state)
+{
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+	cJSON *labels = json_object_at(
+		cJSON_GetArrayItem(json_get(cluster, "spec.workerGroupSpecs"), 0), "labels");
+	char name[32];
+	(void)state;
+
+	for (int i = 0; i < SMALL / 2; i++) {
+		snprintf(name, sizeof(name), "-%d", i);
+		cJSON_AddItemToObject(labels, name, cJSON_CreateString("v"));
+	}
+	steps = 0;
+	validate_cluster(cluster, notes);
+	assert_true(cJSON_GetArraySize(notes) > 1);
+	assert_in_range(steps, 1, 5 * SMALL);
+}
+
 static void the_groups_that_ray_resizes_are_read_once_for_a_plan(void **state)
 {
 	static const struct scene plain = { "plain", 100, 1, 1000, false, 0 },
@@ -194,6 +255,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_times_as_many_pods_take_about_four_times_as_many_steps),
+		cmocka_unit_test(four_times_as_many_ports_take_about_four_times_as_many_steps),
+		cmocka_unit_test(mistakes_beyond_those_that_are_noted_cost_little),
 		cmocka_unit_test(the_groups_that_ray_resizes_are_read_once_for_a_plan),
 	};
 

@@ -9,6 +9,8 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/oom.h"
+#include "lib/strmap.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
@@ -26,9 +28,10 @@ static const struct {
 	{ "metrics", 0 /* metrics_port */ }, { "serve", 8000 },
 };
 
-static void add_port(cJSON *ports, const char *name, int64_t number)
+/* names: those of the ports. To look each of a thousand up in the list would take too long. */
+static void add_port(cJSON *ports, struct strmap *names, const char *name, int64_t number)
 {
-	if (json_find(ports, "name", name))
+	if (strmap_get(names, name))
 		return;
 	cJSON *port = json_named_new(name);
 	json_set_int(port, "port", number);
@@ -36,6 +39,8 @@ static void add_port(cJSON *ports, const char *name, int64_t number)
 	json_set_str(port, "protocol", "TCP");
 	json_set_str(port, "appProtocol", "tcp");
 	json_append(ports, port);
+	if (strmap_put(names, name, ports, NULL) < 0)
+		oom_note();
 }
 
 int64_t metrics_port(const cJSON *start_params)
@@ -46,29 +51,35 @@ int64_t metrics_port(const cJSON *start_params)
 	return value > 0 && value < 65536 ? value : DEFAULT_METRICS_PORT;
 }
 
-static void add_container_port(cJSON *ports, const cJSON *port)
+static void add_container_port(cJSON *ports, struct strmap *names, const cJSON *port)
 {
 	const char *own = json_str(port, "name");
 	int64_t number = json_int(port, "containerPort", 0);
 	char name[32];
 
 	snprintf(name, sizeof(name), "%" PRId64 "-port", number);
-	add_port(ports, own ? own : name, number);
+	add_port(ports, names, own ? own : name, number);
 }
 
 /* Adds the head's own ports, or the usual ones if it has none, and always the port of metrics. */
 static void add_ports(cJSON *ports, const cJSON *cluster)
 {
 	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own;
+	struct strmap names = STRMAP_INIT;
 
+	json_each(port, ports)
+		if (strmap_put(&names, json_str_or(port, "name", ""), ports, NULL) < 0)
+			oom_note();
 	own = json_get(ray_container(json_get(head, "template.spec")), "ports");
 	json_each(port, own)
-		add_container_port(ports, port);
+		add_container_port(ports, &names, port);
 	for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)
 		if (!default_ports[i].port)
-			add_port(ports, default_ports[i].name, metrics_port(json_get(head, "rayStartParams")));
+			add_port(ports, &names, default_ports[i].name,
+				 metrics_port(json_get(head, "rayStartParams")));
 		else if (!cJSON_GetArraySize(own))
-			add_port(ports, default_ports[i].name, default_ports[i].port);
+			add_port(ports, &names, default_ports[i].name, default_ports[i].port);
+	strmap_release(&names, NULL);
 }
 
 /* The group's labels have precedence over the template's, as in the pod. */

@@ -225,6 +225,8 @@ static cJSON *parse_custom_resources(const char *text)
 
 	if (!len)
 		return cJSON_CreateObject();
+	if (len > COMMAND_MAX)
+		return NULL; /* the command will be refused */
 	if (len >= 2 && text[0] == '\'' && text[len - 1] == '\'')
 		text++, len -= 2;
 	if (json_parse(text, len, &json, NULL) == 0 && cJSON_IsString(json)) {
@@ -246,20 +248,23 @@ static cJSON *parse_custom_resources(const char *text)
 /* Adds one kind of accelerator from the limits, unless it is in the user's resources. */
 static void add_accelerators(cJSON *params, const cJSON *limits)
 {
-	_cleanup_json_ cJSON *custom = parse_custom_resources(json_member(params, "resources"));
+	_cleanup_json_ cJSON *custom = NULL;
+	const cJSON *limit = NULL;
+	size_t at = 0;
 
+	for (; at < ARRAY_SIZE(accelerators); at++) {
+		limit = cJSON_GetObjectItemCaseSensitive(limits, accelerators[at].kubernetes);
+		if (start_params_quantity_of(limit))
+			break;
+	}
+	if (at == ARRAY_SIZE(accelerators))
+		return;
+	custom = parse_custom_resources(json_member(params, "resources"));
 	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++)
 		if (!custom || cJSON_GetObjectItemCaseSensitive(custom, accelerators[i].ray))
 			return;
-	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
-		const cJSON *limit = cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes);
-
-		if (!start_params_quantity_of(limit))
-			continue;
-		json_set(custom, accelerators[i].ray, cJSON_CreateNumber(parts_of(limit)));
-		set_custom_resources(params, custom);
-		return;
-	}
+	json_set(custom, accelerators[at].ray, cJSON_CreateNumber(parts_of(limit)));
+	set_custom_resources(params, custom);
 }
 
 static void add_cpus(cJSON *params, const cJSON *resources)
