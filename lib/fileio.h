@@ -19,8 +19,8 @@ int fd_read_all(int fd, struct strbuf *out, struct err *err);
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err);
 
 /*
- * Does the same where others may write: reads only a regular file, and not through a link at the
- * end of path. A FIFO would keep us waiting, and a link could lead to what only we may read.
+ * Does the same where others may write: reads only a regular file, and not through a link anywhere
+ * in path. A FIFO would keep us waiting, and a link could lead to what only we may read.
  */
 int file_read_foreign(int dirfd, const char *path, struct strbuf *out, struct err *err);
 

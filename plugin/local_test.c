@@ -131,6 +131,28 @@ static void a_file_of_a_bundle_that_is_a_link_or_a_fifo_is_not_read(void **state
 	alarm(0);
 }
 
+/* Whoever may write there may wait for the list, and lead to what only its reader may read. */
+static void a_bundle_whose_directory_became_a_link_is_not_read(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+	_cleanup_json_ cJSON *list = NULL;
+	char path[128], other[128];
+	(void)state;
+
+	write_report("a/x/report.json", REPORT("Segfault", "2026-11-21T02:00:00Z", "ray"));
+	write_report("a/x/own.txt", "words");
+	list = read_store();
+	const cJSON *failure = local_newest(list);
+	assert_int_equal(evidence_file(failure, "own.txt", &text, NULL), 0);
+	strbuf_reset(&text);
+	snprintf(path, sizeof(path), "%s/a", store);
+	snprintf(other, sizeof(other), "%s/b", store);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink("b", path), 0);
+	assert_true(evidence_file(failure, "own.txt", &text, NULL) < 0);
+	assert_string_equal(strbuf_str(&text), "");
+}
+
 static void reports_without_end_do_not_fill_the_memory(void **state)
 {
 	enum { EACH = 4000000, REPORTS = 20 };
@@ -218,6 +240,8 @@ int main(void)
 						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_store_that_is_none_is_an_error, make_store,
 						remove_store),
+		cmocka_unit_test_setup_teardown(a_bundle_whose_directory_became_a_link_is_not_read,
+						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(a_store_may_be_a_link, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(
 			deaths_of_one_cluster_on_several_machines_are_one_incident, make_store,
