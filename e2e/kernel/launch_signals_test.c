@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals that the launcher gets: it forwards them, reports those that ask it to stop, and obeys. */
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
@@ -315,6 +316,33 @@ static void the_command_inherits_the_signal_mask_and_ignored_signals(void **stat
 	assert_non_null(strstr(with, "SigBlk:\t0000000000000800"));
 }
 
+static char terminal_path[64];
+
+/* As a container with `tty: true` has it: its first process leads the terminal's session. */
+static void take_terminal(void)
+{
+	setsid();
+	dup2(open(terminal_path, O_RDWR), STDIN_FILENO);
+}
+
+static void the_command_gets_the_hangup_of_its_terminal(void **state)
+{
+	static const char script[] = "trap 'exit 5' HUP; echo ready; while :; do sleep 0.1; done";
+	(void)state;
+
+	for (int bare = 0; bare < 2; bare++) {
+		const struct how how = { .bare = bare, .prepare = take_terminal };
+		int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+		assert_return_code(unlockpt(terminal), errno);
+		assert_int_equal(ptsname_r(terminal, terminal_path, sizeof(terminal_path)), 0);
+		struct process p = start(&how, "--", "/bin/sh", "-c", script, NULL);
+		read_text(p.out, "ready\n");
+		close(terminal);
+		assert_int_equal(finish(&p), 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +358,7 @@ int main(void)
 		cmocka_unit_test(sigterm_ends_a_wait_for_a_port),
 		cmocka_unit_test(ignored_and_blocked_signals_at_the_start_do_not_change_the_result),
 		cmocka_unit_test(the_command_inherits_the_signal_mask_and_ignored_signals),
+		cmocka_unit_test(the_command_gets_the_hangup_of_its_terminal),
 	};
 
 	return RUN_LAUNCH_TESTS(tests);

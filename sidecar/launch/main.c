@@ -204,9 +204,11 @@ static void forward(struct launcher *l, struct signalfd_siginfo *info)
 		info->ssi_code = SI_USER;
 	}
 	int signo = (int)info->ssi_signo;
-	bool from_terminal = info->ssi_code == SI_KERNEL;
+	/* A terminal that hangs up signals only the leader of its session. */
+	bool is_hangup = signo == SIGHUP && getsid(0) == getpid();
+	bool from_terminal = info->ssi_code == SI_KERNEL && !is_hangup;
 	int64_t now = now_ns();
-	/* A signal of the terminal goes to the whole process group, so the command has it already. */
+	/* Its other signals go to the whole process group, so the command has them already. */
 	bool gets_it = from_terminal || forwarding_take(&l->forwarding, signo, asked, now);
 
 	/*
