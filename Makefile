@@ -227,6 +227,7 @@ $(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=object_call,
 $(BUILD)/test/sidecar/spool/inventory_test: LDFLAGS += -Wl,--wrap=renameat
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/webhook/cluster_admission_test $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
+$(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=cJSON_Compare
 $(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir
 $(BUILD)/test/sidecar/sample/memcg_search_test $(BUILD)/test/sidecar/sample/memcg_tree_test: LDFLAGS += -Wl,--wrap=readdir
 $(BUILD)/test/sidecar/record/cgroup_watch_test: LDFLAGS += -Wl,--wrap=vm_events_oom_kills

@@ -268,6 +268,9 @@ static bool status_same(const cJSON *old, const cJSON *status)
 	const cJSON *was;
 
 	json_each(item, status) {
+		/* It changes with the state alone, and others may have written very many times. */
+		if (strcmp(item->string, "stateTransitionTimes") == 0)
+			continue;
 		was = cJSON_GetObjectItemCaseSensitive(old, item->string);
 		if (strcmp(item->string, "conditions") == 0) {
 			if (!conditions_same(was, item))
