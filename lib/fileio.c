@@ -52,19 +52,15 @@ int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err)
 int file_read_foreign(int dirfd, const char *path, struct strbuf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	_cleanup_close_ int root = *path == '/' ? open("/", O_PATH | O_CLOEXEC) : -1;
+	_cleanup_close_ int root = *path == '/' ? open("/", O_PATH | O_CLOEXEC) : -1, fd = -1;
 	_cleanup_close_ int dir =
 		dir_open_below(root < 0 ? dirfd : root, path, (size_t)(name - path));
-	_cleanup_close_ int fd =
-		dir < 0 ? -1 :
-			  openat(dir, name,
-				 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
-	if (dir < 0)
-		return err_set(err, -dir, "open %s", path);
+	if (dir >= 0)
+		fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno, "open %s", path);
+		return err_set(err, dir < 0 ? -dir : errno, "open %s", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EPROTO, "%s is no file", path);
 	return fd_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
@@ -184,11 +180,11 @@ bool tree_remove(int dirfd, const char *name)
 }
 
 /* Takes one step down the path and closes fd. */
-static int fileio_enter(int fd, const char *name)
+static int fileio_enter(int fd, const char *name, int flags)
 {
 	int next = strcmp(name, "..") == 0 ?
 			   -EINVAL :
-			   openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			   openat(fd, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (next == -1)
 		next = -errno;
@@ -206,17 +202,13 @@ int dir_open_below(int dirfd, const char *path, size_t len)
 	memcpy(part, path, len);
 	part[len] = '\0';
 	/* A directory above may be one that we may enter and not list. */
-	int above = openat(dirfd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (above < 0)
+	int fd = openat(dirfd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	for (const char *name = strtok_r(part, "/", &at); name && above >= 0;
+	for (const char *name = strtok_r(part, "/", &at); name && fd >= 0;
 	     name = strtok_r(NULL, "/", &at))
-		above = fileio_enter(above, name);
-	if (above < 0)
-		return above;
-	int fd = openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = -errno;
-	close(above);
-	return fd < 0 ? code : fd;
+		fd = fileio_enter(fd, name, O_PATH);
+	return fd < 0 ? fd : fileio_enter(fd, ".", O_RDONLY);
 }
 
 int dir_make_all(const char *path, mode_t mode, struct err *err)

@@ -148,15 +148,31 @@ static void execution_take_trouble(struct execution *x, const struct plan_op *op
 static void on_op_done(void *arg, struct client_response *response);
 
 /*
+ * Sends a pod with a key, which the plan does not have, because it has to be the same each time; or
+ * without the sidecar, if the API server refused it.
+ */
+static int execution_send_pod(struct step *step, const char *refusal, struct err *err)
+{
+	_cleanup_json_ cJSON *pod = plan_op_pod(step->op);
+	char key[REPORT_KEY_LEN + 1];
+
+	if (!pod || (refusal && !inject_undo(pod, refusal)))
+		return err_set(err, pod ? EINVAL : ENOMEM, "pod");
+	report_key_new(key);
+	report_key_annotate(pod, key);
+	return client_create(step->execution->executor->client, pod, pod_fields, on_op_done, step,
+			     err);
+}
+
+/*
  * Tries the pod without the sidecar. The sidecar may exceed a quota or limit range of the
  * namespace, or break a policy, and Ray is more important.
  */
 static bool try_without_sidecar(struct step *step, const struct client_response *response)
 {
 	const struct plan_op *op = step->op;
-	const char *why = json_str(response->object, "message"), *name = json_str(op->body, "metadata.name");
-	struct execution *x = step->execution;
-	_cleanup_json_ cJSON *pod = NULL;
+	const char *message = json_str(response->object, "message"),
+		   *why = message ? message : err_text(&response->err);
 	struct err err = { 0 };
 
 	if (step->without_sidecar || op->kind != PLAN_CREATE ||
@@ -164,11 +180,10 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	    client_namespace_ends(response))
 		return false;
 	step->without_sidecar = true;
-	pod = plan_op_pod(op);
-	if (!pod || !inject_undo(pod, why ? why : err_text(&response->err)) ||
-	    client_create(x->executor->client, pod, pod_fields, on_op_done, step, &err) < 0)
+	if (execution_send_pod(step, why, &err) < 0)
 		return false;
-	log_warning("cluster %s: %s is refused; trying again without the sidecar: %s", x->key, name, why ? why : err_text(&response->err));
+	log_warning("cluster %s: %s is refused; trying again without the sidecar: %s",
+		    step->execution->key, json_str(op->body, "metadata.name"), why);
 	return true;
 }
 
@@ -223,23 +238,6 @@ static void on_op_done(void *arg, struct client_response *response)
 	execution_conclude(x);
 }
 
-/* The plan has no key, because it has to be the same each time. */
-static int execution_create(struct client *client, const struct plan_op *op, struct step *step,
-			    struct err *err)
-{
-	_cleanup_json_ cJSON *pod = NULL;
-	char key[REPORT_KEY_LEN + 1];
-
-	if (!op_is_kind(op, "Pod"))
-		return client_create(client, op->body, NULL, on_op_done, step, err);
-	pod = plan_op_pod(op);
-	if (!pod)
-		return err_set(err, ENOMEM, "pod");
-	report_key_new(key);
-	report_key_annotate(pod, key);
-	return client_create(client, pod, pod_fields, on_op_done, step, err);
-}
-
 static int start_op(struct step *step, struct err *err)
 {
 	struct client *client = step->execution->executor->client;
@@ -253,7 +251,9 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_MERGE:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
-		return execution_create(client, op, step, err);
+		return op_is_kind(op, "Pod") ?
+			       execution_send_pod(step, NULL, err) :
+			       client_create(client, op->body, NULL, on_op_done, step, err);
 	case PLAN_EVENT:
 	case PLAN_BELIEVE:
 		break; /* done without a request */

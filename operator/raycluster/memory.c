@@ -128,15 +128,6 @@ static int64_t settle_limit(cJSON *container, enum ray_node node, const struct p
 	return limit;
 }
 
-static void set_param_bytes(cJSON *params, const char *name, int64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	if (!json_member(params, name))
-		json_set_str(params, name, text);
-}
-
 static void note_excess(const struct memory_wish *wish, const struct memory_budget *b, const char *group,
 			cJSON *notes)
 {
@@ -224,7 +215,7 @@ static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 		quantity_at(json_get(ray_container(pod_spec), "resources"), "limits.memory");
 
 	if (limit)
-		set_param_bytes(params, "memory", limit);
+		start_param_default_int(params, "memory", limit);
 	return limit;
 }
 
@@ -249,9 +240,9 @@ static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit,
 	if (req->keeps_memory)
 		return leave_as_kuberay(pod_spec, params);
 	struct memory_budget budget = memory_divide(&wish, req->policy);
-	set_param_bytes(params, "memory", budget.ray_memory);
+	start_param_default_int(params, "memory", budget.ray_memory);
 	if (!wish.no_shm)
-		set_param_bytes(params, "object-store-memory", budget.object_store);
+		start_param_default_int(params, "object-store-memory", budget.object_store);
 	note_excess(&wish, &budget, req->group, notes);
 	return budget.shm_size;
 }

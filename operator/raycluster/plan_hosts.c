@@ -16,8 +16,6 @@
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/pod_state.h"
 
-#define REPLICA_NAME "ray.io/worker-group-replica-name"
-#define HOST_INDEX "ray.io/replica-host-index"
 #define GROUP_PART_MAX 57 /* with a dash and five characters it has the 63 of a label's value */
 
 struct replica {
@@ -44,7 +42,7 @@ struct replicas {
 
 static struct replica *plan_hosts_find(struct replicas *r, const cJSON *pod)
 {
-	const char *name = pod_label(pod, REPLICA_NAME);
+	const char *name = pod_label(pod, REPLICA_NAME_LABEL);
 	uintptr_t place = (uintptr_t)strmap_get(&r->by_name, name);
 
 	if (place)
@@ -113,27 +111,13 @@ static void delete_replica(struct replicas *r, const struct replica *replica)
 
 /* --- Creating ------------------------------------------------------------------------------- */
 
-static void create_host(struct replicas *r, const cJSON *template, const char *name,
-			const char *replica, int64_t index, int64_t host)
-{
-	_cleanup_json_ cJSON *labels = cJSON_CreateObject();
-	char number[24];
-
-	json_set_str(labels, REPLICA_NAME, replica);
-	snprintf(number, sizeof(number), "%lld", (long long)index);
-	json_set_str(labels, REPLICA_INDEX_LABEL, number);
-	snprintf(number, sizeof(number), "%lld", (long long)host);
-	json_set_str(labels, HOST_INDEX, number);
-	planner_create_pod(r->p, template, name, labels);
-}
-
 /* Returns which of the replica's hosts exist. The caller frees it. */
 static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 {
 	bool *there = calloc((size_t)r->hosts, sizeof(*there));
 
 	for (size_t at = replica->first; there && at != NO_POD; at = r->next[at]) {
-		long host = strtol(pod_label(r->p->pods[at], HOST_INDEX), NULL, 10);
+		long host = strtol(pod_label(r->p->pods[at], HOST_INDEX_LABEL), NULL, 10);
 
 		if (host >= 0 && host < r->hosts)
 			there[host] = true;
@@ -151,7 +135,9 @@ static void plan_hosts_complete(struct replicas *r, const struct replica *replic
 	for (int64_t host = 0; there && host < r->hosts && planner_may_create(r->p); host++)
 		if (!there[host]) {
 			planner_next_name(r->p, RAY_WORKER, r->group, name);
-			create_host(r, template, name, replica->name, replica->index, host);
+			planner_create_pod(
+				r->p, template, name,
+				&(struct pod_place){ replica->name, replica->index, host });
 		}
 }
 
@@ -176,7 +162,7 @@ static void create_replica(struct replicas *r, const cJSON *template, int64_t in
 		if (host == 0)
 			snprintf(name, sizeof(name), "%.*s-%s", GROUP_PART_MAX, r->group,
 				 pod + strlen(pod) - 5);
-		create_host(r, template, pod, name, index, host);
+		planner_create_pod(r->p, template, pod, &(struct pod_place){ name, index, host });
 	}
 }
 

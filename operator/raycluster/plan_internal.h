@@ -12,6 +12,14 @@
 
 #define PLAN_RETRY_NS NS_PER_SEC
 #define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; the index of a lost replica is used again */
+#define REPLICA_NAME_LABEL "ray.io/worker-group-replica-name"
+#define HOST_INDEX_LABEL "ray.io/replica-host-index"
+
+/* What a new pod is in its group. */
+struct pod_place {
+	const char *replica; /* the name of a replica of several hosts, or NULL */
+	int64_t index, host; /* of the replica, -1 for a head; of the host in its replica */
+};
 
 struct planner {
 	const struct plan_input *in;
@@ -75,8 +83,9 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 /* Create the head, and n replicas of a group that are one pod each. */
 void planner_create_head(struct planner *p, const cJSON *template);
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);
-/* Creates one pod of that name with these additional labels (NULL: none). */
-void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels);
+/* Creates one pod of that name, with the labels of its place. */
+void planner_create_pod(struct planner *p, const cJSON *template, const char *name,
+			const struct pod_place *place);
 
 /* plan_objects.c: what stands around the pods. */
 void plan_objects(struct planner *p);

@@ -2,6 +2,7 @@
 /* Keeps the state of a plan while it is made. */
 #include "operator/raycluster/plan_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,7 +233,17 @@ static const cJSON *template_copy(struct planner *p, const cJSON *template)
 	return p->copy;
 }
 
-void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
+static void label_number(cJSON *labels, const char *name, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, n);
+	if (n >= 0)
+		json_set_str(labels, name, text);
+}
+
+void planner_create_pod(struct planner *p, const cJSON *template, const char *name,
+			const struct pod_place *place)
 {
 	static const char *const of_template[] = { "ray.io/node-type", "ray.io/group" };
 	cJSON *pod = object_new("v1", "Pod", json_str(template, "metadata.namespace"), name);
@@ -241,8 +252,11 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_template); i++)
 		json_set_str(own, of_template[i], pod_label(template, of_template[i]));
-	json_each(label, labels)
-		json_set_str(own, label->string, label->valuestring);
+	label_number(own, REPLICA_INDEX_LABEL, place->index);
+	if (place->replica) {
+		json_set_str(own, REPLICA_NAME_LABEL, place->replica);
+		label_number(own, HOST_INDEX_LABEL, place->host);
+	}
 	planner_add(p, PLAN_CREATE, pod);
 	if (p->plan.n_ops > at)
 		p->plan.ops[at].template = template_copy(p, template);
@@ -275,7 +289,7 @@ void planner_create_head(struct planner *p, const cJSON *template)
 	if (!planner_may_create(p))
 		return;
 	planner_next_name(p, RAY_HEAD, HEAD_GROUP_NAME, name);
-	planner_create_pod(p, template, name, NULL);
+	planner_create_pod(p, template, name, &(struct pod_place){ .index = -1 });
 }
 
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n)
@@ -285,20 +299,17 @@ void planner_create_replicas(struct planner *p, const cJSON *template, const cha
 	/* There are more indexes than replicas, so one is free. */
 	size_t size = workers->n + CREATES_MOST, index = 0;
 	_cleanup_free_ bool *used = NULL;
-	char name[POD_NAME_MAX], number[24];
+	char name[POD_NAME_MAX];
 
 	if (n <= 0)
 		return;
 	used = replica_indexes(p, workers, size);
 	p->failed = p->failed || !used;
 	for (; used && n > 0 && planner_may_create(p); n--) {
-		_cleanup_json_ cJSON *labels = cJSON_CreateObject();
-
 		while (index < size && used[index])
 			index++;
-		snprintf(number, sizeof(number), "%zu", index++);
-		json_set_str(labels, REPLICA_INDEX_LABEL, number);
 		planner_next_name(p, RAY_WORKER, group, name);
-		planner_create_pod(p, template, name, labels);
+		planner_create_pod(p, template, name,
+				   &(struct pod_place){ .index = (int64_t)index++ });
 	}
 }

@@ -31,7 +31,7 @@ static void set_default(cJSON *params, const char *name, const char *value)
 		json_set_str(params, name, value);
 }
 
-static void set_default_int(cJSON *params, const char *name, int64_t value)
+void start_param_default_int(cJSON *params, const char *name, int64_t value)
 {
 	char text[24];
 
@@ -196,7 +196,7 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 	for (size_t i = 0; items && i < n; i++) {
 		if (!resource_is_gpu(items[i]->string) || start_params_quantity_of(items[i]) == 0)
 			continue;
-		set_default_int(params, "num-gpus", start_params_quantity_of(items[i]));
+		start_param_default_int(params, "num-gpus", start_params_quantity_of(items[i]));
 		return;
 	}
 }
@@ -274,7 +274,7 @@ static void add_cpus(cJSON *params, const cJSON *resources)
 	if (!cpus)
 		cpus = start_params_quantity_of(json_get(resources, "requests.cpu"));
 	if (cpus)
-		set_default_int(params, "num-cpus", cpus);
+		start_param_default_int(params, "num-cpus", cpus);
 }
 
 void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address)
