@@ -181,6 +181,21 @@ void container_set_shell(cJSON *container, bool login)
 	json_set(container, "command", cJSON_CreateStringArray(shell, 3));
 }
 
+void container_set_resources(cJSON *container, const char *cpu, const char *cpu_limit,
+			     const char *memory, const char *memory_limit)
+{
+	cJSON *resources = cJSON_CreateObject();
+	cJSON *requests = json_object_at(resources, "requests"),
+	      *limits = json_object_at(resources, "limits");
+
+	json_set_str(requests, "cpu", cpu);
+	json_set_str(requests, "memory", memory);
+	if (cpu_limit)
+		json_set_str(limits, "cpu", cpu_limit);
+	json_set_str(limits, "memory", memory_limit);
+	json_set(container, "resources", resources);
+}
+
 void container_env_default(cJSON *container, const char *name, const char *value)
 {
 	cJSON *entry = env_new(container, name);

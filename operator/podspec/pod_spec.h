@@ -74,6 +74,9 @@ void container_env_field_default(cJSON *container, const char *name, const char 
  * Replaces the user's command.
  */
 void container_set_shell(cJSON *container, bool login);
+/* Replaces the container's resources. cpu_limit: NULL for none. */
+void container_set_resources(cJSON *container, const char *cpu, const char *cpu_limit,
+			     const char *memory, const char *memory_limit);
 /* Appends a mount unless something is mounted at that path. */
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only);
 /* Appends a volume (owned by the spec afterwards) unless one of its name is there. */

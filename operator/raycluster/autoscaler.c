@@ -41,19 +41,6 @@ static const char *account_of(const cJSON *cluster, char buf[static CUT_NAME_MAX
 
 /* --- The container -------------------------------------------------------------------------------------- */
 
-static void autoscaler_add_resources(cJSON *container)
-{
-	static const char *const kinds[] = { "limits", "requests" };
-	cJSON *resources = json_object_at(container, "resources");
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		cJSON *list = json_object_at(resources, kinds[i]);
-
-		json_set_str(list, "cpu", "500m");
-		json_set_str(list, "memory", "512Mi");
-	}
-}
-
 static void append_all(cJSON *container, const char *name, const cJSON *more)
 {
 	json_each(item, more)
@@ -89,7 +76,7 @@ static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, b
 	container_env_default(container, "KUBERAY_GEN_AUTOSCALER_START_CMD", START_COMMAND);
 	container_set_shell(container, login_shell);
 	json_append(json_array_at(container, "args"), cJSON_CreateString(START_COMMAND));
-	autoscaler_add_resources(container);
+	container_set_resources(container, "500m", "500m", "512Mi", "512Mi");
 	auth_apply_container(cluster, container);
 	apply_options(container, json_get(cluster, OPTIONS));
 	return container;

@@ -2,6 +2,7 @@
 /* Sets liveness and readiness probes of a Ray container. */
 #include "operator/raycluster/probes.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +15,6 @@
 #define AGENT_TIMEOUT_S 2
 #define DASHBOARD_TIMEOUT_S 10
 
-static long param_port(const cJSON *params, const char *name, long fallback)
-{
-	const char *text = json_member(params, name);
-	long port = text ? strtol(text, NULL, 10) : 0;
-
-	return port > 0 && port < 65536 ? port : fallback;
-}
-
 static bool has_healthz(const char *ray_version)
 {
 	char *end;
@@ -33,9 +26,10 @@ static bool has_healthz(const char *ray_version)
 	return major > 2 || (major == 2 && minor >= 53);
 }
 
-static void add_wget(struct strbuf *sb, int timeout, long port, const char *path)
+static void add_wget(struct strbuf *sb, int timeout, int64_t port, const char *path)
 {
-	strbuf_addf(sb, "%swget --tries 1 -T %d -q -O- http://localhost:%ld/%s | grep success",
+	strbuf_addf(sb,
+		    "%swget --tries 1 -T %d -q -O- http://localhost:%" PRId64 "/%s | grep success",
 		    sb->len ? " && " : "", timeout, port, path);
 }
 
@@ -44,10 +38,12 @@ static void add_exec(cJSON *probe, const cJSON *params, enum ray_node node)
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
 	const char *dashboard = json_member(params, "include-dashboard");
 
-	add_wget(&sb, AGENT_TIMEOUT_S, param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
+	add_wget(&sb, AGENT_TIMEOUT_S,
+		 start_param_port(params, "dashboard-agent-listen-port", AGENT_PORT),
 		 "api/local_raylet_healthz");
 	if (node == RAY_HEAD && !(dashboard && strcmp(dashboard, "false") == 0))
-		add_wget(&sb, DASHBOARD_TIMEOUT_S, param_port(params, "dashboard-port", DASHBOARD_PORT),
+		add_wget(&sb, DASHBOARD_TIMEOUT_S,
+			 start_param_port(params, "dashboard-port", DASHBOARD_PORT),
 			 "api/gcs_healthz");
 	const char *const command[] = { "bash", "-c", strbuf_str(&sb) };
 	json_set(json_object_at(probe, "exec"), "command", cJSON_CreateStringArray(command, 3));
@@ -65,7 +61,8 @@ static void add_probe(cJSON *container, const char *name, const cJSON *params, e
 		cJSON *get = json_object_at(probe, "httpGet");
 
 		json_set_str(get, "path", "/api/healthz");
-		json_set_int(get, "port", param_port(params, "dashboard-agent-listen-port", AGENT_PORT));
+		json_set_int(get, "port",
+			     start_param_port(params, "dashboard-agent-listen-port", AGENT_PORT));
 	} else {
 		add_exec(probe, params, node);
 	}

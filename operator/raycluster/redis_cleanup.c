@@ -87,27 +87,14 @@ void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP
 	snprintf(ret_name, REDIS_CLEANUP_NAME_MAX, "%.43s-redis-cleanup-%s", name, hash);
 }
 
-static void redis_cleanup_set_resources(cJSON *container)
-{
-	cJSON *resources = cJSON_CreateObject(), *requests = json_object_at(resources, "requests"),
-	      *limits = json_object_at(resources, "limits");
-
-	json_set_str(requests, "cpu", "200m");
-	json_set_str(requests, "memory", "256Mi");
-	/* KubeRay's 256Mi are hardly enough for `import ray`. */
-	json_set_str(limits, "memory", "512Mi");
-	json_set(container, "resources", resources);
-}
-
 static void redis_cleanup_set_command(cJSON *container)
 {
-	static const char *const command[] = { "/bin/bash", "-c", "--" };
 	static const char *const args[] = { "exec \"$(command -v python || command -v python3)\" -c \"$AFTERGLOW_SCRIPT\"" };
 	static const char *const unwanted[] = { "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "ports" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unwanted); i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(container, unwanted[i]);
-	json_set(container, "command", cJSON_CreateStringArray(command, ARRAY_SIZE(command)));
+	container_set_shell(container, false);
 	json_set(container, "args", cJSON_CreateStringArray(args, ARRAY_SIZE(args)));
 	container_env_default(container, "AFTERGLOW_SCRIPT", script);
 	container_env_default(container, "RAY_redis_db_connect_retries", RETRIES);
@@ -122,7 +109,8 @@ static void redis_cleanup_strip(cJSON *pod)
 	while (cJSON_GetArraySize(containers) > 1)
 		cJSON_DeleteItemFromArray(containers, 1);
 	redis_cleanup_set_command(ray_container(spec));
-	redis_cleanup_set_resources(ray_container(spec));
+	/* KubeRay's 256Mi are hardly enough for `import ray`. */
+	container_set_resources(ray_container(spec), "200m", NULL, "256Mi", "512Mi");
 	json_set_str(spec, "restartPolicy", "Never");
 }
 

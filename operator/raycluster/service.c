@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -15,6 +14,7 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/start_params.h"
 
 #define DEFAULT_METRICS_PORT 8080
 /* Members of an existing object. Ours have at most twice BOUND_MEMBERS, and a few. */
@@ -45,10 +45,7 @@ static void add_port(cJSON *ports, struct strmap *names, const char *name, int64
 
 int64_t metrics_port(const cJSON *start_params)
 {
-	const char *text = json_str(start_params, "metrics-export-port");
-	long value = text ? strtol(text, NULL, 10) : 0;
-
-	return value > 0 && value < 65536 ? value : DEFAULT_METRICS_PORT;
+	return start_param_port(start_params, "metrics-export-port", DEFAULT_METRICS_PORT);
 }
 
 static void add_container_port(cJSON *ports, struct strmap *names, const cJSON *port)

@@ -14,17 +14,17 @@ cJSON *service_build(const cJSON *cluster);
  */
 cJSON *headless_service_build(const cJSON *cluster);
 
-/*
- * Makes "<cluster>-serve-svc", for Ray Serve in a cluster with the annotation
- * ray.io/enable-serve-service: "true", from the head's ports called serve or serve-something.
- * Returns NULL if it is not asked for, there is no such port, or no memory.
- */
 /* Returns whether the workers need it, because a replica has several hosts. */
 bool headless_service_wanted(const cJSON *cluster);
 
 /* Returns what a plan believes (PLAN_BELIEVE) where a Service of that name is somebody else's. */
 cJSON *service_foreign(const cJSON *cluster, const char *name);
 
+/*
+ * Makes "<cluster>-serve-svc", for Ray Serve in a cluster with the annotation
+ * ray.io/enable-serve-service: "true", from the head's ports called serve or serve-something.
+ * Returns NULL if it is not asked for, there is no such port, or no memory.
+ */
 cJSON *serve_service_build(const cJSON *cluster);
 
 /* Returns the port of Ray's metrics, from rayStartParams' metrics-export-port. */

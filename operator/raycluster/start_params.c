@@ -25,6 +25,14 @@ static const struct {
 	{ "google.com/tpu", "TPU" },
 };
 
+int64_t start_param_port(const cJSON *params, const char *name, int64_t fallback)
+{
+	const char *text = json_member(params, name);
+	long port = text ? strtol(text, NULL, 10) : 0;
+
+	return port > 0 && port < 65536 ? port : fallback;
+}
+
 static void set_default(cJSON *params, const char *name, const char *value)
 {
 	if (!json_member(params, name))
@@ -189,16 +197,14 @@ int start_params_from_group(const cJSON *group, cJSON **ret_params, struct err *
 
 static void add_gpus(cJSON *params, const cJSON *limits)
 {
-	_cleanup_free_ const cJSON **items = NULL;
-	size_t n = 0;
+	const cJSON *first = NULL;
 
-	items = sorted_items(limits, &n);
-	for (size_t i = 0; items && i < n; i++) {
-		if (!resource_is_gpu(items[i]->string) || start_params_quantity_of(items[i]) == 0)
-			continue;
-		start_param_default_int(params, "num-gpus", start_params_quantity_of(items[i]));
-		return;
-	}
+	json_each(item, limits)
+		if (resource_is_gpu(item->string) && start_params_quantity_of(item) &&
+		    (!first || strcmp(item->string, first->string) < 0))
+			first = item;
+	if (first)
+		start_param_default_int(params, "num-gpus", start_params_quantity_of(first));
 }
 
 /* Removes the characters that KubeRay removes at both ends. */

@@ -37,5 +37,7 @@ char *start_params_command(const cJSON *params, enum ray_node node);
 /* Returns whether Ray counts this resource of Kubernetes, or of a group's `resources`, as GPUs. */
 bool resource_is_gpu(const char *name);
 
+/* Returns the port that is the parameter's value, or the fallback. */
+int64_t start_param_port(const cJSON *params, const char *name, int64_t fallback);
 /* Sets a parameter that is absent. */
 void start_param_default_int(cJSON *params, const char *name, int64_t value);

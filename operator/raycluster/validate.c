@@ -21,6 +21,7 @@
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/start_params.h"
 #include "operator/raycluster/upgrade.h"
 
 /* Leaves room for "-head-svc" and the pods' suffixes within 63 characters */
@@ -169,8 +170,7 @@ static bool env_is_true(const cJSON *container, const char *name)
 
 static bool has_param(const cJSON *group, const char *name)
 {
-	const cJSON *params = json_get(group, "rayStartParams");
-	const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(params, name));
+	const char *value = json_member(json_get(group, "rayStartParams"), name);
 
 	return value && *value;
 }
