@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of kubectl afterglow with their arguments and help, in one table. The parser and the
- * completion are made from it, and the man pages from what --help prints.
+ * The commands of kubectl afterglow with their arguments and help, in one table (commands.def). The parser
+ * and the completion are made from it, and the man pages from what --help prints.
  */
 #pragma once
 
@@ -10,19 +10,9 @@
 /* In the order in which --help lists them. */
 enum command {
 	COMMAND_NONE, /* the program itself */
-	COMMAND_LIST,
-	COMMAND_SHOW,
-	COMMAND_REPORT,
-	COMMAND_INCIDENTS,
-	COMMAND_EXPLAIN,
-	COMMAND_TOP,
-	COMMAND_MEMORY,
-	COMMAND_STACK,
-	COMMAND_OBJECTS,
-	COMMAND_BUNDLE,
-	COMMAND_PAGE,
-	COMMAND_RELEASE,
-	COMMAND_DOCTOR,
+#define COMMAND(id, name, least, most, arguments, summary, run, help) COMMAND_##id,
+#include "plugin/commands.def"
+#undef COMMAND
 	COMMAND_COUNT,
 };
 

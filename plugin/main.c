@@ -242,19 +242,9 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 }
 
 static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct strbuf *out, struct err *err) = {
-	[COMMAND_LIST] = plugin_list,
-	[COMMAND_SHOW] = plugin_show,
-	[COMMAND_REPORT] = evidence_report,
-	[COMMAND_INCIDENTS] = incidents,
-	[COMMAND_EXPLAIN] = plugin_explain,
-	[COMMAND_TOP] = live_top,
-	[COMMAND_MEMORY] = memory_command,
-	[COMMAND_STACK] = stack_command,
-	[COMMAND_OBJECTS] = objects_command,
-	[COMMAND_BUNDLE] = evidence_bundle,
-	[COMMAND_PAGE] = write_page,
-	[COMMAND_RELEASE] = pod_release,
-	[COMMAND_DOCTOR] = plugin_examine,
+#define COMMAND(id, name, least, most, arguments, summary, run, help) [COMMAND_##id] = run,
+#include "plugin/commands.def"
+#undef COMMAND
 };
 
 static int plugin_print(const struct strbuf *out, struct err *err)

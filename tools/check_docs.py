@@ -27,7 +27,7 @@ HELP = {
     "afterglow-unwind": "sidecar/unwind/options.c",
     "afterglow-pack": "sidecar/pack/main.c",
     "afterglow-node": "node/options.c",
-    "kubectl afterglow": "plugin/command.c",
+    "kubectl afterglow": "plugin/commands.def",
 }
 # Its tables name constants of the code, with their figures.
 LIMITS_PAGE = "docs/limits.md"
@@ -156,7 +156,7 @@ def tests_of(root):
 
 def commands_of(root):
     """What may come behind `kubectl afterglow`."""
-    return set(re.findall(r'\[COMMAND_\w+\] = \{ "(\w+)"', read(root, "plugin/command.c")))
+    return set(re.findall(r'^COMMAND\(\w+, "(\w+)"', read(root, "plugin/commands.def"), re.M))
 
 
 def number_of(expression):

@@ -16,7 +16,7 @@ FILES = {
     "operator/policy/policy_keys.def": 'POLICY_KEY(RECORDING, "enabled", "recording.enabled", BOOLEAN, x, 0, 0, "true or false")',
     "charts/afterglow/values.yaml": "# top\nmanageRayClusters: false\nstore:\n  type: claim\n  keep:\n    days: 0\nresources: {}\n",
     "Makefile": ".PHONY: all demo\nall: x\n",
-    "plugin/command.c": '"  -n, --namespace NAME\\n" [COMMAND_NONE] = { "", 0, 0, [COMMAND_LIST] = { "list", 0, 0, [COMMAND_SHOW] = { "show", 1,',
+    "plugin/commands.def": '#define A "  -n, --namespace NAME\\n"\nCOMMAND(LIST, "list", 0, 0,\nCOMMAND(SHOW, "show", 1, 1,\n',
     "sidecar/record/hooks.h": "#define HOOKS_MAX 8 /* each */\n#define OUTPUT_MAX ((size_t)64 << 10)\n",
     "docs/limits.md": "| a | 8 | `sidecar/record/hooks.h` `HOOKS_MAX` |\n| b | 64 KiB | `sidecar/record/hooks.h` `OUTPUT_MAX` |\n",
     "docs/policies.md": "| `recording.enabled` | true |",
