@@ -59,39 +59,19 @@ int policy_init(struct policy *ret_policy, struct err *err)
 	return 0;
 }
 
-void policy_release(struct policy *p)
-{
-	free(p->sidecar_image);
-	free(p->sidecar_image_pull_policy);
-	free(p->store.claim);
-	free(p->store.url);
-	free(p->store.s3_endpoint);
-	free(p->store.s3_region);
-	free(p->store.s3_encryption);
-	free(p->store.s3_kms_key_id);
-	free(p->store.s3_role_arn);
-	free(p->store.s3_sts_endpoint);
-	free(p->store.s3_token_audience);
-	free(p->store.azure_endpoint);
-	free(p->store.webhdfs_user);
-	free(p->store.cores_prefix);
-	free(p->store.credentials_secret);
-	free(p->store.ca_secret);
-	free(p->store.proxy);
-	free(p->store.no_proxy);
-	free(p->syslog);
-	free(p->cluster_domain);
-	free(p->memory.head_num_cpus);
-	cJSON_Delete(p->sidecar_resources);
-	cJSON_Delete(p->sidecar_pull_secrets);
-	cJSON_Delete(p->recording.hooks);
-	*p = (struct policy){ 0 };
-}
-
 static bool copy_key(struct policy *to, const struct policy_key *key, const struct policy *from)
 {
 	return key->offset == POLICY_NO_MEMBER ||
 	       key->type->copy((char *)to + key->offset, (const char *)from + key->offset);
+}
+
+void policy_release(struct policy *p)
+{
+	static const struct policy nothing = { 0 };
+
+	for (size_t i = 0; i < policy_n_keys; i++)
+		copy_key(p, &policy_keys[i], &nothing);
+	*p = nothing;
 }
 
 int policy_copy(const struct policy *from, struct policy *ret_policy, struct err *err)

@@ -12,6 +12,7 @@
 
 /* The limit of sidecar/record/hooks.h. */
 #define HOOK_COMMAND_MAX 2048
+#define OBJECT_NAME_MAX 253
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
@@ -298,16 +299,14 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 
 /* --- Trees ---------------------------------------------------------------------------------------------- */
 
-/*
- * Checks the commands of one hook: they are texts, within the sidecar's limits of number and
- * length.
- */
-static bool are_commands(const struct policy_key *key, const cJSON *list)
+/* Checks a list of texts, each of which is not empty and at most as long as that. */
+static bool are_texts(const struct policy_key *key, const cJSON *list, size_t len_max)
 {
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (int)key->max)
 		return false;
 	json_each(item, list)
-		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > HOOK_COMMAND_MAX)
+		if (!cJSON_IsString(item) || !*item->valuestring ||
+		    strlen(item->valuestring) > len_max)
 			return false;
 	return true;
 }
@@ -317,8 +316,9 @@ static bool set_hooks(const struct policy_key *key, const cJSON *value, void *me
 	if (!cJSON_IsObject(value))
 		return false;
 	json_each(item, value)
-		if ((strcmp(item->string, "atThreshold") != 0 && strcmp(item->string, "atDeath") != 0) ||
-		    !(cJSON_IsNull(item) || are_commands(key, item)))
+		if ((strcmp(item->string, "atThreshold") != 0 &&
+		     strcmp(item->string, "atDeath") != 0) ||
+		    !(cJSON_IsNull(item) || are_texts(key, item, HOOK_COMMAND_MAX)))
 			return false;
 	return copy_json(member, &value);
 }
@@ -374,12 +374,7 @@ static bool policy_values_set_resources(const struct policy_key *, const cJSON *
 
 static bool policy_values_set_names(const struct policy_key *key, const cJSON *value, void *member)
 {
-	if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) > (int)key->max)
-		return false;
-	json_each(item, value)
-		if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > 253)
-			return false;
-	return copy_json(member, &value);
+	return are_texts(key, value, OBJECT_NAME_MAX) && copy_json(member, &value);
 }
 
 /* --- The table ------------------------------------------------------------------------------------------ */
