@@ -17,21 +17,17 @@
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 
+static const struct {
+	const char *name, *refusal;
+} reasons[RECORDING_COUNT] = {
+#define RECORDING(id, name, refusal) { name, refusal },
+#include "operator/injection/recording.def"
+#undef RECORDING
+};
+
 const char *recording_name(enum recording recording)
 {
-	static const char *const names[RECORDING_COUNT] = {
-		[RECORDING_ON] = "",
-		[RECORDING_OPTED_OUT] = "OptedOut",
-		[RECORDING_POLICY_OFF] = "PolicyOff",
-		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
-		[RECORDING_NO_RAY_CONTAINER] = "NoRayContainer",
-		[RECORDING_NO_COMMAND] = "NoCommand",
-		[RECORDING_PROCESS_1] = "MustBeProcess1",
-		[RECORDING_NAME_TAKEN] = "NameTaken",
-		[RECORDING_WINDOWS] = "Windows",
-	};
-
-	return names[recording];
+	return reasons[recording].name;
 }
 
 static bool is_for_windows(const cJSON *pod_spec)
@@ -96,27 +92,16 @@ static enum recording recording_refusal(const cJSON *pod_spec, const cJSON *ray,
 	return inject_is_clear(pod_spec, ray) ? RECORDING_ON : RECORDING_NAME_TAKEN;
 }
 
-/* What is noted of a pod that goes without, unless somebody wants it so. */
-static const char *const refusals[RECORDING_COUNT] = {
-	[RECORDING_NO_RAY_CONTAINER] = "no container can be told to be Ray's, unless the annotation " RAY_CONTAINER_ANNOTATION
-				       " of the pod's template names it",
-	[RECORDING_NO_COMMAND] = "the Ray container has no command of its own",
-	[RECORDING_PROCESS_1] =
-		"the Ray container's command is an init that has to be process 1, where the launcher would be",
-	[RECORDING_NAME_TAKEN] = "a container named " SIDECAR_CONTAINER
-				 ", a volume named afterglow-* or a mount below /afterglow is there already",
-	[RECORDING_WINDOWS] = "there is none for Windows",
-};
-
 static void recording_note_refusal(enum recording recording, const struct recording_request *r,
 				   cJSON *notes)
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
 		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
-	else if (refusals[recording])
-		notes_addf(notes, NOTE_RECORDING, recording_name(recording), "group %s: its pods run without the sidecar: %s",
-			   r->group, refusals[recording]);
+	else if (reasons[recording].refusal)
+		notes_addf(notes, NOTE_RECORDING, recording_name(recording),
+			   "group %s: its pods run without the sidecar: %s", r->group,
+			   reasons[recording].refusal);
 }
 
 /*

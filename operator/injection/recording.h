@@ -31,15 +31,9 @@ struct recording_request {
  * metrics.
  */
 enum recording {
-	RECORDING_ON,
-	RECORDING_OPTED_OUT, /* an annotation says so */
-	RECORDING_POLICY_OFF, /* a policy says so: recording.enabled is false */
-	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
-	RECORDING_NO_RAY_CONTAINER, /* of several containers none can be told to be Ray's */
-	RECORDING_NO_COMMAND, /* the Ray container has no command: its image's entry point is not known */
-	RECORDING_PROCESS_1, /* its command is an init that refuses to be anything but process 1 */
-	RECORDING_NAME_TAKEN, /* a container, volume or path of the pod has a name that the sidecar needs */
-	RECORDING_WINDOWS, /* the sidecar is a program for Linux */
+#define RECORDING(id, name, refusal) RECORDING_##id,
+#include "operator/injection/recording.def"
+#undef RECORDING
 	RECORDING_COUNT
 };
 
