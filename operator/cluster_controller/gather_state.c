@@ -105,12 +105,11 @@ static int64_t gather_state_time_of(const char *text)
 
 static bool take_crash(const cJSON *failure, const char *group, const char *container, int64_t now_ns, struct crash *ret_crash)
 {
-	const cJSON *annotations = json_get(failure, "metadata.annotations"), *labels = json_get(failure, "metadata.labels");
 	struct crash crash = {
 		.group = group,
 		.at_ns = gather_state_time_of(json_str(failure, "metadata.creationTimestamp")),
-		.made_ns = gather_state_time_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_POD_ANNOTATION))),
-		.class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, "afterglow.dev/class")),
+		.made_ns = gather_state_time_of(object_annotation(failure, FAILURE_POD_ANNOTATION)),
+		.class = object_label(failure, "afterglow.dev/class"),
 		.failure = json_str(failure, "metadata.name"),
 	};
 

@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/kube/object.h"
 
 #define AGE_MAX_S ((int64_t)100 * 365 * 86400)
 #define KEY_MAX 512
@@ -51,12 +52,11 @@ void kept_set_release(struct kept_set *set)
 
 static int64_t retention_end_of(const cJSON *failure)
 {
-	const cJSON *annotations = json_get(failure, "metadata.annotations");
-	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_ENDED_ANNOTATION));
-	const char *created = json_str(failure, "metadata.creationTimestamp");
+	const char *ended = object_annotation(failure, FAILURE_ENDED_ANNOTATION);
 	int64_t ns;
 
-	if ((ended && time_parse(ended, &ns, NULL) == 0) || (created && time_parse(created, &ns, NULL) == 0))
+	if ((ended && time_parse(ended, &ns, NULL) == 0) ||
+	    json_time(failure, "metadata.creationTimestamp", &ns))
 		return ns;
 	return INT64_MAX; /* a failure of unknown age is never too old */
 }
