@@ -34,39 +34,22 @@ static void release_notes(struct ray_failure_notes *notes)
 	*notes = (struct ray_failure_notes){ 0 };
 }
 
-#define TEXTS 29
+/* The places of all texts that a failure owns. */
+static const size_t texts[] = {
+#define TEXT(member, name) offsetof(struct ray_failure, member),
+#include "operator/failures/ray_failure_texts.def"
+#undef TEXT
+};
 
-/* Lists the places of all texts that the failure owns. */
-static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
+static char **text_at(struct ray_failure *f, size_t i)
 {
-	char **const texts[TEXTS] = {
-		&f->namespace,	   &f->name,
-		&f->cluster,	   &f->group,
-		&f->node_type,	   &f->pod,
-		&f->pod_uid,	   &f->pod_created_at,
-		&f->node,	   &f->container,
-		&f->container_id,  &f->started_at,
-		&f->ended_at,	   &f->kubernetes_reason,
-		&f->signal,	   &f->verdict,
-		&f->first.name,	   &f->first.signal,
-		&f->bundle,	   &f->signature,
-		&f->submission_id, &f->pod_ip,
-		&f->ray_node_id,   &f->first.worker_id,
-		&f->ray_error,	   &f->diagnosis,
-		&f->advice,	   &f->memory,
-		&f->processes,
-	};
-
-	memcpy(ret_texts, texts, sizeof(texts));
+	return (char **)((char *)f + texts[i]);
 }
 
 void ray_failure_release(struct ray_failure *f)
 {
-	char **texts[TEXTS];
-
-	find_texts(f, texts);
-	for (size_t i = 0; i < TEXTS; i++)
-		free(TAKE_PTR(*texts[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(TAKE_PTR(*text_at(f, i)));
 	free(TAKE_PTR(f->owner));
 	release_notes(&f->evidence);
 	release_notes(&f->missing);
@@ -124,13 +107,11 @@ struct ray_failure *ray_failure_copy(const struct ray_failure *f)
 {
 	size_t lost = oom_count();
 	struct ray_failure *copy = copy_of(f, sizeof(*f));
-	char **texts[TEXTS];
 
 	if (!copy)
 		return NULL;
-	find_texts(copy, texts);
-	for (size_t i = 0; i < TEXTS; i++)
-		*texts[i] = text_of(*texts[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		*text_at(copy, i) = text_of(*text_at(copy, i));
 	copy->owner = copy_of(copy->owner, sizeof(*copy->owner));
 	copy_notes(&copy->evidence);
 	copy_notes(&copy->missing);

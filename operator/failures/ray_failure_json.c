@@ -58,9 +58,10 @@ void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
 
 /* --- As JSON ---------------------------------------------------------------------------------- */
 
+/* name NULL: it is not written there. */
 static void put_text(cJSON *to, const char *name, const char *text)
 {
-	if (text && *text)
+	if (name && text && *text)
 		json_set_str(to, name, text);
 }
 
@@ -98,32 +99,22 @@ static void put_annotations(const struct ray_failure *f, cJSON *metadata)
 		json_set_str(annotations, FAILURE_MORE_ENDS_ANNOTATION, count);
 }
 
-static void put_whose(const struct ray_failure *f, cJSON *spec)
+static void put_texts(const struct ray_failure *f, cJSON *spec)
 {
-	put_text(spec, "cluster", f->cluster);
-	put_text(spec, "group", f->group);
-	put_text(spec, "pod", f->pod);
-	put_text(spec, "podUID", f->pod_uid);
-	put_text(spec, "container", f->container);
-	put_text(spec, "node", f->node);
-	put_text(spec, "podIP", f->pod_ip);
-	put_text(spec, "rayNodeID", f->ray_node_id);
-	put_text(spec, "containerID", f->container_id);
-	put_number(spec, "restartCount", f->restart);
-	if (f->container_lives)
-		json_set(spec, "containerLives", cJSON_CreateTrue());
+#define TEXT(member, name) put_text(spec, name, f->member);
+#include "operator/failures/ray_failure_texts.def"
+#undef TEXT
 }
 
 static void put_end(const struct ray_failure *f, cJSON *spec)
 {
-	put_text(spec, "startedAt", f->started_at);
-	put_text(spec, "endedAt", f->ended_at);
+	put_number(spec, "restartCount", f->restart);
+	if (f->container_lives)
+		json_set(spec, "containerLives", cJSON_CreateTrue());
 	put_number(spec, "exitCode", f->exit_code);
-	put_text(spec, "kubernetesReason", f->kubernetes_reason);
 	json_set_str(spec, "class", failure_class_name(f->class));
 	json_set_str(spec, "confidence", confidence_name(f->confidence));
 	json_set_str(spec, "verdict", f->verdict);
-	put_text(spec, "signal", f->signal);
 	ended_by_set(&f->ended_by, spec);
 }
 
@@ -195,17 +186,14 @@ cJSON *ray_failure_to_json(const struct ray_failure *f)
 
 	put_labels(f, metadata);
 	put_annotations(f, metadata);
-	put_whose(f, spec);
+	put_texts(f, spec);
 	put_end(f, spec);
 	put_owner(f, failure, spec);
 	put_first(f, spec);
 	put_json(spec, "rayError", f->ray_error);
-	put_text(spec, "diagnosis", f->diagnosis);
-	put_text(spec, "advice", f->advice);
 	put_memory(f, spec);
 	put_notes(&f->evidence, "source", "text", "evidence", spec);
 	put_notes(&f->missing, "what", "needs", "missing", spec);
-	put_text(spec, "bundle", f->bundle);
 	signature_set(f->signature, spec);
 	story_begin(&f->story, failure);
 	return failure;
