@@ -266,8 +266,8 @@ static int start_leadership(struct program *p, struct err *err)
 
 	if (!o->leader_elect)
 		return 0;
-	snprintf(p->lease_name, sizeof(p->lease_name), "afterglow-operator%s%s", o->namespace ? "." : "",
-		 o->namespace ? o->namespace : "");
+	snprintf(p->lease_name, sizeof(p->lease_name), "afterglow-operator%s%s",
+		 o->manager.namespace ? "." : "", o->manager.namespace ? o->manager.namespace : "");
 	int r = find_api_server(o, &config, err);
 	if (r == 0)
 		r = leadership_new(&options, &config, &p->leadership, err);
@@ -311,24 +311,14 @@ static int start_controller(struct program *p, struct err *err)
 		.base = p->base,
 		.client = p->client,
 		.own_namespace = own_namespace(p),
-		.namespace = p->options.namespace,
-		.manage_clusters = p->options.manage_clusters,
-		.kuberay_namespaces = p->options.kuberay_namespaces,
-		.record_deletions = p->options.record_deletions,
-		.quote_verdicts = p->options.quote_verdicts,
-		.retention = p->options.retention,
+		.config = p->options.manager,
 		.policy = &p->policy,
 		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,
 		.metrics = &p->metrics,
-		.webhook = { .address = p->options.webhook_address,
-			     .namespace = own_namespace(p),
-			     .service = p->options.webhook_service,
-			     .secret = p->options.webhook_secret,
-			     .configuration = p->options.webhook_configuration,
-			     .external = p->options.webhook_certificates_external },
 		.is_leader = p->leadership ? is_leader : NULL,
 		.arg = p,
 	};
+	options.config.certificates.namespace = options.own_namespace;
 	int r = manager_new(&options, &p->controller, err);
 
 	if (r < 0 || !*p->options.metrics_address)
@@ -358,8 +348,9 @@ static int run(struct program *p, struct err *err)
 		r = start_controller(p, err);
 	if (r < 0)
 		return r;
-	log_info("afterglow-operator %s: API server %s, namespace %s, sidecar image %s", AFTERGLOW_VERSION,
-		 client_server(p->client), p->options.namespace ? p->options.namespace : "(all)",
+	log_info("afterglow-operator %s: API server %s, namespace %s, sidecar image %s",
+		 AFTERGLOW_VERSION, client_server(p->client),
+		 p->options.manager.namespace ? p->options.manager.namespace : "(all)",
 		 p->policy.sidecar_image ? p->policy.sidecar_image : "(none)");
 	manager_start(p->controller);
 	r = p->leadership ? leadership_start(p->leadership, err) : 0;

@@ -32,19 +32,19 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 			       &o, &err),
 			 0);
 	assert_string_equal(o.kubeconfig, "/k");
-	assert_string_equal(o.namespace, "ray");
+	assert_string_equal(o.manager.namespace, "ray");
 	assert_true(o.oom_group);
 	assert_null(o.store_claim);
-	assert_true(o.manage_clusters);
+	assert_true(o.manager.manage_clusters);
 	assert_true(o.leader_elect);
 	assert_string_equal(o.lease_namespace, "ops");
-	assert_int_equal(o.retention.max_count, 7);
+	assert_int_equal(o.manager.retention.max_count, 7);
 	assert_string_equal(o.context, "c");
 	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
 	assert_false(o.leader_elect);
-	assert_false(o.manage_clusters);
+	assert_false(o.manager.manage_clusters);
 	assert_int_equal(parse(ARGS("--manage-clusters=true", "--manage-clusters=false"), &o, &err), 0);
-	assert_false(o.manage_clusters);
+	assert_false(o.manager.manage_clusters);
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
@@ -68,16 +68,16 @@ static void the_webhook_needs_its_names(void **state)
 	(void)state;
 
 	assert_int_equal(parse(ARGS("--webhook-address="), &o, &err), 0);
-	assert_string_equal(o.webhook_address, "");
+	assert_string_equal(o.manager.webhook_address, "");
 	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-secret=t", "--webhook-configuration",
 				    "c", "--webhook-certificates=external"),
 			       &o, &err),
 			 0);
-	assert_string_equal(o.webhook_address, ":9443");
-	assert_string_equal(o.webhook_service, "s");
-	assert_string_equal(o.webhook_secret, "t");
-	assert_string_equal(o.webhook_configuration, "c");
-	assert_true(o.webhook_certificates_external);
+	assert_string_equal(o.manager.webhook_address, ":9443");
+	assert_string_equal(o.manager.certificates.service, "s");
+	assert_string_equal(o.manager.certificates.secret, "t");
+	assert_string_equal(o.manager.certificates.configuration, "c");
+	assert_true(o.manager.certificates.external);
 	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-configuration=c",
 				    "--webhook-secret="),
 			       &o, &err),

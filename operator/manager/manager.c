@@ -78,7 +78,8 @@ static void manager_on_cluster(void *arg, const char *key)
 {
 	struct manager *c = arg;
 
-	if (!c->o.manage_clusters || !store_has(watches_store(c->parts.watches, WATCH_CLUSTERS), key))
+	if (!c->o.config.manage_clusters ||
+	    !store_has(watches_store(c->parts.watches, WATCH_CLUSTERS), key))
 		return;
 	if (workqueue_add(&c->queue, key) < 0)
 		log_error("cluster %s: out of memory; it will be looked at later", key);

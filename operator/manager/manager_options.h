@@ -9,28 +9,33 @@
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 #include "operator/policy/retention.h"
+#include "operator/webhook/certificates.h"
+
+/* What the command line says. */
+struct manager_config {
+	const char *namespace; /* NULL: all */
+	bool manage_clusters; /* RayClusters, unless KubeRay runs (manager/kuberay_guard.h) */
+	const char *
+		kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
+	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
+	bool quote_verdicts; /* in the metrics */
+	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
+	/*
+	 * Where the webhook is served, "address:port"; "": there is no webhook. With an address the
+	 * names of its certificates are set.
+	 */
+	const char *webhook_address;
+	struct certificates_place certificates;
+};
 
 struct manager_options {
 	struct event_base *base;
 	struct client *client;
 	const char *own_namespace; /* of our Lease */
-	const char *namespace; /* NULL: all */
-	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
-	const char *
-		kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
-	bool record_deletions, quote_verdicts; /* as in options.h */
-	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
+	struct manager_config config;
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
-	/*
-	 * The address at which the webhook is served; address "": there is no webhook. The members
-	 * are as in struct webhook_options.
-	 */
-	struct {
-		const char *address, *namespace, *service, *secret, *configuration;
-		bool external;
-	} webhook;
 	/*
 	 * Returns whether we are the leader, asked right before each write. NULL: there is only one
 	 * replica.

@@ -54,11 +54,11 @@ static int setup(void **state)
 static void start(struct fixture *f, bool manage_clusters)
 {
 	struct manager_options options = {
-		.base = f->api.server.base, .client = f->client, .own_namespace = "system", .namespace = "ml",
-		.manage_clusters = manage_clusters, .policy = &f->policy, .metrics = &f->metrics, .is_leader = is_leader, .arg = f,
+		.base = f->api.server.base, .client = f->client, .own_namespace = "system",
+		.config = { .namespace = "ml", .manage_clusters = manage_clusters, .webhook_address = "" },
+		.policy = &f->policy, .metrics = &f->metrics, .is_leader = is_leader, .arg = f,
 	};
 
-	options.webhook.address = "";
 	assert_int_equal(manager_new(&options, &f->manager, &(struct err){ 0 }), 0);
 	manager_start(f->manager);
 	if (f->leads)

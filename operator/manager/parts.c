@@ -48,9 +48,9 @@ static int new_watches(struct parts *p, struct err *err)
 	struct watches_options options = {
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
-		.namespace = p->o.settings->namespace,
-		.admission = *p->o.settings->webhook.address != '\0',
-		.clusters_may_lack = !p->o.settings->manage_clusters,
+		.namespace = p->o.settings->config.namespace,
+		.admission = *p->o.settings->config.webhook_address != '\0',
+		.clusters_may_lack = !p->o.settings->config.manage_clusters,
 	};
 
 	parts_see_changes(p, &options);
@@ -64,7 +64,7 @@ static int new_policies(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.watches = p->watches,
 		.policy = p->o.settings->policy,
-		.retention = p->o.settings->retention,
+		.retention = p->o.settings->config.retention,
 		.may_write = parts_may_write,
 		.arg = p,
 	};
@@ -269,7 +269,7 @@ static int new_launcher_store(struct parts *p, struct err *err)
 	 * the pod.
 	 */
 	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image ||
-	    !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
+	    !(p->o.settings->config.manage_clusters || *p->o.settings->config.webhook_address))
 		return 0;
 	int r = memory_keeper_new(&keeper, &p->memory_keeper, err);
 	return r < 0 ? r : launcher_store_new(&options, &p->launcher_store, err);
@@ -320,18 +320,14 @@ static int new_webhook(struct parts *p, struct err *err)
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.metrics = p->o.settings->metrics,
-		.address = p->o.settings->webhook.address,
-		.namespace = p->o.settings->webhook.namespace,
-		.service = p->o.settings->webhook.service,
-		.secret = p->o.settings->webhook.secret,
-		.configuration = p->o.settings->webhook.configuration,
-		.external = p->o.settings->webhook.external,
+		.address = p->o.settings->config.webhook_address,
+		.certificates = p->o.settings->config.certificates,
 		.may_write = parts_may_write,
 		.on_since = on_webhook_since,
 		.arg = p,
 	};
 
-	if (!*p->o.settings->webhook.address)
+	if (!*p->o.settings->config.webhook_address)
 		return 0;
 	int r = admission_new(&admission, &p->admission, err);
 	if (r < 0)
@@ -347,14 +343,15 @@ static int new_guard(struct parts *p, struct err *err)
 		.client = p->o.settings->client,
 		.recorder = p->recorder,
 		.own_namespace = p->o.settings->own_namespace,
-		.namespace = p->o.settings->namespace,
-		.kuberay_namespaces = p->o.settings->kuberay_namespaces,
+		.namespace = p->o.settings->config.namespace,
+		.kuberay_namespaces = p->o.settings->config.kuberay_namespaces,
 		.watches = p->watches,
 		.on_change = parts_on_ready,
 		.arg = p,
 	};
 
-	return p->o.settings->manage_clusters ? kuberay_guard_new(&options, &p->guard, err) : 0;
+	return p->o.settings->config.manage_clusters ? kuberay_guard_new(&options, &p->guard, err) :
+						       0;
 }
 
 /* --- All of them ------------------------------------------------------------------------------------------ */

@@ -44,7 +44,8 @@ static bool parts_failures_is_wanted(void *arg, const struct ray_failure *failur
 	const struct manager_options *o = p->o.settings;
 
 	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
-	if (!o->manage_clusters && !o->record_deletions && failure->class == FAILURE_POD_DELETED)
+	if (!o->config.manage_clusters && !o->config.record_deletions &&
+	    failure->class == FAILURE_POD_DELETED)
 		return false;
 	*ret_why = "older than what is kept";
 	return failure_gc_wants(p->gc, failure);
@@ -84,7 +85,7 @@ static void on_older_crd(void *arg, const char *what)
 {
 	const struct parts *p = arg;
 	_cleanup_json_ cJSON *lease =
-		own_lease(p->o.settings->own_namespace, p->o.settings->namespace);
+		own_lease(p->o.settings->own_namespace, p->o.settings->config.namespace);
 	char note[600];
 
 	snprintf(
@@ -106,7 +107,7 @@ int parts_new_failure_writer(struct parts *p, struct err *err)
 		.known = watches_informer(p->watches, WATCH_FAILURES),
 		.pods = watches_informer(p->watches, WATCH_PODS),
 		.metrics = p->o.settings->metrics,
-		.quote_verdicts = p->o.settings->quote_verdicts,
+		.quote_verdicts = p->o.settings->config.quote_verdicts,
 		.owners = p->owners,
 		.inquiries = p->inquiries,
 		.is_leader = parts_may_write,

@@ -68,7 +68,7 @@ static void certificates_on_timer(evutil_socket_t, short, void *arg)
 
 static bool certificates_acts(const struct certificates *c)
 {
-	return !c->o.external && (!c->o.may_write || c->o.may_write(c->o.arg));
+	return !c->o.place.external && (!c->o.may_write || c->o.may_write(c->o.arg));
 }
 
 static void certificates_ask(struct certificates *c, const struct client_request *request, const struct strbuf *path, client_done_fn done)
@@ -87,15 +87,15 @@ static void certificates_ask(struct certificates *c, const struct client_request
 
 static void secret_path(const struct certificates *c, bool one, struct strbuf *path)
 {
-	resource_path(resource_find("v1", "Secret"), c->o.namespace, one ? c->o.secret : NULL, NULL,
-		      path);
+	resource_path(resource_find("v1", "Secret"), c->o.place.namespace,
+		      one ? c->o.place.secret : NULL, NULL, path);
 }
 
 static void configuration_path(const struct certificates *c, struct strbuf *path)
 {
 	resource_path(
 		resource_find("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
-		NULL, c->o.configuration, NULL, path);
+		NULL, c->o.place.configuration, NULL, path);
 }
 
 /* --- Taking a step --------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void on_secret_written(void *arg, struct client_response *response)
 	certificate_secret_free(TAKE_PTR(response->object));
 	if (response->status / 100 == 2) {
 		log_info("webhook certificates: this replica %s (Secret %s/%s)",
-			 certificate_step_text(c->step), c->o.namespace, c->o.secret);
+			 certificate_step_text(c->step), c->o.place.namespace, c->o.place.secret);
 		certificates_go_on(c);
 		return;
 	}
@@ -142,8 +142,8 @@ static void on_secret_written(void *arg, struct client_response *response)
 		certificates_arm(c, 1);
 		return;
 	}
-	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create", c->o.namespace,
-		       c->o.secret);
+	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create",
+		       c->o.place.namespace, c->o.place.secret);
 	certificates_rest(c);
 }
 
@@ -157,8 +157,8 @@ static void write_secret(struct certificates *c, const struct certificate_conten
 		request.content_type = "application/merge-patch+json";
 		json_set_str(metadata, "resourceVersion", c->version);
 	}
-	json_set_str(metadata, "namespace", c->o.namespace);
-	json_set_str(metadata, "name", c->o.secret);
+	json_set_str(metadata, "namespace", c->o.place.namespace);
+	json_set_str(metadata, "name", c->o.place.secret);
 	char *body = secret ? cJSON_PrintUnformatted(secret) : NULL;
 	certificate_secret_free(secret);
 	if (!body) {
@@ -180,7 +180,7 @@ static void on_published(void *arg, struct client_response *response)
 	c->call = NULL;
 	if (response->status / 100 == 2) {
 		log_info("webhook certificates: this replica %s (MutatingWebhookConfiguration %s)",
-			 certificate_step_text(c->step), c->o.configuration);
+			 certificate_step_text(c->step), c->o.place.configuration);
 		certificates_go_on(c);
 		return;
 	}
@@ -188,7 +188,7 @@ static void on_published(void *arg, struct client_response *response)
 		certificates_arm(c, 1);
 		return;
 	}
-	trouble_configuration(&c->trouble, response, "patch", c->o.configuration);
+	trouble_configuration(&c->trouble, response, "patch", c->o.place.configuration);
 	certificates_rest(c);
 }
 
@@ -282,10 +282,10 @@ static void certificates_on_configuration(void *arg, struct client_response *res
 	c->call = NULL;
 	cJSON_Delete(TAKE_PTR(c->configuration));
 	if (response->status / 100 != 2)
-		trouble_configuration(&c->trouble, response, "get", c->o.configuration);
+		trouble_configuration(&c->trouble, response, "get", c->o.place.configuration);
 	else if (webhook_configuration_read(response->object, &c->published, &c->uneven, &err) < 0)
-		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s", c->o.configuration,
-			    err_text(&err));
+		trouble_say(&c->trouble, "MutatingWebhookConfiguration %s: %s",
+			    c->o.place.configuration, err_text(&err));
 	else
 		c->configuration = TAKE_PTR(response->object);
 	if (c->configuration && c->o.on_configuration)
@@ -322,14 +322,14 @@ static void set_metrics(struct certificates *c)
 
 static bool is_good(const struct certificates *c)
 {
-	_cleanup_x509_ X509 *leaf = c->o.external ? x509_first(c->secret.leaf) : NULL;
+	_cleanup_x509_ X509 *leaf = c->o.place.external ? x509_first(c->secret.leaf) : NULL;
 	int64_t now_ns = now_realtime_ns();
 
 	/*
 	 * With external certificates, the program that writes them decides which authorities are
 	 * trusted.
 	 */
-	if (c->o.external)
+	if (c->o.place.external)
 		return leaf && x509_is_valid(leaf, now_ns) && x509_key_matches(leaf, c->secret.leaf_key) &&
 		       x509_has_names(leaf, &c->names);
 	return certificate_leaf_is_good(&c->secret, &c->names, now_ns);
@@ -359,17 +359,17 @@ static void accept_secret(struct certificates *c)
 
 	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"", good ? "good" : "bad");
 	set_metrics(c);
-	if (!good && c->o.external)
-		trouble_say(
-			&c->trouble,
-			"Secret %s/%s: tls.crt and tls.key are not a valid certificate "
-			"for the names %s to %s and its key."
-			" With --webhook-certificates external, something else must renew them",
-			c->o.namespace, c->o.secret, c->names.dns[0], c->names.dns[2]);
+	if (!good && c->o.place.external)
+		trouble_say(&c->trouble,
+			    "Secret %s/%s: tls.crt and tls.key are not a valid certificate "
+			    "for the names %s to %s and its key."
+			    " With --webhook-certificates external, something else must renew them",
+			    c->o.place.namespace, c->o.place.secret, c->names.dns[0],
+			    c->names.dns[2]);
 	if (!good)
 		return;
 	certificates_serve(c);
-	if (!c->o.external && certificate_content_copy(&c->secret, &copy) == 0) {
+	if (!c->o.place.external && certificate_content_copy(&c->secret, &copy) == 0) {
 		certificate_content_move(&c->memory, &copy);
 		c->has_memory = true;
 	}
@@ -384,18 +384,19 @@ static bool certificates_take_secret(struct certificates *c, struct client_respo
 	c->has_secret = response->status / 100 == 2;
 	if (response->status == 404) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"absent\"");
-		if (c->o.external)
+		if (c->o.place.external)
 			trouble_say(
 				&c->trouble,
 				"there is no Secret %s/%s: with --webhook-certificates external, something else must create it",
-				c->o.namespace, c->o.secret);
+				c->o.place.namespace, c->o.place.secret);
 		return true;
 	}
 	if (!c->has_secret || certificate_content_read(response->object, &c->secret, &err) < 0) {
 		metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"error\"");
 		if (err.code)
 			response->err = err;
-		trouble_secret(&c->trouble, response, "get", c->o.namespace, c->o.secret);
+		trouble_secret(&c->trouble, response, "get", c->o.place.namespace,
+			       c->o.place.secret);
 		return false;
 	}
 	snprintf(c->version, sizeof(c->version), "%s", version ? version : "");
@@ -408,7 +409,7 @@ static void on_secret(void *arg, struct client_response *response)
 	struct certificates *c = arg;
 
 	c->call = NULL;
-	if (certificates_take_secret(c, response) && !c->o.external)
+	if (certificates_take_secret(c, response) && !c->o.place.external)
 		read_configuration(c);
 	else
 		certificates_rest(c);
@@ -434,13 +435,13 @@ bool certificates_leader_has_none(const struct certificates *c)
 	int64_t patience_ns = c->o.leader_publishes_ns ? c->o.leader_publishes_ns : LEADER_PUBLISHES_NS;
 
 	/* During a look it is not known whether there is trouble. */
-	return !c->o.external && !c->known && !certificates_acts(c) && !c->trouble.now && !c->call &&
-	       now_boottime_ns() - c->began_ns >= patience_ns;
+	return !c->o.place.external && !c->known && !certificates_acts(c) && !c->trouble.now &&
+	       !c->call && now_boottime_ns() - c->began_ns >= patience_ns;
 }
 
 bool certificates_ready(const struct certificates *c)
 {
-	return (c->served && (c->known || c->o.external)) || certificates_leader_has_none(c);
+	return (c->served && (c->known || c->o.place.external)) || certificates_leader_has_none(c);
 }
 
 int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err)
@@ -452,8 +453,8 @@ int certificates_new(const struct certificates_options *options, struct certific
 	c->o = *options;
 	c->began_ns = now_boottime_ns();
 	c->timer = evtimer_new(options->base, certificates_on_timer, c);
-	int r = c->timer ? x509_service_names(options->service, options->namespace, NULL, &c->names,
-					      err) :
+	int r = c->timer ? x509_service_names(options->place.service, options->place.namespace,
+					      NULL, &c->names, err) :
 			   err_set(err, ENOMEM, "webhook certificates");
 	if (r < 0) {
 		certificates_free(c);

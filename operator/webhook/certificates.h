@@ -16,12 +16,17 @@
 
 struct certificates;
 
-struct certificates_options {
-	struct event_base *base;
-	struct client *client;
+/* Where the certificates are, and for whom they are made. */
+struct certificates_place {
 	const char *namespace; /* of the Secret and of the Service */
 	const char *service, *secret, *configuration; /* names */
 	bool external; /* another program, like cert-manager, writes the Secret and the configuration, so they are only read */
+};
+
+struct certificates_options {
+	struct event_base *base;
+	struct client *client;
+	struct certificates_place place;
 	struct metrics *metrics;
 	/* Returns whether this replica acts. NULL: there is only one. */
 	bool (*may_write)(void *arg);

@@ -225,11 +225,11 @@ static struct certificates *new_replica(bool external)
 	const struct certificates_options options = {
 		.base = t.base,
 		.client = t.client,
-		.namespace = "ops",
-		.service = "hook",
-		.secret = "certificates",
-		.configuration = "hooks",
-		.external = external,
+		.place.namespace = "ops",
+		.place.service = "hook",
+		.place.secret = "certificates",
+		.place.configuration = "hooks",
+		.place.external = external,
 		.metrics = &t.metrics,
 		.may_write = may_write,
 		.leader_publishes_ns = t.leader_publishes_ns,
@@ -518,8 +518,13 @@ static void a_name_that_is_none_is_refused(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-		const struct certificates_options options = { .base = t.base, .client = t.client, .namespace = "ops", .service = wrong[i],
-							      .secret = "s", .configuration = "c", .metrics = &t.metrics };
+		const struct certificates_options options = { .base = t.base,
+							      .client = t.client,
+							      .place.namespace = "ops",
+							      .place.service = wrong[i],
+							      .place.secret = "s",
+							      .place.configuration = "c",
+							      .metrics = &t.metrics };
 		struct certificates *certificates;
 		struct err err = { 0 };
 

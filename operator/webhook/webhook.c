@@ -53,11 +53,7 @@ static int start_certificates(struct webhook *w, const struct webhook_options *o
 	const struct certificates_options options = {
 		.base = o->base,
 		.client = o->client,
-		.namespace = o->namespace,
-		.service = o->service,
-		.secret = o->secret,
-		.configuration = o->configuration,
-		.external = o->external,
+		.place = o->certificates,
 		.metrics = o->metrics,
 		.may_write = webhook_may_write,
 		.on_leaf = on_leaf,

@@ -9,6 +9,7 @@
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
 #include "operator/kube/metrics.h"
+#include "operator/webhook/certificates.h"
 
 struct admission;
 struct webhook;
@@ -19,9 +20,7 @@ struct webhook_options {
 	struct metrics *metrics;
 	struct admission *admission;
 	const char *address;       /* "0.0.0.0:9443", see tls_server.h */
-	const char *namespace;     /* of the Service and the Secret */
-	const char *service, *secret, *configuration; /* names, see certificates.h */
-	bool external;             /* another program makes the certificates */
+	struct certificates_place certificates;
 	bool (*may_write)(void *arg);
 	/*
 	 * Called with the time since 1970 from which on the API server asks about pods: the age of
