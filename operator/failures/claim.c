@@ -115,20 +115,6 @@ static bool row_fits(const struct event_row *row, const cJSON *event, const stru
 	       (!row->names_group || names_group(message, pod->group));
 }
 
-/* Finds the first row that any of the Events fits. */
-static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n, const struct claim_pod *pod,
-				    const cJSON **ret_event, int64_t *ret_at_ns)
-{
-	for (size_t i = 0; i < n; i++) {
-		json_each(event, json_get(events, "items"))
-			if (row_fits(&rows[i], event, pod) && is_in_time(event, pod, ret_at_ns)) {
-				*ret_event = event;
-				return &rows[i];
-			}
-	}
-	return NULL;
-}
-
 /*
  * A disruption budget may forbid the eviction: the descheduler's message begins like that of an
  * eviction, but continues.
@@ -137,6 +123,40 @@ static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
 {
 	return json_is(event, "involvedObject.uid", pod->uid) &&
 	       !json_is(event, "reason", "EvictionFailed");
+}
+
+/* Finds the first row that any of the Events fits. of_pod: only Events about the pod itself count. */
+static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n,
+				    const struct claim_pod *pod, bool of_pod,
+				    const cJSON **ret_event, int64_t *ret_at_ns)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_each(event, json_get(events, "items"))
+			if ((!of_pod || is_of_pod(event, pod)) && row_fits(&rows[i], event, pod) &&
+			    is_in_time(event, pod, ret_at_ns)) {
+				*ret_event = event;
+				return &rows[i];
+			}
+	}
+	return NULL;
+}
+
+/* Takes the claim of the first row that any of the Events fits. source NULL: only Events about the pod itself count. */
+static bool claim_by_rows(const cJSON *events, const struct event_row *rows, size_t n,
+			  const struct claim_pod *pod, const char *source, const char *of_kind,
+			  const char *of, struct claim *ret_claim)
+{
+	struct claim claim = { 0 };
+	const cJSON *event;
+	const struct event_row *row = find(events, rows, n, pod, !source, &event, &claim.by.at_ns);
+
+	if (!row)
+		return false;
+	ended_by_init(&claim.by, row->kind, of_kind, of,
+		      row->why ? row->why : json_str(event, "message"));
+	set_evidence(&claim, source ? source : "pod event", event);
+	*ret_claim = claim;
+	return true;
 }
 
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim)
@@ -152,19 +172,7 @@ bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struc
 		{ "TaintManagerEviction", "Marking for deletion", false, false, ENDED_BY_TAINT_EVICTION, NULL },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		json_each(event, json_get(events, "items")) {
-			struct claim claim = { 0 };
-
-			if (!is_of_pod(event, pod) || !row_fits(&rows[i], event, pod) || !is_in_time(event, pod, &claim.by.at_ns))
-				continue;
-			ended_by_init(&claim.by, rows[i].kind, NULL, NULL, rows[i].why ? rows[i].why : json_str(event, "message"));
-			set_evidence(&claim, "pod event", event);
-			*ret_claim = claim;
-			return true;
-		}
-	}
-	return false;
+	return claim_by_rows(events, rows, ARRAY_SIZE(rows), pod, NULL, NULL, NULL, ret_claim);
 }
 
 /*
@@ -195,7 +203,8 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 	};
 	struct claim claim = { 0 };
 	const cJSON *event;
-	const struct event_row *row = find(events, rows, ARRAY_SIZE(rows), pod, &event, &claim.by.at_ns);
+	const struct event_row *row =
+		find(events, rows, ARRAY_SIZE(rows), pod, false, &event, &claim.by.at_ns);
 	enum ended_by_kind kind = row ? row->kind : ENDED_BY_NOBODY;
 	const char *why = row ? row->why : NULL;
 
@@ -219,16 +228,10 @@ bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, con
 		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was no longer needed" },
 	};
 	const struct claim_pod cluster = { .namespace = pod->namespace, .name = pod->cluster, .from_ns = pod->from_ns, .to_ns = pod->to_ns };
-	struct claim claim = { 0 };
-	const cJSON *event;
-	const struct event_row *row = pod->cluster ? find(events, rows, ARRAY_SIZE(rows), &cluster, &event, &claim.by.at_ns) : NULL;
 
-	if (!row)
-		return false;
-	ended_by_init(&claim.by, row->kind, owner_kind, owner, row->why);
-	set_evidence(&claim, "event of what made the RayCluster", event);
-	*ret_claim = claim;
-	return true;
+	return pod->cluster &&
+	       claim_by_rows(events, rows, ARRAY_SIZE(rows), &cluster,
+			     "event of what made the RayCluster", owner_kind, owner, ret_claim);
 }
 
 bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim)
@@ -245,16 +248,9 @@ bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, cons
 		{ "Shutdown", "shutdown", false, false, ENDED_BY_NODE_SHUTDOWN, "the kubelet says that the node shuts down" },
 		{ "DeletingNode", "does not exist in the cloud provider", false, false, ENDED_BY_CLOUD_PROVIDER, "the node's machine is gone" },
 	};
-	struct claim claim = { 0 };
-	const cJSON *event;
-	const struct event_row *row = find(events, rows, ARRAY_SIZE(rows), pod, &event, &claim.by.at_ns);
 
-	if (!row)
-		return false;
-	ended_by_init(&claim.by, row->kind, "Node", node, row->why);
-	set_evidence(&claim, "event of the node", event);
-	*ret_claim = claim;
-	return true;
+	return claim_by_rows(events, rows, ARRAY_SIZE(rows), pod, "event of the node", "Node", node,
+			     ret_claim);
 }
 
 /* --- Objects ----------------------------------------------------------------------------------------------- */
