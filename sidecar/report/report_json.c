@@ -13,6 +13,11 @@ cJSON *report_json_number(int64_t value_or_absent)
 	return value_or_absent < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)value_or_absent);
 }
 
+static void set_known(cJSON *json, const char *name, const char *text)
+{
+	json_set_str(json, name, text && *text ? text : NULL);
+}
+
 cJSON *report_json_time(int64_t unix_ns)
 {
 	return unix_ns ? cJSON_CreateString(TIME_TEXT(unix_ns)) : cJSON_CreateNull();
@@ -93,7 +98,7 @@ cJSON *report_json_processes(const struct process *top, size_t n, bool with_comm
 		json_set_int(json, "pid", p->pid);
 		json_set_str(json, "name", p->name);
 		if (with_command)
-			json_set_str(json, "command", p->command[0] ? p->command : NULL);
+			set_known(json, "command", p->command);
 		json_set_int(json, "rssBytes", p->rss);
 		json_set_int(json, "sharedBytes", p->shared);
 		if (p->growth == GROWTH_UNKNOWN)
@@ -105,17 +110,23 @@ cJSON *report_json_processes(const struct process *top, size_t n, bool with_comm
 	return array;
 }
 
+static void json_append_pair(cJSON *array, const char *name, const char *text, const char *other,
+			     const char *more)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, name, text);
+	json_set_str(json, other, more);
+	json_append(array, json);
+}
+
 cJSON *report_json_evidence(const struct verdict *v)
 {
 	cJSON *array = cJSON_CreateArray();
 
-	for (unsigned int i = 0; i < v->n_evidence; i++) {
-		cJSON *json = cJSON_CreateObject();
-
-		json_set_str(json, "source", v->evidence[i].source);
-		json_set_str(json, "text", v->evidence[i].text);
-		json_append(array, json);
-	}
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		json_append_pair(array, "source", v->evidence[i].source, "text",
+				 v->evidence[i].text);
 	return array;
 }
 
@@ -123,13 +134,8 @@ cJSON *report_json_missing(const struct verdict *v)
 {
 	cJSON *array = cJSON_CreateArray();
 
-	for (unsigned int i = 0; i < v->n_missing; i++) {
-		cJSON *json = cJSON_CreateObject();
-
-		json_set_str(json, "what", v->missing[i].what);
-		json_set_str(json, "needs", v->missing[i].needs);
-		json_append(array, json);
-	}
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		json_append_pair(array, "what", v->missing[i].what, "needs", v->missing[i].needs);
 	return array;
 }
 
@@ -162,11 +168,6 @@ cJSON *report_json_process(const struct report *r, bool in_few_words)
 	if (!in_few_words)
 		json_set(json, "lastLines", json_lines(r->last_lines));
 	return json;
-}
-
-static void set_known(cJSON *json, const char *name, const char *text)
-{
-	json_set_str(json, name, text[0] ? text : NULL);
 }
 
 cJSON *report_json_crash(const struct crash_info *c, bool in_few_words)
@@ -248,9 +249,9 @@ cJSON *report_json_of_worker(const struct report *r, const struct ray_finding *f
 	cJSON *json = report_json_of_verdict(r);
 
 	json_set(json, "pid", report_json_number(finding->event.pid ? finding->event.pid : -1));
-	json_set_str(json, "task", finding->event.task[0] ? finding->event.task : NULL);
-	json_set_str(json, "detail", finding->event.detail[0] ? finding->event.detail : NULL);
-	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);
+	set_known(json, "task", finding->event.task);
+	set_known(json, "detail", finding->event.detail);
+	set_known(json, "bundle", r->bundle);
 	return json;
 }
 
@@ -265,11 +266,6 @@ cJSON *report_json_of_workers(const struct ray_summary *s, const char *text)
 	json_set_int(json, "filesExhausted", s->fds_exhausted);
 	json_set_int(json, "seconds", s->span_ns / NS_PER_SEC);
 	return json;
-}
-
-static cJSON *text_or_null(const char *text)
-{
-	return text && *text ? cJSON_CreateString(text) : cJSON_CreateNull();
 }
 
 static cJSON *json_repeats(const struct keeping *k)
@@ -314,7 +310,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set_str(json, "class", failure_class_name(v->class));
 	json_set_str(json, "confidence", confidence_name(v->confidence));
 	json_set_str(json, "sentence", v->sentence);
-	json_set(json, "signature", text_or_null(r->signature));
+	set_known(json, "signature", r->signature);
 	json_set(json, "exitCode", report_json_number(v->exit_code));
 	json_set_str(json, "signal", signal_name(v->signal));
 	json_set(json, "containerLives", cJSON_CreateBool(r->container_lives));
@@ -324,11 +320,11 @@ void report_to_json(const struct report *r, struct strbuf *out)
 		json_set_str(json, "raySession", r->node.session);
 		json_set(json, "rayHead", cJSON_CreateBool(r->node.head));
 	}
-	json_set(json, "namespace", text_or_null(r->id.namespace));
-	json_set(json, "cluster", text_or_null(r->id.cluster));
-	json_set(json, "pod", text_or_null(r->id.pod));
-	json_set(json, "podUID", text_or_null(r->id.pod_uid));
-	json_set(json, "node", text_or_null(r->id.node));
+	set_known(json, "namespace", r->id.namespace);
+	set_known(json, "cluster", r->id.cluster);
+	set_known(json, "pod", r->id.pod);
+	set_known(json, "podUID", r->id.pod_uid);
+	set_known(json, "node", r->id.node);
 	json_set_str(json, "container", r->id.container);
 	json_set(json, "startedAt", report_json_time(r->started_unix_ns));
 	json_set(json, "endedAt", report_json_time(r->ended_unix_ns));
@@ -341,11 +337,11 @@ void report_to_json(const struct report *r, struct strbuf *out)
 		json_set_str(json, "stillRunning", r->still_running);
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
-	json_set(json, "diagnosis", text_or_null(r->diagnosis));
-	json_set(json, "advice", text_or_null(r->advice));
+	set_known(json, "diagnosis", r->diagnosis);
+	set_known(json, "advice", r->advice);
 	json_set(json, "repeats", json_repeats(&r->keeping));
 	json_set(json, "dropped", json_dropped(&r->keeping));
-	json_set(json, "bundle", text_or_null(r->bundle));
+	set_known(json, "bundle", r->bundle);
 	text = cJSON_Print(json);
 	if (text) {
 		strbuf_adds(out, text);
