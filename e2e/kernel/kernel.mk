@@ -44,7 +44,7 @@ $(SANITIZED)/test/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) M
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Og -g3 \
-		-fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(LAUNCHER)
+		-ffunction-sections -Wl,--gc-sections -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(LAUNCHER)
 
 # Leaks cannot be looked for where the test takes /proc, the environment or descriptors away.
 .PHONY: kernel-tests-sanitized
