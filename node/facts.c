@@ -91,8 +91,7 @@ void facts_read(const char *root, const char *proc, const char *directory, struc
 	*ret_facts = f;
 }
 
-static void facts_add(struct strbuf *out, const char *key, const char *fmt, ...) _printf_(3, 4);
-static void facts_add(struct strbuf *out, const char *key, const char *fmt, ...)
+static void _printf_(3, 4) facts_add(struct strbuf *out, const char *key, const char *fmt, ...)
 {
 	char value[64];
 	va_list ap;

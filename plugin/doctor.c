@@ -13,7 +13,6 @@
 #include "lib/docs.h"
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "lib/sidecar_names.h"
 #include "lib/strmap.h"
 #include "plugin/explain.h"
 #include "plugin/pod_sidecar.h"

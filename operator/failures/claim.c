@@ -7,7 +7,6 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "lib/units.h"
 #include "operator/failures/termination.h"
 
 const char *const claim_event_fields[] = {

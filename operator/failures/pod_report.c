@@ -10,7 +10,6 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/sidecar_names.h"
-#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"

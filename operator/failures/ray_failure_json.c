@@ -9,13 +9,11 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/signature.h"
 #include "operator/kube/object.h"
 #include "operator/policy/retention.h"
-
 
 /* --- From a report ---------------------------------------------------------------------------- */
 

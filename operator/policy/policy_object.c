@@ -10,7 +10,6 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/s3_encryption.h"
-#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/policy/policy_internal.h"
 

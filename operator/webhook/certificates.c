@@ -100,7 +100,6 @@ static void configuration_path(const struct certificates *c, struct strbuf *path
 
 /* --- Taking a step --------------------------------------------------------------------------- */
 
-static void certificates_act(struct certificates *c);
 
 /* Reads everything again, because our step, or somebody else, has changed it. */
 static void certificates_go_on(struct certificates *c)

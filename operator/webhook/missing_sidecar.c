@@ -6,7 +6,6 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"

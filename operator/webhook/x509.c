@@ -8,8 +8,6 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
-#include "lib/strbuf.h"
-
 void pem_free_key(char *key)
 {
 	if (key)

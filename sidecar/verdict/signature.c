@@ -28,9 +28,7 @@ struct detail {
 	size_t n, max;
 };
 
-static void add_part(struct detail *d, const char *fmt, ...) _printf_(2, 3);
-
-static void add_part(struct detail *d, const char *fmt, ...)
+static void _printf_(2, 3) add_part(struct detail *d, const char *fmt, ...)
 {
 	char part[SIGNATURE_MAX];
 	va_list ap;
