@@ -18,10 +18,9 @@ const char *failure_str(const cJSON *failure, const char *path)
 
 int64_t failure_ended_ns(const cJSON *failure)
 {
-	const char *text = json_str(failure, "spec.endedAt");
 	int64_t ns;
 
-	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+	return json_time(failure, "spec.endedAt", &ns) ? ns : 0;
 }
 
 static int by_end(const void *left, const void *right)

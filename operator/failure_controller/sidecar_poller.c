@@ -12,7 +12,6 @@
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
-#include "operator/failure_controller/sidecar_answer.h"
 #include "operator/failures/unseen_end.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/http.h"
@@ -128,15 +127,7 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	if (!poller)
 		return err_set(err, ENOMEM, "sidecar poller");
 	poller->o = *options;
-	poller->sinks = (struct answer_sinks){
-		.failures = options->failures,
-		.clusters = options->clusters,
-		.recorder = options->recorder,
-		.writer = options->writer,
-		.metrics = options->metrics,
-		.on_growing = options->on_growing,
-		.arg = options->arg,
-	};
+	poller->sinks = options->sinks;
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, sidecar_poller_on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
@@ -305,7 +296,7 @@ static void ask_again_for_death(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 
-	if (pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod))
+	if (pod && failure_writer_awaits_sidecar(p->poller->sinks.writer, pod))
 		p->soon_ns = now_boottime_ns() + SOON_NS;
 }
 
@@ -360,7 +351,7 @@ static void sidecar_poller_on_answer(void *arg, const struct http_response *resp
 	p->call = NULL;
 	leave_place(p);
 	const char *result = sidecar_poller_judge(p, response, &err);
-	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
+	metrics_add(poller->sinks.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	/* A sidecar that is asked each second for a death may be just starting: that counts once. */
 	p->fails = err.code ? p->fails + (p->soon_ns == 0) : 0;
 	if (p->fails == UNREACHABLE)
@@ -384,7 +375,7 @@ static void sidecar_poller_ask(struct polled *p)
 	 * An earlier answer may be about a death that the pod shows only now, so all of it is asked
 	 * for.
 	 */
-	bool whole = pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod);
+	bool whole = pod && failure_writer_awaits_sidecar(p->poller->sinks.writer, pod);
 	const char *headers[] = { "Accept: application/json",
 				  p->tag && !whole ? if_none_match : NULL, NULL };
 	const struct http_request request = {
@@ -413,7 +404,8 @@ static void sidecar_poller_ask(struct polled *p)
 	 */
 static bool may_ask(const struct sidecar_poller *poller)
 {
-	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);
+	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) &&
+	       informer_synced(poller->sinks.failures);
 }
 
 /* Looks at a pod without a sidecar. */
@@ -469,6 +461,6 @@ void sidecar_poller_metrics(struct sidecar_poller *poller)
 		if (p->askable)
 			n[p->fails >= UNREACHABLE]++;
 	}
-	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");
-	metrics_set(poller->o.metrics, METRIC_SIDECARS, (double)n[1], "answers=\"false\"");
+	metrics_set(poller->sinks.metrics, METRIC_SIDECARS, (double)n[0], "answers=\"true\"");
+	metrics_set(poller->sinks.metrics, METRIC_SIDECARS, (double)n[1], "answers=\"false\"");
 }

@@ -14,22 +14,15 @@
  */
 #pragma once
 
-#include "operator/cache/informer.h"
-#include "operator/failure_controller/failure_writer.h"
-#include "operator/failures/growing.h"
-#include "operator/kube/event_recorder.h"
-#include "operator/kube/metrics.h"
+#include "operator/failure_controller/sidecar_answer.h"
 
 struct sidecar_poller;
 
 struct sidecar_poller_options {
 	struct event_base *base;
-	const struct informer *pods, *failures, *clusters;
-	struct event_recorder *recorder;
-	struct failure_writer *writer;
-	struct metrics *metrics;
+	const struct informer *pods;
+	struct answer_sinks sinks; /* as it is before the first answer */
 	bool (*may_write)(void *arg);
-	void (*on_growing)(void *arg, const cJSON *pod); /* called when the known facts of its growing memory have changed */
 	void *arg;
 };
 

@@ -216,13 +216,14 @@ static int new_poller(struct parts *p, struct err *err)
 	struct sidecar_poller_options options = {
 		.base = p->o.settings->base,
 		.pods = watches_informer(p->watches, WATCH_PODS),
-		.failures = watches_informer(p->watches, WATCH_FAILURES),
-		.clusters = watches_informer(p->watches, WATCH_CLUSTERS),
-		.recorder = p->recorder,
-		.writer = p->writer,
-		.metrics = p->o.settings->metrics,
+		.sinks = { .failures = watches_informer(p->watches, WATCH_FAILURES),
+			   .clusters = watches_informer(p->watches, WATCH_CLUSTERS),
+			   .recorder = p->recorder,
+			   .writer = p->writer,
+			   .metrics = p->o.settings->metrics,
+			   .on_growing = on_growing,
+			   .arg = p },
 		.may_write = parts_may_write,
-		.on_growing = on_growing,
 		.arg = p,
 	};
 

@@ -107,13 +107,14 @@ static inline void bed_new_poller(struct bed *bed)
 	struct sidecar_poller_options options = {
 		.base = bed->api.server.base,
 		.pods = watches_informer(bed->watches, WATCH_PODS),
-		.failures = watches_informer(bed->watches, WATCH_FAILURES),
-		.clusters = watches_informer(bed->watches, WATCH_CLUSTERS),
-		.recorder = bed->recorder,
-		.writer = bed->writer,
-		.metrics = &bed->metrics,
+		.sinks.failures = watches_informer(bed->watches, WATCH_FAILURES),
+		.sinks.clusters = watches_informer(bed->watches, WATCH_CLUSTERS),
+		.sinks.recorder = bed->recorder,
+		.sinks.writer = bed->writer,
+		.sinks.metrics = &bed->metrics,
 		.may_write = bed_may_write,
-		.on_growing = bed_on_growing,
+		.sinks.on_growing = bed_on_growing,
+		.sinks.arg = bed,
 		.arg = bed,
 	};
 

@@ -119,7 +119,6 @@ static enum missing_sidecar missed_pods_reason_of(const struct missed_pods *m, c
 
 static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON *object, const char *cluster, enum missing_sidecar reason)
 {
-	const char *created = json_str(object, "metadata.creationTimestamp");
 	struct pod *pod = missed_pods_get_or_add(m, key);
 
 	if (!pod)
@@ -132,7 +131,7 @@ static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON
 		set_unreported(m, pod, reason == MISSING_MISSED && *cluster);
 	pod->reason = reason;
 	snprintf(pod->cluster, sizeof(pod->cluster), "%s", cluster);
-	if (!created || time_parse(created, &pod->created_ns, NULL) < 0)
+	if (!json_time(object, "metadata.creationTimestamp", &pod->created_ns))
 		pod->created_ns = 0;
 }
 
