@@ -9,7 +9,6 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/cluster_controller/cluster_lookup.h"
-#include "operator/cluster_controller/execution.h"
 #include "operator/cluster_controller/gather_state.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/op_result.h"
@@ -71,8 +70,10 @@ static void reconcile_finish(struct reconcile *r, const char *result)
 {
 	struct reconciler *c = r->reconciler;
 
-	metrics_add(c->o.metrics, METRIC_RECONCILES, 1, "controller=\"raycluster\",result=\"%s\"", result);
-	metrics_observe(c->o.metrics, METRIC_RECONCILE_SECONDS, (double)(now_boottime_ns() - r->started_ns) / 1e9,
+	metrics_add(c->executor.metrics, METRIC_RECONCILES, 1,
+		    "controller=\"raycluster\",result=\"%s\"", result);
+	metrics_observe(c->executor.metrics, METRIC_RECONCILE_SECONDS,
+			(double)(now_boottime_ns() - r->started_ns) / 1e9,
 			"controller=\"raycluster\"");
 	workqueue_done(c->o.queue, r->key);
 	known_state_unuse(&c->known, r->namespace);
@@ -107,7 +108,7 @@ static void reconcile_fail(struct reconcile *r, int64_t retry_after_ns, const st
 
 	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
 		 DURATION_TEXT(delay));
-	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
+	metrics_add(c->executor.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
 	reconcile_finish(r, "error");
 }
 
@@ -124,14 +125,15 @@ static void tell_news(struct reconcile *r)
 	struct reconciler *c = r->reconciler;
 	const cJSON *cluster =
 		r->execution.news->child ?
-			store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key) :
+			store_get(watches_store(c->executor.watches, WATCH_CLUSTERS), r->key) :
 			NULL;
 
 	if (!cluster)
 		return;
 	json_each(item, r->execution.news)
-		event_recorder_emit(c->o.recorder, news_event(item, cluster, now_realtime_ns()), EVENT_COUNTED);
-	watches_drop_views(c->o.watches);
+		event_recorder_emit(c->executor.recorder,
+				    news_event(item, cluster, now_realtime_ns()), EVENT_COUNTED);
+	watches_drop_views(c->executor.watches);
 }
 
 /* --- The plan's operations ------------------------------------------------------------------------------ */
@@ -200,7 +202,8 @@ static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 		.cleanup_refused = own->cleanup_refused[0] ? own->cleanup_refused : NULL,
 	};
 	r->execution.cautious = own->failure_reason != NULL;
-	int result = gather_state(c->o.watches, c->o.writer, c->o.poller, r->key, cluster, &observation, &in, err);
+	int result = gather_state(c->executor.watches, c->o.writer, c->o.poller, r->key, cluster,
+				  &observation, &in, err);
 	return result < 0 ? result : plan_cluster(&in, &r->execution.plan, err);
 }
 
@@ -232,7 +235,8 @@ static bool must_list(struct reconcile *r)
 static void plan_and_run(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
-	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
+	const cJSON *cluster =
+		store_get(watches_store(c->executor.watches, WATCH_CLUSTERS), r->key);
 	struct err err = { 0 };
 
 	/*
@@ -246,7 +250,7 @@ static void plan_and_run(struct reconcile *r)
 		return;
 	}
 	int rc = make_plan(r, cluster, &err);
-	watches_drop_views(c->o.watches); /* the plan has copies of what it needs */
+	watches_drop_views(c->executor.watches); /* the plan has copies of what it needs */
 	if (rc < 0) {
 		err_wrap(&err, "planning");
 		reconcile_fail(r, 0, &err);
@@ -280,7 +284,7 @@ static bool reconcile_may_write(void *arg)
 {
 	const struct reconcile *r = arg;
 
-	return r->reconciler->o.may_write(r->reconciler->o.arg, r->namespace);
+	return r->reconciler->executor.may_write(r->reconciler->executor.arg, r->namespace);
 }
 
 static void reconcile_observe(struct reconcile *r)
@@ -311,9 +315,15 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->key = strdup(key);
 	r->namespace = slash ? strndup(key, (size_t)(slash - key)) : NULL;
 	r->started_ns = now_boottime_ns();
-	r->lookup = (struct cluster_lookup){ .client = c->o.client, .watches = c->o.watches, .policies = c->o.policies,
-					     .known = &c->known, .key = r->key, .namespace = r->namespace,
-					     .may_write = reconcile_may_write, .done = on_looked_up, .arg = r };
+	r->lookup = (struct cluster_lookup){ .client = c->executor.client,
+					     .watches = c->executor.watches,
+					     .policies = c->o.policies,
+					     .known = &c->known,
+					     .key = r->key,
+					     .namespace = r->namespace,
+					     .may_write = reconcile_may_write,
+					     .done = on_looked_up,
+					     .arg = r };
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
 	if (!r->key || !r->namespace || !r->execution.news ||
@@ -364,10 +374,10 @@ void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
 	char key[512];
 
 	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") ||
-	    !c->o.may_write(c->o.arg, json_str(pod, "metadata.namespace")) ||
+	    !c->executor.may_write(c->executor.arg, json_str(pod, "metadata.namespace")) ||
 	    !pod_cluster_key(pod, key, sizeof(key)))
 		return;
-	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
+	const cJSON *cluster = store_get(watches_store(c->executor.watches, WATCH_CLUSTERS), key);
 	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") ||
 	    !pod_is_owned(pod, json_str(cluster, "metadata.uid")))
 		return;
@@ -389,16 +399,9 @@ int reconciler_new(const struct reconciler_options *options, struct reconciler *
 		return err_set(err, ENOMEM, "reconciler");
 	c->o = *options;
 	c->known.term = 1;
-	c->executor = (struct executor){
-		.client = options->client,
-		.watches = options->watches,
-		.known = &c->known,
-		.metrics = options->metrics,
-		.recorder = options->recorder,
-		.applied_ns = APPLIED_NS,
-		.may_write = options->may_write,
-		.arg = options->arg,
-	};
+	c->executor = options->executor;
+	c->executor.known = &c->known;
+	c->executor.applied_ns = APPLIED_NS;
 	c->shares.executor = &c->executor;
 	*ret_reconciler = c;
 	return 0;

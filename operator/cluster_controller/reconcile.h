@@ -11,30 +11,22 @@
  */
 #pragma once
 
-#include "operator/cache/watches.h"
+#include "operator/cluster_controller/execution.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/sidecar_poller.h"
-#include "operator/kube/client.h"
-#include "operator/kube/event_recorder.h"
-#include "operator/kube/metrics.h"
-#include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
 #include "operator/policy/policies.h"
 
 struct reconciler;
 
 struct reconciler_options {
-	struct client *client;
-	struct watches *watches;
+	struct executor executor; /* client, watches, metrics, recorder, may_write and its arg */
 	const struct failure_writer *writer; /* knows pods with failures that are still to be written */
 	const struct sidecar_poller *poller; /* knows pods with memory that grows */
-	struct event_recorder *recorder; /* emits the plans' Events, and those about successes */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */
 	const struct launcher_store *launcher_store; /* NULL: no cluster has to wait for them */
-	struct metrics *metrics;
-	bool (*may_write)(void *arg, const char *namespace); /* asked right before each write */
 	void (*on_ready)(void *arg); /* the queue has work that waited for launchers */
 	void (*on_finished)(void *arg);
 	void *arg;

@@ -63,9 +63,19 @@ static void start(struct fixture *f, const char *clusters)
 					     .policy = &f->policy, .may_write = bed_never, .arg = f };
 	assert_int_equal(policies_new(&policies, &f->policies, &(struct err){ 0 }), 0);
 	struct reconciler_options options = {
-		.client = f->bed.client, .watches = f->bed.watches, .writer = f->bed.writer, .poller = f->bed.poller,
-		.recorder = f->bed.recorder, .queue = &f->queue, .policies = f->policies, .metrics = &f->bed.metrics,
-		.may_write = may_write, .on_ready = on_ready, .on_finished = on_finished, .arg = f,
+		.executor = { .client = f->bed.client,
+			      .watches = f->bed.watches,
+			      .metrics = &f->bed.metrics,
+			      .recorder = f->bed.recorder,
+			      .may_write = may_write,
+			      .arg = f },
+		.writer = f->bed.writer,
+		.poller = f->bed.poller,
+		.queue = &f->queue,
+		.policies = f->policies,
+		.on_ready = on_ready,
+		.on_finished = on_finished,
+		.arg = f,
 	};
 	assert_int_equal(reconciler_new(&options, &f->reconciler, &(struct err){ 0 }), 0);
 }

@@ -279,17 +279,18 @@ static int new_launcher_store(struct parts *p, struct err *err)
 static int new_reconciler(struct parts *p, struct err *err)
 {
 	struct reconciler_options options = {
-		.client = p->o.settings->client,
-		.watches = p->watches,
+		.executor = { .client = p->o.settings->client,
+			      .watches = p->watches,
+			      .metrics = p->o.settings->metrics,
+			      .recorder = p->recorder,
+			      .may_write = may_manage,
+			      .arg = p },
 		.writer = p->writer,
 		.poller = p->poller,
-		.recorder = p->recorder,
 		.queue = p->o.queue,
 		.policies = p->policies,
 		.launchers = p->o.settings->launchers,
 		.launcher_store = p->launcher_store,
-		.metrics = p->o.settings->metrics,
-		.may_write = may_manage,
 		.on_ready = parts_on_ready,
 		.on_finished = parts_on_finished,
 		.arg = p,
