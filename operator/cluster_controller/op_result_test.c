@@ -62,11 +62,11 @@ static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		const struct client_response response = { .status = refusals[i] };
-		assert_true(op_result_is_refusal(&(struct plan_op){ PLAN_CREATE, pod }, &response));
-		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_APPLY, service }, &response));
+		assert_true(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_CREATE, .body = pod }, &response));
+		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_APPLY, .body = service }, &response));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_CREATE, pod }, &(struct client_response){ .status = others[i] }));
+		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_CREATE, .body = pod }, &(struct client_response){ .status = others[i] }));
 }
 
 static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
@@ -82,16 +82,16 @@ static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct client_response response = { .status = rows[i].status, .reason = "" };
-		assert_int_equal(op_result_verdict(&(struct plan_op){ PLAN_MERGE, pod }, &response),
+		assert_int_equal(op_result_verdict(&(struct plan_op){ .kind = PLAN_MERGE, .body = pod }, &response),
 				 rows[i].verdict);
-		assert_false(op_result_is_refusal(&(struct plan_op){ PLAN_MERGE, pod }, &response));
+		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_MERGE, .body = pod }, &response));
 	}
 }
 
 static void an_operation_tells_what_it_is_of(void **state)
 {
 	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
-	struct plan_op op = { PLAN_MERGE, body }, none = { PLAN_EVENT, NULL };
+	struct plan_op op = { .kind = PLAN_MERGE, .body = body }, none = { .kind = PLAN_EVENT };
 	(void)state;
 
 	assert_true(op_is_kind(&op, "ConfigMap"));
@@ -100,7 +100,7 @@ static void an_operation_tells_what_it_is_of(void **state)
 	assert_null(op_label(&op, "ray"));
 	assert_string_equal(op_name(&op), "merge");
 	assert_string_equal(op_name(&none), "event");
-	assert_string_equal(op_name(&(struct plan_op){ PLAN_STATUS, NULL }), "status");
+	assert_string_equal(op_name(&(struct plan_op){ .kind = PLAN_STATUS }), "status");
 }
 
 int main(void)

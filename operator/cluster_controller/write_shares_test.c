@@ -60,8 +60,11 @@ static void join(struct fixture *f, size_t i, size_t n_pods)
 
 	*x = (struct execution){ .executor = &f->executor, .key = "ml/demo", .namespace = "ml", .answered = on_answered };
 	x->plan.ops = calloc(n_pods, sizeof(*x->plan.ops));
+	x->plan.templates = cJSON_Parse("[" POD "]");
 	for (; x->plan.n_ops < n_pods; x->plan.n_ops++)
-		x->plan.ops[x->plan.n_ops] = (struct plan_op){ PLAN_CREATE, cJSON_Parse(POD) };
+		x->plan.ops[x->plan.n_ops] = (struct plan_op){
+			.kind = PLAN_CREATE, .body = cJSON_Parse(POD), .template = x->plan.templates->child
+		};
 	assert_int_equal(execution_prepare(x, &(struct err){ 0 }), 0);
 	write_shares_join(&f->shares, &f->places[i], x);
 	execution_start(x);

@@ -69,14 +69,14 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 
 static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
 {
-	const char *created = json_str(pod, "metadata.creationTimestamp");
 	int64_t ns;
 
 	/*
 	 * Times have whole seconds. A pod that was created in the same second may have been too
 	 * early.
 	 */
-	return webhook_since_ns <= 0 || !created || time_parse(created, &ns, NULL) < 0 || ns <= webhook_since_ns;
+	return webhook_since_ns <= 0 || !json_time(pod, "metadata.creationTimestamp", &ns) ||
+	       ns <= webhook_since_ns;
 }
 
 enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns)
