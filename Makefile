@@ -556,6 +556,14 @@ test-kubernetes-versions: test-deps
 	@for version in $(KUBERNETES_VERSIONS); do \
 		echo "== Kubernetes $$version"; AFTERGLOW_KUBERNETES=$$version e2e/run.sh operator || exit; done
 
+# The operator and the chart beside a KubeRay that is newer than the pinned one. For releases.
+KUBERAY_VERSIONS := v1.7.0
+.PHONY: test-kuberay-versions
+test-kuberay-versions: test-deps
+	+@$(COMPILE) all shared
+	@for version in $(KUBERAY_VERSIONS); do export AFTERGLOW_KUBERAY_VERSION=$$version; \
+		e2e/run.sh operator -k test_kuberay_samples && e2e/run.sh kuberay || exit; done
+
 soak: test-deps
 	+@$(COMPILE) all
 	@e2e/run.sh soak -s

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|gitops|stores|s3-servers|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|gitops|stores|s3-servers|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-same|cluster-v2-long|classes|kuberay|kuberay-long|kuberay-collector|same [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
@@ -13,6 +13,8 @@
 #             cluster-v2-part: a few of each; cluster-v2-same: the pods of same; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
+#             AFTERGLOW_KUBERAY_VERSION=v1.7.0 or AFTERGLOW_KUBERAY_SOURCE=DIR (the folder ray-operator of a checkout): beside that one
+#   kuberay-collector  from 1.7 on, with AFTERGLOW_KUBERAY_SOURCE: pods that have the collector of KubeRay's history server
 #   same      of kuberay's, the pods and clusters that run twice, with Afterglow and without it, and are compared
 # The last five's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # AFTERGLOW_TESTS: just these tests of the suite, a line each, as pytest names them.
@@ -120,6 +122,7 @@ cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay) marked="not long" ;;
 kuberay-long) paths=(e2e/cases/kuberay) marked=long ;;
+kuberay-collector) paths=(e2e/cases/kuberay/collector.py) ;;
 same) paths=(e2e/cases/kuberay/same) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
