@@ -53,7 +53,7 @@ static bool must_be_process_1(const cJSON *ray)
 {
 	static const char *const lists[] = { "command", "args" };
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(16384);
-	bool begins = true, init = false;
+	bool begins = true, shell = false, init = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		json_each(word, json_get(ray, lists[i]))
@@ -64,12 +64,13 @@ static bool must_be_process_1(const cJSON *ray)
 
 		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word)), p);
 		p += len; /* a space is the last */
+		shell = shell || (begins && TEXT_IS_ONE_OF(word, "sh", "ash", "bash", "dash"));
 		if (len > 0 && begins && *p != '/' && !hands_over(word)) {
 			init = TEXT_IS_ONE_OF(word, "init", "systemd", "s6-overlay-suexec",
 					      "openrc-init", "runit-init", "runit");
 			begins = false;
 		}
-		begins = begins || strchr(";&|\n", *p);
+		begins = begins || (shell && strchr(";&|\n", *p));
 	}
 	return init;
 }
