@@ -33,6 +33,7 @@ struct limit_rule {
 };
 
 #define LIMIT_RULES 3 /* of CPU, memory and ephemeral storage */
+#define LIMIT_RATIO_ANY INT64_MAX /* there has to be a limit, however large */
 
 struct limit_rules {
 	struct limit_rule of[LIMIT_RULES];

@@ -149,9 +149,23 @@ static void requests_and_limits_are_changed_until_they_keep_the_rules_of_the_nam
 	}
 }
 
+static void a_limit_that_is_asked_for_is_set_and_requests_stay(void **state)
+{
+	struct limit_rules rules = { .of[0].ratio = LIMIT_RATIO_ANY };
+	_cleanup_json_ cJSON
+		*resources = json_of(OURS),
+		*want = json_of(
+			"{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi, cpu: 100m}}");
+
+	(void)state;
+	qos_keep_rules(resources, &rules, "100m", "256Mi", "1Gi");
+	assert_json(resources, want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_that_is_asked_for_is_set_and_requests_stay),
 		cmocka_unit_test(
 			a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equal_to_them),
 		cmocka_unit_test(a_pod_is_best_effort_when_nothing_in_it_has_cpu_or_memory),

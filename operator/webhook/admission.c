@@ -76,7 +76,7 @@ void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
 	shell_trouble_see(&a->shell_trouble, pod, now_boottime_ns());
 	if (added && namespace && json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
 	    group_of(namespace, pod, group))
-		refusals_note_pod(&a->refusals, group);
+		remembered_forget(&a->refusals, group);
 }
 
 /* Returns an object of a cache; NULL if it does not exist, or the names do not fit. */
@@ -174,6 +174,8 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.rules = limit_rules_of(a, request->namespace);
+	if (refusals_want_cpu_limit(cluster) && !in.rules.of[0].ratio)
+		in.rules.of[0].ratio = LIMIT_RATIO_ANY;
 	in.absence = absence_reason(a, request->namespace, request->object, group);
 	report_key_new(key);
 	in.report_key = key;
@@ -187,7 +189,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 		log_debug("a pod of %s is admitted without a new sidecar: %s", group, reason);
 	else if (!request->dry_run &&
 		 refusals_are_evident(cluster, admission_label(request->object, "ray.io/group")))
-		refusals_note_try(&a->refusals, group, now_boottime_ns());
+		remembered_note(&a->refusals, group, REFUSALS_GAP_NS, now_boottime_ns());
 	return pod;
 }
 

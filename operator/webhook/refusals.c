@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "operator/raycluster/names.h"
-
-/*
- * KubeRay 1.3 to 1.7 (ray-operator/controllers/ray/utils/util.go) write the reasons
- * FailedCreateHeadPod and FailedCreateWorkerPod, and remove the condition after a success.
- */
-#define FAILURE_CONDITION "ReplicaFailure"
-#define FAILURE_REASON "FailedCreate"
 
 static bool has_group(const cJSON *cluster, const char *group)
 {
@@ -20,25 +15,26 @@ static bool has_group(const cJSON *cluster, const char *group)
 	       json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", group);
 }
 
+/*
+ * KubeRay 1.3 to 1.7 (ray-operator/controllers/ray/utils/util.go) write the reasons
+ * FailedCreateHeadPod and FailedCreateWorkerPod, and remove the condition after a success.
+ */
+static const cJSON *refusal_of(const cJSON *cluster)
+{
+	return json_find(json_get(cluster, "status.conditions"), "type", "ReplicaFailure");
+}
+
 bool refusals_are_evident(const cJSON *cluster, const char *group)
 {
-	const cJSON *condition =
-		json_find(json_get(cluster, "status.conditions"), "type", FAILURE_CONDITION);
-	const char *reason = json_str(condition, "reason");
-
-	return json_is(condition, "status", "True") && reason &&
-	       strncmp(reason, FAILURE_REASON, strlen(FAILURE_REASON)) == 0 &&
-	       has_group(cluster, group);
+	return json_is(refusal_of(cluster), "status", "True") && has_group(cluster, group) &&
+	       text_begins_with(json_str(refusal_of(cluster), "reason"), "FailedCreate");
 }
 
-void refusals_note_try(struct remembered *groups, const char *group, int64_t now_ns)
+/* In the words of Kubernetes (pkg/quota/v1/evaluator/core/pods.go), which KubeRay repeats. */
+bool refusals_want_cpu_limit(const cJSON *cluster)
 {
-	remembered_note(groups, group, REFUSALS_GAP_NS, now_ns);
-}
-
-void refusals_note_pod(struct remembered *groups, const char *group)
-{
-	remembered_forget(groups, group);
+	return strstr(json_str_or(refusal_of(cluster), "message", ""),
+		      "limits.cpu for: " SIDECAR_CONTAINER);
 }
 
 bool refusals_hold(const struct remembered *groups, const char *group, int64_t now_ns)

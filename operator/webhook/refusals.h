@@ -36,16 +36,12 @@
  * NULL.
  */
 bool refusals_are_evident(const cJSON *cluster, const char *group);
+/* Returns whether the condition says that a quota asks for a CPU limit of the sidecar. */
+bool refusals_want_cpu_limit(const cJSON *cluster);
 
 /*
- * Notes that a pod of the group is about to be admitted with the sidecar. Without memory, or with
- * too many groups, nothing is noted. groups: "namespace/cluster/group".
+ * Returns whether the next pod of the group should go without the sidecar. groups:
+ * "namespace/cluster/group". Note a group, for REFUSALS_GAP_NS, when one of its pods is about to be
+ * admitted with the sidecar. Forget it when such a pod is in the cache: the API server accepts them.
  */
-void refusals_note_try(struct remembered *groups, const char *group, int64_t now_ns);
-/*
- * Call this when a pod of the group with the sidecar is in the cache: the API server accepts
- * them.
- */
-void refusals_note_pod(struct remembered *groups, const char *group);
-/* Returns whether the next pod of the group should go without the sidecar. */
 bool refusals_hold(const struct remembered *groups, const char *group, int64_t now_ns);

@@ -17,7 +17,7 @@
 static void try_times(struct remembered *r, unsigned n, int64_t from_s, int64_t step_s)
 {
 	for (unsigned i = 0; i < n; i++)
-		refusals_note_try(r, GROUP, (from_s + step_s * i) * SECOND);
+		remembered_note(r, GROUP, REFUSALS_GAP_NS, (from_s + step_s * i) * SECOND);
 }
 
 static void a_group_of_which_no_pod_appears_goes_without_the_sidecar(void **state)
@@ -39,7 +39,7 @@ static void a_burst_of_creations_is_no_refusal(void **state)
 
 	(void)state;
 	for (int i = 0; i < 500; i++)
-		refusals_note_try(&r, GROUP, 100 * SECOND + i * SECOND / 1000);
+		remembered_note(&r, GROUP, REFUSALS_GAP_NS, 100 * SECOND + i * SECOND / 1000);
 	assert_false(refusals_hold(&r, GROUP, 101 * SECOND));
 	remembered_release(&r);
 }
@@ -51,7 +51,7 @@ static void a_pod_that_appears_ends_it(void **state)
 	(void)state;
 	try_times(&r, 10, 100, 2);
 	assert_true(refusals_hold(&r, GROUP, 119 * SECOND));
-	refusals_note_pod(&r, GROUP);
+	remembered_forget(&r, GROUP);
 	assert_false(refusals_hold(&r, GROUP, 119 * SECOND));
 	try_times(&r, 1, 120, 0);
 	assert_false(refusals_hold(&r, GROUP, 121 * SECOND));
@@ -89,12 +89,12 @@ static void a_tenants_groups_leave_room_for_those_of_others_and_old_ones_go(void
 	(void)state;
 	for (int i = 0; i < REMEMBERED_MAX + 100; i++) {
 		snprintf(group, sizeof(group), "ns/c/%d", i);
-		refusals_note_try(&r, group, 100 * SECOND);
+		remembered_note(&r, group, REFUSALS_GAP_NS, 100 * SECOND);
 	}
 	assert_int_equal(r.names.map.n, REMEMBERED_MAX / 2);
 	try_times(&r, 4, 100, 2);
 	assert_true(refusals_hold(&r, GROUP, 107 * SECOND));
-	refusals_note_try(&r, "ns/c/new", 200 * SECOND + REFUSALS_GAP_NS);
+	remembered_note(&r, "ns/c/new", REFUSALS_GAP_NS, 200 * SECOND + REFUSALS_GAP_NS);
 	assert_int_equal(r.names.map.n, 1);
 	remembered_release(&r);
 }
@@ -129,9 +129,42 @@ static void only_the_condition_of_the_watched_cluster_is_evidence(void **state)
 	assert_false(refusals_are_evident(NULL, "small"));
 }
 
+static void
+a_quota_that_asks_for_a_cpu_limit_of_the_sidecar_is_read_from_the_clusters_condition(void **state)
+{
+	static const struct {
+		const char *message;
+		bool wants;
+	} rows[] = {
+		{ "FailedCreateHeadPod failed quota: q: must specify limits.cpu for: afterglow",
+		  true },
+		{ "failed quota: q: must specify limits.cpu for: afterglow; limits.memory for: mine",
+		  true },
+		{ "failed quota: q: must specify limits.cpu for: ray-head", false },
+		{ "exceeded quota: q, requested: limits.cpu=1, used: limits.cpu=0, limited: limits.cpu=500m",
+		  false },
+	};
+
+	(void)state;
+	assert_false(refusals_want_cpu_limit(NULL));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char yaml[512];
+
+		snprintf(
+			yaml, sizeof(yaml),
+			"status: {conditions: [{type: ReplicaFailure, status: 'True', message: '%s'}]}",
+			rows[i].message);
+		_cleanup_json_ cJSON *cluster = json_of(yaml);
+		if (refusals_want_cpu_limit(cluster) != rows[i].wants)
+			fail_msg("%s", rows[i].message);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_quota_that_asks_for_a_cpu_limit_of_the_sidecar_is_read_from_the_clusters_condition),
 		cmocka_unit_test(a_group_of_which_no_pod_appears_goes_without_the_sidecar),
 		cmocka_unit_test(a_burst_of_creations_is_no_refusal),
 		cmocka_unit_test(a_pod_that_appears_ends_it),

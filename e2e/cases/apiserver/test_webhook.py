@@ -226,8 +226,8 @@ def test_a_claim_is_mounted_only_where_it_exists(api, webhook):
 
 def test_a_namespace_that_refuses_the_sidecar_gets_the_pod_without_it(api, served):
     """Creates the pod again and again, as KubeRay does."""
-    api.create("limitranges", {"metadata": {"name": "large-only"}, "spec": {"limits": [
-        {"type": "Container", "min": {"memory": "1Gi"}}]}})
+    api.create("limitranges", {"metadata": {"name": "small-only"}, "spec": {"limits": [
+        {"type": "Pod", "max": {"memory": "2Gi"}}]}})
 
     api.create("rayclusters", ray_cluster("demo", group("small")))
 
@@ -235,14 +235,25 @@ def test_a_namespace_that_refuses_the_sidecar_gets_the_pod_without_it(api, serve
         try:
             return api.create("pods", ray_pod("worker"))
         except ApiError as error:
-            assert error.status == 403 and "minimum memory usage per Container is 1Gi" in str(error)
+            assert error.status == 403 and "maximum memory usage per Pod is 2Gi" in str(error)
             say_refused(api, "demo", str(error))
             return None
     pod = wait_for("the pod to be let in", comes, timeout=60, interval=1)
     assert names(pod) == ["ray-worker"] and annotation(pod) == "none: Refused"
     # A group that was not refused yet is tried with it.
-    with pytest.raises(ApiError, match="minimum memory usage"):
+    with pytest.raises(ApiError, match="maximum memory usage"):
         api.create("pods", ray_pod("other", cluster="other"))
+
+
+def test_a_sidecar_gets_the_cpu_limit_that_a_quota_asks_for(api, served):
+    api.create("rayclusters", ray_cluster("demo", group("small")))
+    pod = ray_pod("worker")
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100m"}
+    dry = lambda: api.request("POST", api.path("pods") + "?dryRun=All", pod)["spec"]["containers"][1]["resources"]
+    assert "cpu" not in dry()["limits"]
+    say_refused(api, "demo", "failed quota: q: must specify limits.cpu for: afterglow")
+    wait_for("a CPU limit", lambda: dry()["limits"].get("cpu") == "100m", interval=0.1)
+    assert dry()["requests"]["cpu"] == "10m"
 
 
 def say_refused(api, cluster, why):
