@@ -244,13 +244,15 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
 	bool named = k && k->by_cgroup && k->name[0];
+	/* The kernel's name is cut after 15 bytes, as that of ray::load_samples. */
+	bool whole = named && o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0;
 	/* Where the kill is only likely, the sentence says so already. */
 	bool sure = (o->last.limit > 0 && o->victim_rss > o->last.limit / 2) ||
 		    watched_ends_oom_victim(o);
 
 	if (named && k->victim != KERNEL_VICTIM_UNKNOWN)
-		snprintf(text, size, "%.90s (PID %d)", k->name, (int)k->pid);
-	else if (named && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
+		snprintf(text, size, "%.90s (PID %d)", whole && o->victim_pid == k->pid ? o->victim : k->name, (int)k->pid);
+	else if (named && !whole)
 		snprintf(text, size, "%.90s (PID %d on the node)", k->name, (int)k->pid);
 	else if (o->victim)
 		snprintf(text, size, sure || named ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)", o->victim,
