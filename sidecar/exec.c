@@ -150,8 +150,8 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			on_child(r);
 		else if (r->ended && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 			event_base_loopbreak(r->base);
-		else if (info.ssi_code != SI_KERNEL && !r->ended) {
-			/* A signal from the terminal reaches the whole process group without us. */
+		else if (info.ssi_code != SI_KERNEL && (pid_t)info.ssi_pid != getpid() && !r->ended) {
+			/* A signal from the terminal reaches the whole process group without us. SIGXFSZ of a file of ours is ours. */
 			int sender = info.ssi_code == SI_USER ? (int)info.ssi_pid : 0;
 			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo, sender) };
 

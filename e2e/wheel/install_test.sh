@@ -110,6 +110,10 @@ for words in 'python3 count.py' 'grep ^Sig[BI] /proc/self/status' 'env -i PATH=$
 	check "it is the same with afterglow run: $words" cmp "$work/plain" "$work/out"
 done
 
+as_user 'ulimit -f 1; afterglow run -- python3 -c "import resource, time; time.sleep(1.2); exit(resource.getrlimit(resource.RLIMIT_FSIZE)[0] // 100)"; echo $?' >"$work/out" 2>"$work/err"
+check "a limit of file size that a report exceeds changes no exit code" prints '^5$|^10$'
+check "what cannot be written is said on stderr" says 'exit code (5|10)|File too large'
+
 make_cgroup 200M
 run "-- python3 -c 'b = []
 while True: b.append(bytearray(1 << 20))'"
