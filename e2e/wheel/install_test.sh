@@ -142,6 +142,8 @@ done
 as_user 'unset HOME; afterglow list --no-such; echo $?; afterglow run -- false; afterglow list; afterglow show' >"$work/out" 2>"$work/err"
 check "before there is a store, a wrong option is an error" prints '^2$'
 check "without HOME the command runs, list lists nothing and show says so" says 'No failures were found|no failure was found'
+as_user 'mkdir closed && chmod 0 closed; XDG_STATE_HOME=closed afterglow list; echo $?' >"$work/out" 2>"$work/err"
+check "a store that may not be read is no empty one" says 'Permission denied'
 as_user 'cd; sed "s/<[^>]*>/ /g" all.html' >"$work/out" 2>"$work/err"
 check "the page has no words of Kubernetes" silent
 check "no report speaks of Kubernetes" test -z "$(grep -rlE 'kubelet|container' "$work/.local/state/afterglow" --include=report.txt)"

@@ -62,7 +62,13 @@ def default_store():
     """As afterglow-sidecar has it. Before the first run there is none: then a directory that has no bundle stands for it."""
     state = os.environ.get("XDG_STATE_HOME") or os.environ.get("HOME", "") + "/.local/state"
     store = os.path.join(state, "afterglow")
-    return store if os.path.exists(store) else os.path.join(HERE, "bin")
+    try:
+        os.stat(store)
+    except FileNotFoundError:
+        return os.path.join(HERE, "bin")
+    except OSError:
+        pass  # the program says why it cannot be read
+    return store
 
 
 def with_page(words):
