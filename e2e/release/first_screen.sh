@@ -97,8 +97,8 @@ prepare_cluster() {
 	e2e/kuberay/install.sh 9>&-
 	kubectl delete namespace first --ignore-not-found --timeout=120s
 	kubectl create namespace first
-	# The node's loopback is not this machine's.
-	in_node "$(e2e/registry/build.sh)" 127.0.0.1:0 >"$work/registry" 9>&- &
+	# The node's loopback is not this machine's. No function: $! is to be the server.
+	ip netns exec "$netns" "$(e2e/registry/build.sh)" 127.0.0.1:0 >"$work/registry" 9>&- &
 	servers+=($!)
 	wait_until 20 "the registry" test -s "$work/registry"
 	registry=$(cat "$work/registry")/afterglow
