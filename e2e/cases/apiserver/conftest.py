@@ -334,15 +334,29 @@ def settle(operator, api, kubelet):
     RayCluster(api, name).wait_failures(1)
 
     def at_rest():
-        # A key that waits for its pace is not in the queue yet, and one that is looked at not any more.
-        before = operator.metric("controller_runtime_reconcile_total")
+        # A key that is looked at is not in the queue any more, and a look takes as long as the API server does. One that waits for its
+        # pace, a tenth of a second, is not in it yet: within twice that no look may begin.
+        ended = operator.metric("workqueue_work_duration_seconds_count")
         time.sleep(0.25)
         return (operator.metric("workqueue_depth") == 0 and operator.metric("afterglow_failures_pending") == 0 and
-                operator.metric("controller_runtime_reconcile_total") == before)
+                operator.metric("workqueue_queue_duration_seconds_count") == ended)
     wait_for("an empty queue", at_rest, interval=0.05)
     api.delete("rayclusters", name)
     api.delete("pods", name)
 
 
+def settle_with_events(operator, api, kubelet):
+    """
+    Returns when the operator has also written its Events: ten a second, warnings and others each in a row. Two clusters stay, the last of
+    which anything is said.
+    """
+    settle(operator, api, kubelet)
+    name = f"marker-last-{uuid.uuid4().hex[:5]}"
+    last = {name: ray_cluster(name), f"{name}-refused": ray_cluster(f"{name}-refused", group("same"), group("same"))}
+    for cluster in last.values():
+        api.create("rayclusters", cluster)
+    wait_for("the last Events", lambda: last.keys() <= {e["regarding"].get("name") for e in api.items("events")}, timeout=120)
+
+
 __all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "failures_of", "failures_written", "group",
-           "install_crds", "kubeconfig_of", "new_namespace", "ray_cluster", "settle"]
+           "install_crds", "kubeconfig_of", "new_namespace", "ray_cluster", "settle", "settle_with_events"]
