@@ -10,6 +10,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "e2e/cases"))
@@ -20,6 +21,17 @@ from apiserver.control_plane import ControlPlane, Daemon, free_port  # noqa: E40
 from conftest import wait_for  # noqa: E402
 
 USER = "kuberay"
+QUIET_S = 2.5
+
+
+def settle(plane, namespace):
+    """Returns when KubeRay has written nothing for a while: on a machine with nothing else to do it is at rest then."""
+    seen, since = -1, time.monotonic()
+    while time.monotonic() - since < QUIET_S:
+        now = len(plane.writes(namespace, user=USER))
+        if now != seen:
+            seen, since = now, time.monotonic()
+        time.sleep(0.25)
 
 
 def play(plane, program, scene, namespace, **environment):
@@ -30,7 +42,7 @@ def play(plane, program, scene, namespace, **environment):
                     plane.file(f"{namespace}.log"), {**os.environ, **environment, "KUBECONFIG": str(plane.kubeconfig(USER))})
     try:
         wait_for("KubeRay to be ready", lambda: "Starting workers" in daemon.text(), timeout=120, interval=0.1)
-        return kuberay.Play(plane, plane.api().within(namespace), USER).play(scene)
+        return kuberay.Play(plane.api().within(namespace), lambda: settle(plane, namespace)).play(scene)
     finally:
         daemon.stop()
 

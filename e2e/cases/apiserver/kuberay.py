@@ -8,7 +8,6 @@ import copy
 import json
 import pathlib
 import re
-import time
 
 import yaml
 
@@ -18,7 +17,6 @@ from apiserver.api import ApiError
 
 FOLDER = pathlib.Path(__file__).parents[2] / "kuberay"
 KINDS = ("services", "ingresses", "serviceaccounts", "roles", "rolebindings", "secrets", "persistentvolumeclaims")
-QUIET_S = 2.5
 PREFIX = "rc-"  # so that a cluster's name can be told from other words
 
 
@@ -81,10 +79,10 @@ class Samples:
 
 
 class Play:
-    """Lets one operator act in one namespace, and notes what it did."""
+    """Lets one operator act in one namespace, and notes what it did. settle: returns when the operator has acted on all that there is."""
 
-    def __init__(self, plane, api, user):
-        self.plane, self.api, self.user = plane, api, user
+    def __init__(self, api, settle):
+        self.api, self.settle = api, settle
         self.kubelet = kubelet.Kubelet(api)
         self.facts = {}    # by cluster
         self.answers = {}  # by refused cluster
@@ -98,15 +96,6 @@ class Play:
             if error.status not in (400, 422):
                 raise
             self.rejected[name] = json.loads(str(error).split(f"{error.status} ", 1)[1])["message"]
-
-    def settle(self):
-        """Returns when the operator has written nothing for a while."""
-        seen, since = -1, time.monotonic()
-        while time.monotonic() - since < QUIET_S:
-            now = len(self.plane.writes(self.api.namespace, user=self.user))
-            if now != seen:
-                seen, since = now, time.monotonic()
-            time.sleep(0.25)
 
     def run_pods(self):
         for pod in self.api.items("pods"):

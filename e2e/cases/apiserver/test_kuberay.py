@@ -11,7 +11,8 @@ import pathlib
 import pytest
 
 from apiserver import kuberay
-from apiserver.conftest import Operators, empty, new_namespace
+from apiserver.conftest import Operators, empty, new_namespace, settle_with_events
+from apiserver.kubelet import Kubelet
 
 SAMPLES = os.environ.get("AFTERGLOW_KUBERAY_SAMPLES")
 RECORDED = pathlib.Path(os.environ.get("AFTERGLOW_KUBERAY_RECORDED", kuberay.FOLDER / "recorded.json"))
@@ -36,8 +37,8 @@ def play(plane, directory, scene, config=""):
     operators = Operators(plane, api.namespace, directory)
     (directory / "config.yaml").write_text(config, encoding="utf-8")
     try:
-        operators("--config", directory / "config.yaml")
-        return kuberay.Play(plane, api, "operator").play(scene)
+        operator = operators("--config", directory / "config.yaml")
+        return kuberay.Play(api, lambda: settle_with_events(operator, api, Kubelet(api))).play(scene)
     finally:
         operators.close()
         empty(api)
