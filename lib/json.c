@@ -3,6 +3,8 @@
 #include "lib/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +198,14 @@ void json_set_str(cJSON *obj, const char *name, const char *value)
 void json_set_int(cJSON *obj, const char *name, int64_t value)
 {
 	json_set(obj, name, cJSON_CreateNumber((double)value));
+}
+
+void json_set_digits(cJSON *obj, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	json_set_str(obj, name, text);
 }
 
 void json_append(cJSON *array, cJSON *item)

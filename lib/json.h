@@ -76,6 +76,8 @@ cJSON *json_array_at(cJSON *obj, const char *name);
 void json_set(cJSON *obj, const char *name, cJSON *value);
 void json_set_str(cJSON *obj, const char *name, const char *value); /* NULL value: JSON null */
 void json_set_int(cJSON *obj, const char *name, int64_t value);
+/* Sets a string of the decimal digits, as labels and parameters have numbers. */
+void json_set_digits(cJSON *obj, const char *name, int64_t value);
 
 /*
  * Appends item to array, which owns it afterwards. If array is NULL or memory ran out, item is

@@ -2,7 +2,6 @@
 /* Keeps the state of a plan while it is made. */
 #include "operator/raycluster/plan_internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,44 +217,33 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }
 
-/* Returns the plan's own copy, which is shared by all consecutive pods. */
+/* Returns the plan's own copy, which is shared by all consecutive pods. Without memory the plan fails. */
 static const cJSON *template_copy(struct planner *p, const cJSON *template)
 {
-	if (p->template != template) {
-		if (!p->plan.templates)
-			p->plan.templates = cJSON_CreateArray();
-		p->copy = cJSON_Duplicate(template, true);
-		if (!p->copy || !cJSON_AddItemToArray(p->plan.templates, p->copy))
-			cJSON_Delete(TAKE_PTR(p->copy));
-	}
-	p->template = p->copy ? template : NULL;
-	p->failed = p->failed || !p->copy;
+	if (p->template == template)
+		return p->copy;
+	if (!p->plan.templates)
+		p->plan.templates = cJSON_CreateArray();
+	p->template = template;
+	p->copy = cJSON_Duplicate(template, true);
+	json_append(p->plan.templates, p->copy);
 	return p->copy;
-}
-
-static void label_number(cJSON *labels, const char *name, int64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, n);
-	if (n >= 0)
-		json_set_str(labels, name, text);
 }
 
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name,
 			const struct pod_place *place)
 {
-	static const char *const of_template[] = { "ray.io/node-type", "ray.io/group" };
 	cJSON *pod = object_new("v1", "Pod", json_str(template, "metadata.namespace"), name);
 	cJSON *own = json_object_at(json_get(pod, "metadata"), "labels");
 	size_t at = p->plan.n_ops;
 
-	for (size_t i = 0; i < ARRAY_SIZE(of_template); i++)
-		json_set_str(own, of_template[i], pod_label(template, of_template[i]));
-	label_number(own, REPLICA_INDEX_LABEL, place->index);
+	json_set_str(own, "ray.io/node-type", pod_label(template, "ray.io/node-type"));
+	json_set_str(own, "ray.io/group", pod_group(template));
+	if (place->index >= 0)
+		json_set_digits(own, REPLICA_INDEX_LABEL, place->index);
 	if (place->replica) {
 		json_set_str(own, REPLICA_NAME_LABEL, place->replica);
-		label_number(own, HOST_INDEX_LABEL, place->host);
+		json_set_digits(own, HOST_INDEX_LABEL, place->host);
 	}
 	planner_add(p, PLAN_CREATE, pod);
 	if (p->plan.n_ops > at)

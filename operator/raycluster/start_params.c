@@ -41,10 +41,8 @@ static void set_default(cJSON *params, const char *name, const char *value)
 
 void start_param_default_int(cJSON *params, const char *name, int64_t value)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	set_default(params, name, text);
+	if (!start_param(params, name))
+		json_set_digits(params, name, value);
 }
 
 /* Reads a quantity that may be a YAML number. */
@@ -143,11 +141,9 @@ static int merge_resources(cJSON *params, const cJSON *resources, struct err *er
 
 	json_each(item, resources) {
 		const char *param = param_of_resource(item->string);
-		char text[24];
 
-		snprintf(text, sizeof(text), "%" PRId64, start_params_quantity_of(item));
 		if (param)
-			json_set_str(params, param, text);
+			json_set_digits(params, param, start_params_quantity_of(item));
 		else if (strchr(item->string, '\''))
 			return err_set(err, EINVAL, "the resource name \"%.60s\" holds a quote",
 				       item->string);

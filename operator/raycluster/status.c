@@ -199,10 +199,8 @@ static void set_counts(struct builder *b, const struct status_view *view)
 	json_set_int(b->status, "readyWorkerReplicas", view->ready_workers);
 	json_set_str(b->status, "desiredCPU", quantity_format_milli(view->cpu_milli, text));
 	json_set_str(b->status, "desiredMemory", quantity_format_bytes(view->memory_bytes, text));
-	snprintf(text, sizeof(text), "%" PRId64, view->gpus);
-	json_set_str(b->status, "desiredGPU", text);
-	snprintf(text, sizeof(text), "%" PRId64, view->tpus);
-	json_set_str(b->status, "desiredTPU", text);
+	json_set_digits(b->status, "desiredGPU", view->gpus);
+	json_set_digits(b->status, "desiredTPU", view->tpus);
 }
 
 static void set_head(struct builder *b, const struct status_view *view)
