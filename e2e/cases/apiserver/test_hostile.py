@@ -148,3 +148,11 @@ def test_what_is_too_large_is_refused_by_the_crd_or_says_so_itself(operator, api
     message = product.wait_condition("afterglow.dev/SpecValid", "False", "RayClusterTooLarge")["message"]
     assert message == "spec.workerGroupSpecs: replicas times numOfHosts make 400000 pods, at most 20000 are allowed"
     assert product.pods() == []
+
+
+def test_a_large_template_of_which_thousands_of_pods_are_to_be_made_does_not_fill_the_memory(operator, make):
+    """The API server refuses such pods one by one, but it takes the RayCluster."""
+    fat = group("fat", 1, numOfHosts=4096)
+    fat["template"]["metadata"] = {"annotations": {"note": "x" * 300_000}}
+    make("fat", fat).wait_condition("ReplicaFailure", "True", "FailedCreateWorkerPod")
+    assert SANITIZED or peak_kib(operator) < MEMORY_KIB
