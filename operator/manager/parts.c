@@ -17,14 +17,11 @@ bool parts_may_write(void *arg)
 	return p->o.may_write(p->o.arg);
 }
 
-bool parts_may_manage(const struct parts *p, const char *namespace)
+bool parts_may_manage(void *arg, const char *namespace)
 {
-	return p->o.may_write(p->o.arg) && p->guard && kuberay_guard_allows(p->guard, namespace);
-}
+	const struct parts *p = arg;
 
-static bool may_manage(void *arg, const char *namespace)
-{
-	return parts_may_manage(arg, namespace);
+	return p->o.may_write(p->o.arg) && p->guard && kuberay_guard_allows(p->guard, namespace);
 }
 
 static void parts_on_ready(void *arg)
@@ -283,7 +280,7 @@ static int new_reconciler(struct parts *p, struct err *err)
 			      .watches = p->watches,
 			      .metrics = p->o.settings->metrics,
 			      .recorder = p->recorder,
-			      .may_write = may_manage,
+			      .may_write = parts_may_manage,
 			      .arg = p },
 		.writer = p->writer,
 		.poller = p->poller,

@@ -79,4 +79,4 @@ int parts_new_failure_writer(struct parts *parts, struct err *err); /* parts_fai
  * Returns whether RayClusters of the namespace (NULL: of any) are ours to manage. While they are
  * KubeRay's, keys wait in the queue.
  */
-bool parts_may_manage(const struct parts *parts, const char *namespace);
+bool parts_may_manage(void *parts, const char *namespace);
