@@ -41,7 +41,7 @@ static void set_default(cJSON *params, const char *name, const char *value)
 
 void start_param_default_int(cJSON *params, const char *name, int64_t value)
 {
-	if (!start_param(params, name))
+	if (!json_member(params, name))
 		json_set_digits(params, name, value);
 }
 
