@@ -225,7 +225,7 @@ static void keep(void)
 	static struct report r;
 
 	fill_report(&r);
-	watched.named = on_named;
+	watched.naming = on_named;
 	kept = postmortem_keep(&r, &watched, &options, record_options_bundles(&options), spool, NULL);
 	if (kept >= 0)
 		assert_string_equal(named, r.bundle);
@@ -252,12 +252,27 @@ static char memory[64];
 static struct keeper *keeper;
 static struct event_base *base;
 
+static void no_news(const struct report *r, void *arg)
+{
+	(void)r;
+	(void)arg;
+}
+
+static void on_kept(const struct err *err, void *arg)
+{
+	(void)arg;
+	kept = err->code ? -1 : 0;
+}
+
 static void keep_somewhere(void)
 {
 	static struct report r;
+	struct kept k = { .report = &r, .observer = &watched, .named = no_news, .done = on_kept };
 
 	fill_report(&r);
-	kept = keeper_keep(keeper, &r, &watched, NULL);
+	keeper_keep(keeper, &k);
+	while (keeper_is_keeping(keeper))
+		event_base_loop(base, EVLOOP_ONCE);
 }
 
 static void make_memory(void)

@@ -409,6 +409,8 @@ int exec_run(const struct exec_options *options)
 
 	sigprocmask(SIG_SETMASK, NULL, &r.original_mask);
 	int rc = run(&r, &err);
+	if (r.sidecar)
+		sidecar_finish_reports(r.sidecar);
 	say_unstarted(&r);
 	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", sidecar_last_bundle(r.sidecar));

@@ -30,7 +30,7 @@ KNOTS_MAX = 0
 SHARED_MAX, SHORT_MAX = 5.8, 3.2
 # Nothing is to wait in the event loop: what takes time ends in an event. These are left; a new one is a mistake.
 # errand_wait_outside_loop is none: it asserts that the loop does not run.
-WAITS_MAX = 3
+WAITS_MAX = 2
 # A call with the time 0 only takes what has come.
 WAIT = re.compile(r"\berrand_(?:call|wait)\((?!&?[\w>.-]+, 0,)")
 SHORT = re.compile(r"[a-z]{1,8}")

@@ -94,9 +94,14 @@ bool crashes_keeping(const struct crashes *c)
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg)
 {
 	for (struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
-		if (!crash->settled && fits(crash, arg))
+		if (!crash->settled && !crash->claimed && fits(crash, arg))
 			return crash;
 	return NULL;
+}
+
+void crash_claim(struct crash *crash)
+{
+	crash->claimed = true;
 }
 
 /* --- The end of a crash --- */
@@ -489,12 +494,6 @@ void crashes_hurry(struct crashes *c)
 		return;
 	c->hurries = true;
 	background_limit(&c->looking, CORE_LOOK_NS);
-}
-
-void crashes_poll(struct crashes *c)
-{
-	if (c)
-		background_await(&c->looking, 0);
 }
 
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,

@@ -93,10 +93,8 @@ bool crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint);
 size_t crashes_unread(const struct crashes *c);
 /* The container has ended: from now on a file that does not answer soon is given up, and all that wait behind it. c may be NULL. */
 void crashes_hurry(struct crashes *c);
-/* For a caller that keeps the event loop from turning: calls looked() if the errand has answered. c may be NULL. */
-void crashes_poll(struct crashes *c);
 
-/* The oldest crash that is neither kept nor dropped and for which fits() is true; NULL: none. */
+/* The oldest crash that is neither kept, dropped nor claimed and for which fits() is true; NULL: none. */
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg);
 
 const struct crash_info *crash_info(const struct crash *crash);
@@ -106,6 +104,9 @@ int64_t crash_unix_ns(const struct crash *crash);
 bool crash_is_unwound(const struct crash *crash);
 /* The text of the backtrace; "" if there is none. */
 const struct strbuf *crash_backtrace(const struct crash *crash);
+
+/* Its report is being written: crashes_find passes over it. */
+void crash_claim(struct crash *crash);
 
 /* A pointer for the code that reports the crash; freed with the crash. */
 void crash_set_note(struct crash *crash, void *note);

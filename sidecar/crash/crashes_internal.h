@@ -30,7 +30,7 @@ struct crash {
 	struct strbuf backtrace;
 	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
 	struct event *turn; /* when the unwinder may begin */
-	bool unwound, packed, settled; /* settled: kept or dropped */
+	bool unwound, packed, claimed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
 	bool announced; /* a previous sidecar has announced its bundle, and has asked for room */
 	bool users_own; /* it is no crash, or perhaps another's: its file is left where it is */

@@ -553,18 +553,6 @@ static void a_core_that_could_not_be_read_is_no_core(void **state)
 	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
 }
 
-/* Another report is being written, so the loop does not turn. */
-static void a_caller_that_keeps_the_loop_from_turning_gets_its_core(void **state)
-{
-	int fd = open(SEED, O_RDONLY | O_CLOEXEC);
-	(void)state;
-
-	assert_true(crashes_take(crashes, fd, &python));
-	for (int i = 0; i < 6000 && looked.n == 0; i++, usleep(10000))
-		crashes_poll(crashes);
-	assert_non_null(looked.crash);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -587,7 +575,6 @@ int main(void)
 		TEST(no_core_is_closed_on_the_event_loop),
 		TEST(two_backtraces_are_made_at_a_time_and_the_others_wait),
 		TEST(a_sidecar_in_a_fork_does_not_count_the_cores_of_its_parent),
-		TEST(a_caller_that_keeps_the_loop_from_turning_gets_its_core),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

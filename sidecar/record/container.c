@@ -17,10 +17,6 @@
 #include "sidecar/verdict/stop_request.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that sends no hello within this time is closed */
-/* Messages that are read in a row while another container's report is being written. */
-#define ATTENDED_MAX 16
-/* After this time no further message is read, because the other container waits. */
-#define ATTENDED_NS (100 * NS_PER_MS)
 /*
  * We wait so long for a launcher that lives and has disconnected; then its history waits in the
  * spool.
@@ -32,18 +28,11 @@ bool container_is_silent(const struct container *c)
 	return c->state < CONTAINER_ENDED && c->state != CONTAINER_RUNNING;
 }
 
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0;
-}
-
 bool container_is_connected(const struct container *c)
 {
-	struct pollfd p = { .fd = c->fd };
+	struct pollfd p[] = { { .fd = c->fd }, { .fd = c->pidfd, .events = POLLIN } };
 
-	return c->hello.started_ns && poll(&p, 1, 0) == 0 && !is_readable(c->pidfd);
+	return c->hello.started_ns && poll(p, ARRAY_SIZE(p), 0) == 0;
 }
 
 bool container_is_over(const struct container *c)
@@ -128,7 +117,11 @@ static void on_timer(evutil_socket_t, short, void *arg)
 
 static void on_launcher_gone(evutil_socket_t, short, void *arg)
 {
-	container_event(arg, CONTAINER_LAUNCHER_GONE);
+	const struct container *c = arg;
+
+	/* Otherwise container_go_on looks again. */
+	if (!c->publications)
+		container_event(arg, CONTAINER_LAUNCHER_GONE);
 }
 
 /*
@@ -210,10 +203,12 @@ static void end(struct container *c)
 static void container_leave(struct container *c)
 {
 	/*
-	 * The container is not watched any more, but it is not freed: children still write the
-	 * cores that were reported, and freeing it would end them.
+	 * The container is not watched any more, but it is not freed: children still write reports
+	 * and the cores that were reported, and freeing it would end them.
 	 */
-	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
+	if (c->state == CONTAINER_LOST)
+		container_report_waiting(c);
+	if (c->state == CONTAINER_LOST && (c->publications || crashes_keeping(c->crashes))) {
 		event_add(c->turn, &(struct timeval){ .tv_sec = 1 });
 		return;
 	}
@@ -222,14 +217,7 @@ static void container_leave(struct container *c)
 
 static void on_turn(evutil_socket_t, short, void *arg)
 {
-	struct container *c = arg;
-
-	if (c->state == CONTAINER_ENDED)
-		container_event(c, CONTAINER_UNWOUND);
-	else if (c->state == CONTAINER_REPORTED && !c->concluded)
-		container_conclude(c);
-	else if (c->state == CONTAINER_LOST || c->state == CONTAINER_OVER)
-		container_leave(c);
+	container_leave(arg);
 }
 
 void container_event(struct container *c, enum container_event event)
@@ -249,9 +237,9 @@ void container_event(struct container *c, enum container_event event)
 		end(c);
 	if (step.actions & CONTAINER_REPORT)
 		container_report(c);
-	if (step.actions & CONTAINER_CONCLUDE && keeper_is_keeping(c->keeper))
-		container_conclude_later(c);
-	else if (step.actions & CONTAINER_CONCLUDE)
+	if (step.actions & CONTAINER_KEEP)
+		container_keep(c);
+	if (step.actions & CONTAINER_CONCLUDE)
 		container_conclude(c);
 	if (step.actions & CONTAINER_DISMISS)
 		launch_send(c->fd, "done", NULL, NULL);
@@ -259,10 +247,38 @@ void container_event(struct container *c, enum container_event event)
 		event_active(c->turn, EV_TIMEOUT, 0);
 }
 
+/* Takes the hello and its descriptors, until container_greet_again. */
+static bool hello_put_off(struct container *c, struct received *r)
+{
+	c->put_off = malloc(sizeof(*c->put_off));
+	if (!c->put_off)
+		return false;
+	*c->put_off = *r;
+	r->n_fds = 0;
+	event_del(c->readable);
+	event_del(c->timer);
+	return true;
+}
+
+static void take_hello(struct container *c, struct received *r)
+{
+	enum container_admission admission =
+		c->callbacks.admits ? c->callbacks.admits(c, &r->message, c->callbacks.arg) :
+				      CONTAINER_ADMITTED;
+
+	if (admission != CONTAINER_PUT_OFF || !hello_put_off(c, r))
+		container_event(c, admission == CONTAINER_REFUSED ? CONTAINER_TIMEOUT :
+								    CONTAINER_HELLO);
+}
+
 static void take_message(struct container *c, struct received *r)
 {
 	const struct launch_message *m = &r->message;
 
+	if (m->verb == LAUNCH_HELLO && c->state == CONTAINER_CONNECTED) {
+		take_hello(c, r);
+		return;
+	}
 	if (m->verb == LAUNCH_HELLO || m->verb == LAUNCH_EXIT) {
 		container_event(c, m->verb == LAUNCH_HELLO ? CONTAINER_HELLO : CONTAINER_EXIT);
 		return;
@@ -286,6 +302,24 @@ static void take_message(struct container *c, struct received *r)
 		hooks_message(c->hooks, m);
 }
 
+static void receive_message(struct container *c, struct received *r)
+{
+	c->received = r;
+	take_message(c, r);
+	c->received = NULL;
+	discard(r->fds, r->n_fds);
+}
+
+void container_greet_again(struct container *c)
+{
+	_cleanup_free_ struct received *r = TAKE_PTR(c->put_off);
+
+	if (!r)
+		return;
+	event_add(c->readable, NULL);
+	receive_message(c, r);
+}
+
 static void on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct container *c = arg;
@@ -305,38 +339,7 @@ static void on_readable(evutil_socket_t fd, short, void *arg)
 		log_warning_limited("%s", err_text(&err));
 		received.message.verb = LAUNCH_OTHER;
 	}
-	c->received = &received;
-	take_message(c, &received);
-	c->received = NULL;
-	discard(received.fds, received.n_fds);
-}
-
-void container_attend(struct container *c)
-{
-	int64_t until_ns = now_boottime_ns() + ATTENDED_NS;
-
-	/*
-	 * The event loop does not turn meanwhile, so its clock stands still and it runs no timer.
-	 */
-	event_base_update_cache_time(c->base);
-	/* The final message may wait for an older one, also while its own bundle is being written. */
-	background_await(&c->messages[c->message], 0);
-	/* One of its functions is already running and waits. */
-	if (c->publishing || c->received)
-		return;
-	container_run_overdue(c);
-	if (container_awaits_logs(c) && is_readable(event_get_fd(c->wait)))
-		event_get_callback(c->wait)(-1, EV_READ, c);
-	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && event_pending(c->readable, EV_READ, NULL) && is_readable(c->fd);
-	     i++) {
-		on_readable(c->fd, EV_READ, c);
-		if (now_boottime_ns() >= until_ns)
-			break;
-	}
-	if (c->state == CONTAINER_DISCONNECTED && is_readable(c->pidfd)) {
-		event_del(c->launcher_gone);
-		container_event(c, CONTAINER_LAUNCHER_GONE);
-	}
+	receive_message(c, &received);
 }
 
 struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
@@ -390,7 +393,10 @@ void container_free(struct container *c)
 	container_workers_release(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
-	free(c->report);
+	if (c->put_off)
+		discard(c->put_off->fds, c->put_off->n_fds);
+	free(c->put_off);
+	free(c->end);
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);
 	errand_cancel(&c->spilling);

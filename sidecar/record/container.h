@@ -22,9 +22,16 @@
 
 struct container;
 
+enum container_admission {
+	CONTAINER_REFUSED,
+	CONTAINER_PUT_OFF, /* container_greet_again asks again */
+	CONTAINER_ADMITTED,
+};
+
 struct container_callbacks {
-	/* The launcher has sent hello. Returns whether the container is to be watched; if not, the launcher is let go. NULL: all are watched. */
-	bool (*admits)(struct container *c, const struct launch_message *hello, void *arg);
+	/* The launcher has sent hello. A refused launcher is let go. NULL: all are admitted. */
+	enum container_admission (*admits)(struct container *c, const struct launch_message *hello,
+					   void *arg);
 	/*
 	 * Returns the history to continue for that life; the container takes it. NULL: the
 	 * container keeps a history in memory.
@@ -92,15 +99,17 @@ const struct observer *container_observer(const struct container *c);
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
 /*
- * For use while keeper_keep waits: checks whether the container has ended, and reports the end up to
- * the termination message. The event loop writes the bundle later. For a container that is itself
- * being reported, it only sees to the termination message.
+ * Whether reports of it are being written. It must not be freed then. While it lives, it is only
+ * sampled meanwhile, and none of its launcher's messages is read.
  */
-void container_attend(struct container *c);
+bool container_publishes(const struct container *c);
+
+/* To be called when what its hello was put off for may be over. */
+void container_greet_again(struct container *c);
 
 /*
  * To be called before a container that is not over is freed: reports what it waited to report about
- * its processes, as far as that is known.
+ * its processes, as far as that is known. It may publish then.
  */
 void container_report_waiting(struct container *c);
 /* Whether a core of the container is being unwound, compressed, or received from the node agent. */

@@ -142,8 +142,6 @@ bool container_attach(struct container *c, struct received *hello)
 	struct err err = { 0 };
 	int root_fd;
 
-	if (c->callbacks.admits && !c->callbacks.admits(c, &hello->message, c->callbacks.arg))
-		return false;
 	c->hello = hello->message;
 	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
@@ -158,9 +156,10 @@ bool container_attach(struct container *c, struct received *hello)
 		observer_leave_out_memory(&c->observer);
 		err_set(&err, EPROTO, "what its mounts show as its memory cgroup is none of the kernel's");
 	}
-	c->report = malloc(sizeof(*c->report));
-	if (!c->report)
+	c->end = calloc(1, sizeof(*c->end));
+	if (!c->end)
 		return false;
+	c->report = &c->end->report;
 	if (err.code)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of a container that ends while the bundle of another one is being written, so that the loop
- * does not turn, or while its last logs are read.
+ * Tests of a container that ends while the bundle of another one is being written, or while its last
+ * logs are read.
  */
 #include "sidecar/record/container.h"
 
@@ -25,7 +25,6 @@
 #include "sidecar/socket/channel.h"
 
 #define PATIENCE_NS (60 * NS_PER_SEC)
-#define SLOW_US 200000 /* longer than one round of reading messages may take */
 
 static struct fake_root root;
 static struct event_base *base;
@@ -45,16 +44,28 @@ bool __wrap_keeper_is_keeping(const struct keeper *k)
 	return other_is_kept;
 }
 
-int __wrap_keeper_keep(struct keeper *k, struct report *r, const struct observer *o,
-		       struct err *err);
-int __wrap_keeper_keep(struct keeper *k, struct report *r, const struct observer *o,
-		       struct err *err)
+static struct kept *waiting; /* what is behind the bundle of the other container */
+
+static void finish_kept(struct kept *kept)
+{
+	kept->done(&(struct err){ 0 }, kept->arg);
+}
+
+static void on_kept(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	finish_kept(arg);
+}
+
+void __wrap_keeper_keep(struct keeper *k, struct kept *kept);
+void __wrap_keeper_keep(struct keeper *k, struct kept *kept)
 {
 	(void)k;
-	(void)r;
-	(void)o;
-	(void)err;
-	return 0;
+	if (other_is_kept)
+		waiting = kept;
+	else
+		event_base_once(base, -1, EV_TIMEOUT, on_kept, kept, &(struct timeval){ 0 });
 }
 
 /* Called in the process that looks at a core. */
@@ -66,7 +77,6 @@ int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 		*ret_core = (struct elf_core){ .file_size = 0 };
 		return 0;
 	}
-	usleep(SLOW_US);
 	return err_set(err, ENOEXEC, "no core");
 }
 
@@ -138,6 +148,7 @@ static int setup(void **state)
 	n_reports = 0;
 	late_logs[0] = late_logs[1] = -1;
 	is_core = logs_are_read = false;
+	waiting = NULL;
 	return 0;
 }
 
@@ -175,31 +186,26 @@ static bool has_got(const char *message)
 	return false;
 }
 
-/* Runs in a callback of the loop, as code does that waits for a disk. */
-static void attend_until_held(evutil_socket_t fd, short what, void *arg)
+static void run_until(bool (*fn)(void))
 {
-	bool *held = arg;
-	int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
-
-	(void)fd;
-	(void)what;
-	for (; !*held && now_boottime_ns() < end_ns; usleep(1000)) {
-		container_attend(container);
-		*held = has_got("hold 60");
-	}
-	assert_int_equal(n_reports, 0);
-	other_is_kept = false;
+	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS; !fn() && now_boottime_ns() < end_ns;)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_true(fn());
 }
 
+static bool is_waiting(void)
+{
+	return waiting;
+}
+
+/* Returns whether it is held while the bundle of another container is being written. */
 static bool is_held_meanwhile(void)
 {
-	const struct timeval now = { 0 };
-	bool held = false;
-
-	assert_int_equal(event_base_once(base, -1, EV_TIMEOUT, attend_until_held, &held, &now), 0);
-	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
-	     !n_reports && now_boottime_ns() < end_ns;)
-		event_base_loop(base, EVLOOP_ONCE);
+	run_until(is_waiting);
+	assert_int_equal(n_reports, 0);
+	bool held = has_got("hold 60");
+	other_is_kept = false;
+	finish_kept(TAKE_PTR(waiting));
 	return held;
 }
 
@@ -218,11 +224,8 @@ static void a_container_whose_launcher_has_gone_is_not_said_to_be_held(void **st
 	send_exit(3 << 8);
 	closep(&launcher);
 	launcher = -1;
-	container_attend(container);
-	other_is_kept = false;
-	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
-	     !n_reports && now_boottime_ns() < end_ns;)
-		event_base_loop(base, EVLOOP_ONCE);
+	run_until(is_waiting);
+	finish_kept(TAKE_PTR(waiting));
 	assert_int_equal(n_reports, 1);
 	assert_int_equal(held_until_unix_ns, 0);
 }
@@ -234,36 +237,6 @@ static void the_wait_for_a_signals_sender_is_over_in_time(void **state)
 	send_exit(SIGKILL);
 	assert_true(is_held_meanwhile());
 	assert_int_equal(n_reports, 1);
-}
-
-static void of_slow_messages_one_is_read_and_the_others_later(void **state)
-{
-	struct pollfd more = { .fd = container_fd, .events = POLLIN };
-	(void)state;
-
-	for (int i = 0; i < 3; i++) {
-		char name[16];
-		int fd;
-
-		snprintf(name, sizeof(name), "cores/core.%d", i);
-		fake_root_put(&root, name, "x");
-		fd = openat(root.fd, name, O_RDONLY | O_CLOEXEC);
-		assert_int_equal(launch_send_fd(launcher, "core", "7 7 11 python", fd, NULL), 0);
-		close(fd);
-	}
-	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS; !stats.dropped[CORE_DROP_NO_CORE] && now_boottime_ns() < end_ns; usleep(1000)) {
-		container_attend(container);
-		/* What follows the core is not read before that was looked at. */
-		assert_true(stats.dropped[CORE_DROP_NO_CORE] || poll(&more, 1, 0) == 1);
-	}
-	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
-}
-
-static void run_until(bool (*fn)(void))
-{
-	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS; !fn() && now_boottime_ns() < end_ns;)
-		event_base_loop(base, EVLOOP_ONCE);
-	assert_true(fn());
 }
 
 static bool has_ended(void)
@@ -316,12 +289,10 @@ static void the_last_logs_are_taken_while_the_bundle_of_another_is_written(void 
 	(void)state;
 	assert_int_equal(pipe2(late_logs, O_CLOEXEC), 0);
 	send_exit(3 << 8);
-	container_attend(container);
-	assert_true(has_ended());
+	run_until(has_ended);
 	logs_are_read = true;
 	assert_int_equal(write(late_logs[1], "x", 1), 1);
-	container_attend(container);
-	assert_true(has_got("hold 60"));
+	assert_true(is_held_meanwhile());
 }
 
 /* The sender of the signal may not be known yet. */
@@ -353,6 +324,47 @@ static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_th
 	assert_false(event_pending(container->readable, EV_READ, NULL));
 	run_until(is_reported);
 	assert_int_equal(n_reports, 1);
+}
+
+static bool both_are_reported(void)
+{
+	return n_reports == 2;
+}
+
+/* The history tells of one report at a time. */
+static void an_end_waits_for_the_report_of_a_process_that_ended_before(void **state)
+{
+	struct ending e = { .ended_ns = now_boottime_ns() };
+	(void)state;
+
+	container_report_process(container, &e, NULL, "process-crashed");
+	assert_true(container_publishes(container));
+	send_exit(3 << 8);
+	for (int i = 0; i < 5; i++)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_false(has_ended());
+	other_is_kept = false;
+	finish_kept(TAKE_PTR(waiting));
+	assert_int_equal(n_reports, 1);
+	run_until(both_are_reported);
+	assert_true(has_ended());
+	assert_false(container_publishes(container));
+}
+
+static void a_launcher_that_dies_meanwhile_is_not_overlooked(void **state)
+{
+	struct ending e = { .ended_ns = now_boottime_ns() };
+	(void)state;
+
+	container_report_process(container, &e, NULL, "process-crashed");
+	closep(&launcher);
+	launcher = -1;
+	for (int i = 0; i < 5; i++)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_false(has_ended());
+	other_is_kept = false;
+	finish_kept(TAKE_PTR(waiting));
+	run_until(has_ended);
 }
 
 static void give_cpu_limit(void)
@@ -445,11 +457,12 @@ int main(void)
 		TEST(a_container_is_held_before_the_launchers_patience_is_over),
 		TEST(a_container_whose_launcher_has_gone_is_not_said_to_be_held),
 		TEST(the_wait_for_a_signals_sender_is_over_in_time),
-		TEST(of_slow_messages_one_is_read_and_the_others_later),
 		TEST(logs_that_never_end_do_not_hold_the_report),
 		TEST(the_last_logs_are_taken_while_the_bundle_of_another_is_written),
 		TEST(what_comes_before_the_last_logs_does_not_end_the_other_waits),
 		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
+		TEST(an_end_waits_for_the_report_of_a_process_that_ended_before),
+		TEST(a_launcher_that_dies_meanwhile_is_not_overlooked),
 		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
 		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
 		TEST(a_container_that_is_asked_without_end_is_not_looked_at_each_time),

@@ -165,7 +165,7 @@ void container_keep_core(struct crash *crash, const struct report *r)
 {
 	/* In a crash loop only the core of the first crash is kept. */
 	if (r->directory[0] && !r->keeping.report_only)
-		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0);
+		crash_keep(crash, r->directory, r->backtrace_kept);
 	else
 		crash_drop(crash, CORE_DROP_REPORT_ONLY);
 }
@@ -183,9 +183,7 @@ static bool is_due(const struct crash *crash, const void *arg)
 
 static void on_core_wait_over(evutil_socket_t, short, void *arg)
 {
-	struct container *c = arg;
-
-	event_add(c->readable, NULL);
+	container_listen(arg);
 }
 
 static void on_looked(struct crash *crash, const struct err *err, void *arg)
@@ -211,7 +209,7 @@ static void on_looked(struct crash *crash, const struct err *err, void *arg)
 		crash_drop(crash, CORE_DROP_NO_CORE);
 	if (evtimer_pending(c->core_wait, NULL)) {
 		event_del(c->core_wait);
-		event_add(c->readable, NULL);
+		container_listen(c);
 	}
 	container_core_came(c);
 }
@@ -239,7 +237,7 @@ void container_crashes_due(struct container *c, int64_t now_ns)
 {
 	struct crash *crash;
 
-	if (container_is_over(c))
+	if (container_is_over(c) || c->publications)
 		return;
 	while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
 		settle(c, crash);
@@ -421,7 +419,6 @@ void container_report_other_crashes(struct container *c)
 {
 	struct crash *crash;
 
-	c->observer.end_reported = true;
 	container_workers_due(c, INT64_MAX);
 	/* Where the container failed, its report has these ends as evidence. */
 	if (c->succeeded)
@@ -478,7 +475,8 @@ static void on_idle(void *arg)
 
 void container_cores_changed(struct container *c)
 {
-	if (c->concluded && !container_writes_message(c) && !container_keeps_core(c))
+	if (c->concluded && !container_writes_message(c) && !c->publications &&
+	    !container_keeps_core(c))
 		container_event(c, CONTAINER_CORES_KEPT);
 }
 

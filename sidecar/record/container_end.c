@@ -2,6 +2,7 @@
 /* Reports the end of a container, and OOM kills of its processes. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
@@ -69,13 +70,6 @@ static void container_hold(struct container *c)
 		c->held_until_unix_ns = now_realtime_ns() + c->options->hold_s * NS_PER_SEC;
 }
 
-/* What has to be done when a report's bundle has its name, and is not committed yet. */
-struct naming {
-	struct container *c;
-	struct crash *crash; /* whose core it gets; NULL: none */
-	bool container_lives;
-};
-
 /*
  * Writes the termination message before the bundle is committed. The kubelet reads the message when
  * the launcher has gone; the launcher waits no longer than 2 s, and committing to a slow disk takes
@@ -83,59 +77,115 @@ struct naming {
  */
 static void on_named(const struct report *r, void *arg)
 {
-	const struct naming *n = arg;
+	const struct publication *p = arg;
+	struct container *c = p->container;
+	struct crash *crash = p == c->end ? c->death_crash : p->crash;
 
-	if (n->crash)
-		crash_will_be_in(n->crash, r->directory);
-	if (!n->container_lives)
-		container_write_message(n->c, r, true);
+	if (!p->container_over)
+		life_reporting(&c->observer, r->directory);
+	if (r->directory[0] && crash)
+		crash_will_be_in(crash, r->directory);
+	if (r->directory[0] && p == c->end)
+		container_write_message(c, r, true);
 }
 
-/* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
-static void container_publish(struct container *c, struct report *r, struct crash *crash,
-			      bool container_lives)
+/* Publishes the report: log, journal, container's stderr. */
+static void publication_tell(const struct publication *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_failure_ struct failure f = { 0 };
-	struct naming naming = { c, crash, container_lives };
-	struct err err = { 0 };
+	struct container *c = p->container;
 
-	c->publishing = true;
-	c->observer.named = on_named;
-	c->observer.named_arg = &naming;
-	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
-		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
-	c->observer.named = NULL;
-	c->publishing = false;
-	report_to_notice(r, &text);
-	failure_of_report(r, container_lives, &f);
-	f.held_until_unix_ns = container_lives ? 0 : c->held_until_unix_ns;
+	report_to_notice(&p->report, &text);
+	failure_of_report(&p->report, p != c->end, &f);
+	f.held_until_unix_ns = p == c->end ? c->held_until_unix_ns : 0;
 	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
-	if (c->options->say_reports && (r != c->report || !c->report_logged))
+	if (c->options->say_reports && !p->said)
 		container_say(c, strbuf_str(&text));
 	/*
 	 * This is noted last: a sidecar that dies before it reports the failure again under the
 	 * same id, so no failure is lost.
 	 */
-	life_reported(&c->observer);
+	if (!p->container_over)
+		life_reported(&c->observer);
 }
 
-static void publish_end(struct container *c)
+static void publication_finish_process(struct publication *p)
 {
-	struct report *r = c->report;
+	struct container *c = p->container;
 
-	container_hold(c);
-	container_publish(c, r, c->death_crash, false);
-	/*
-	 * The message is written again, because the bundle may have got another place after all, or
-	 * none.
-	 */
-	container_write_message(c, r, true);
+	if (p->event)
+		container_emit(c, p->event,
+			       p->ray_reported ? report_json_of_worker(&p->report, &p->finding) :
+						 report_json_of_verdict(&p->report));
+	if (p->crash)
+		container_keep_core(p->crash, &p->report);
+	if (p->forgets_oom) {
+		observer_forget_oom(&c->observer, &p->after);
+		life_note(&c->observer);
+	}
+	free(p);
+	container_go_on(c);
+}
+
+static void on_kept(const struct err *err, void *arg)
+{
+	struct publication *p = arg;
+
+	if (err->code)
+		log_error("%s: the bundle was not written: %s", p->container->hello.name,
+			  err_text(err));
+	publication_tell(p);
+	p->container->publications--;
+	if (p == p->container->end)
+		container_event(p->container, CONTAINER_KEPT);
+	else
+		publication_finish_process(p);
+}
+
+/* Writes the report into a bundle, and publishes it then. */
+static void container_publish(struct container *c, struct publication *p)
+{
+	p->container = c;
+	c->publications++;
+	p->kept = (struct kept){ &p->report, &c->observer, on_named, on_kept, p, NULL };
+	if (!container_is_over(c))
+		event_del(c->readable);
+	keeper_keep(c->keeper, &p->kept);
+}
+
+bool container_publishes(const struct container *c)
+{
+	return c->publications > 0;
+}
+
+void container_listen(struct container *c)
+{
+	if (!c->publications && !(c->core_wait && evtimer_pending(c->core_wait, NULL)))
+		event_add(c->readable, NULL);
+}
+
+void container_go_on(struct container *c)
+{
+	if (c->publications)
+		return;
+	if (c->state == CONTAINER_RUNNING) {
+		container_listen(c);
+		container_sample(c);
+	} else if (c->state == CONTAINER_DISCONNECTED) {
+		event_add(c->launcher_gone, NULL);
+		container_crashes_due(c, now_boottime_ns());
+	} else if (c->concluded)
+		container_dismiss(c);
+}
+
+/* Its bundle has its place, or has got another one after all, or there is none. */
+static void finish_end(struct container *c)
+{
+	container_write_message(c, c->report, true);
 	if (c->death_crash)
-		container_keep_core(TAKE_PTR(c->death_crash), r);
+		container_keep_core(TAKE_PTR(c->death_crash), c->report);
 	container_report_other_crashes(c);
-	if (c->held_until_unix_ns)
-		tell_of_hold(c);
 }
 
 static void pass_over_end(struct container *c)
@@ -168,19 +218,34 @@ static bool survivors_hand_over(const struct container *c)
 	return is_watched;
 }
 
-void container_conclude(struct container *c)
+void container_keep(struct container *c)
 {
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+
 	/* A driver that was killed leaves its Ray behind for seconds only. */
 	c->handed_over = c->options->own_launcher && !c->options->left_behind &&
 			 c->ending.status_known && c->ending.wait_status == 0 &&
 			 survivors_hand_over(c);
+	if (!c->to_report) {
+		container_event(c, CONTAINER_KEPT);
+		return;
+	}
+	container_hold(c);
+	/* While the bundle of another container is being written, the launcher may not wait so long. */
+	if (c->options->say_reports && keeper_is_keeping(c->keeper) && !c->publications) {
+		report_to_text(c->report, &text);
+		container_say(c, strbuf_str(&text));
+		c->end->said = true;
+	}
+	container_publish(c, c->end);
+}
 
+void container_conclude(struct container *c)
+{
 	if (c->to_report)
-		publish_end(c);
+		finish_end(c);
 	else
 		pass_over_end(c);
-	if (!c->held_until_unix_ns)
-		crashes_let_go(c->crashes);
 	c->concluded = true;
 	crashes_hurry(c->crashes);
 	container_dismiss(c);
@@ -188,25 +253,17 @@ void container_conclude(struct container *c)
 
 void container_dismiss(struct container *c)
 {
-	if (container_writes_message(c))
+	if (container_writes_message(c) || c->publications)
 		return;
-	if (!c->held_until_unix_ns && !c->handed_over)
-		launch_send(c->fd, "done", NULL, NULL);
-	container_cores_changed(c);
-}
-
-void container_conclude_later(struct container *c)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-
-	if (c->to_report)
-		container_hold(c);
-	if (c->to_report && c->options->say_reports) {
-		report_to_text(c->report, &text);
-		container_say(c, strbuf_str(&text));
-		c->report_logged = true;
+	if (!c->dismissed && c->held_until_unix_ns)
+		tell_of_hold(c);
+	else if (!c->dismissed) {
+		crashes_let_go(c->crashes);
+		if (!c->handed_over)
+			launch_send(c->fd, "done", NULL, NULL);
 	}
-	event_active(c->turn, EV_TIMEOUT, 0);
+	c->dismissed = true;
+	container_cores_changed(c);
 }
 
 /* Returns whether the report waits for the hooks. */
@@ -254,19 +311,41 @@ static void note_told_oom(struct container *c, const struct report *r)
 	c->oom_told_pid = r->verdict.process.pid;
 }
 
+/* Returns NULL if there is no memory, which is logged. */
+static struct publication *publication_new(const struct container *c)
+{
+	struct publication *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		log_error("%s: no memory for the report of a process", c->hello.name);
+	return p;
+}
+
 void container_report_process(struct container *c, struct ending *e, struct crash *crash,
 			      const char *event)
 {
-	bool end_reported = c->observer.end_reported;
-	struct report r;
+	struct publication *p = publication_new(c);
 
+	if (!p) {
+		if (crash)
+			crash_drop(crash, CORE_DROP_FAILED);
+		return;
+	}
+	p->event = event;
 	e->container_lives = e->after_known = true;
-	e->container_over = container_is_over(c);
+	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
+	p->container_over = e->container_over = container_is_over(c);
 	e->started_ns = c->hello.started_ns;
 	e->after = c->observer.last.memory;
 	if (crash) {
+		p->crash = crash;
+		crash_claim(crash);
 		e->crash = crash_info(crash);
 		e->backtrace = crash_backtrace(crash);
+	}
+	if (e->ray) {
+		p->ray_reported = true;
+		p->finding = *e->ray;
 	}
 	/*
 	 * At the container's end its processes are gone. The ends of Ray's own are explained
@@ -274,33 +353,35 @@ void container_report_process(struct container *c, struct ending *e, struct cras
 	 */
 	if (!e->container_over && !e->process)
 		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
-	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	postmortem_report(&c->observer, e, c->options, c->hello.name, &p->report);
 	if (!e->process)
-		note_told_oom(c, &r);
-	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
-	c->observer.end_reported = end_reported || e->container_over;
-	container_publish(c, &r, crash, true);
-	c->observer.end_reported = end_reported;
-	container_emit(c, event,
-		       e->ray ? report_json_of_worker(&r, e->ray) : report_json_of_verdict(&r));
-	if (crash)
-		container_keep_core(crash, &r);
+		note_told_oom(c, &p->report);
+	container_publish(c, p);
 }
 
-static void report_killed_process(struct container *c, const struct ending *e)
+/* Returns whether it is published, and with forgets_oom the OOM kill is forgotten then. */
+static bool report_killed_process(struct container *c, const struct ending *e, bool forgets_oom)
 {
-	struct report r;
+	struct publication *p = publication_new(c);
 
-	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
+	if (!p)
+		return false;
+	postmortem_report(&c->observer, e, c->options, c->hello.name, &p->report);
 	/* Writing the bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
-	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
-		return;
-	note_told_oom(c, &r);
-	container_emit(c, "process-killed", report_json_of_verdict(&r));
-	container_publish(c, &r, NULL, true);
+	if (p->report.verdict.class != FAILURE_KERNEL_OOM_PROCESS) {
+		free(p);
+		return false;
+	}
+	note_told_oom(c, &p->report);
+	container_emit(c, "process-killed", report_json_of_verdict(&p->report));
+	p->container_over = e->container_over;
+	p->forgets_oom = forgets_oom;
+	p->after = e->after;
+	container_publish(c, p);
+	return true;
 }
 
 /* Reports an OOM kill of a process that was not reported before the command ended successfully. */
@@ -315,10 +396,7 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	if (!e.after_known)
 		e.after = c->observer.last.memory;
 	e.after_known = true;
-	/* The history has the state as of the end, not as of this report. */
-	c->observer.end_reported = true;
-	report_killed_process(c, &e);
-	c->observer.end_reported = false;
+	report_killed_process(c, &e, false);
 }
 
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms)
@@ -338,14 +416,7 @@ static void end_with_logs(struct container *c)
 	container_workers_due(c, INT64_MAX);
 	if (container_death_waits(c) || container_awaits_sender(c))
 		return;
-	/*
-	 * The report of a success is not urgent, and the report of a killed process may have to
-	 * come before it.
-	 */
-	if (keeper_is_keeping(c->keeper) && c->ending.status_known && c->ending.wait_status == 0)
-		event_active(c->turn, EV_TIMEOUT, 0);
-	else
-		container_event(c, CONTAINER_UNWOUND);
+	container_event(c, CONTAINER_UNWOUND);
 }
 
 static void on_last_logs(evutil_socket_t, short what, void *arg)
@@ -445,26 +516,6 @@ void container_end(struct container *c)
 		event_del(c->readable);
 }
 
-static void run_if_overdue(const struct container *c, struct event *timer)
-{
-	struct timeval at, now;
-
-	if (!timer || !evtimer_pending(timer, &at) ||
-	    event_base_gettimeofday_cached(c->base, &now) < 0 || evutil_timercmp(&now, &at, <))
-		return;
-	event_del(timer);
-	event_get_callback(timer)(-1, EV_TIMEOUT, event_get_callback_arg(timer));
-}
-
-void container_run_overdue(struct container *c)
-{
-	if (c->state == CONTAINER_RUNNING) {
-		crashes_poll(c->crashes);
-		run_if_overdue(c, c->core_wait);
-	}
-	run_if_overdue(c, c->wait);
-}
-
 /* Called when one of its processes ended and the container lives on. */
 void container_process_died(struct container *c, int64_t now_ns)
 {
@@ -477,10 +528,10 @@ void container_process_died(struct container *c, int64_t now_ns)
 	};
 
 	c->observer.process_oom_ns = c->observer.oom_seen_ns;
-	if (is_time_for_process_report(c, now_ns))
-		report_killed_process(c, &e);
-	else
+	if (!is_time_for_process_report(c, now_ns))
 		memcg_tree_forget(&c->observer.cgroups.tree);
+	else if (report_killed_process(c, &e, true))
+		return;
 	observer_forget_oom(&c->observer, &e.after);
 	life_note(&c->observer);
 }

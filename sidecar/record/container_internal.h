@@ -59,6 +59,23 @@ struct message_written {
 	struct message_place place;
 };
 
+/* A report that is being written into its bundle, and then published. */
+struct publication {
+	struct container *container;
+	struct kept kept;
+	struct report report;
+	/* What follows for a process that has ended: */
+	struct crash *crash; /* its core; NULL: there is none */
+	const char *event; /* to be emitted; NULL: none */
+	bool ray_reported; /* by that finding */
+	struct ray_finding finding;
+	bool container_over; /* the history has the state of the container's end */
+	bool forgets_oom; /* with this report the OOM kill is finished, as of the counters in after */
+	struct memory after;
+	/* For the end of the container: */
+	bool said; /* it is on the container's stderr already */
+};
+
 struct container {
 	struct event_base *base;
 	const struct record_options *options;
@@ -70,11 +87,11 @@ struct container {
 	struct event *ray_answer; /* what reads Ray's logs has been asked; NULL: it has answered */
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
-	struct event *turn; /* goes on with its end, or calls done(), when none of its functions runs */
+	struct received *put_off; /* its hello, as long as that is put off; NULL: it is not */
+	struct event *turn; /* calls done() when none of its functions runs */
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
-	bool publishing; /* one of its reports is being written */
-	bool report_logged; /* the report of its end is on its stderr */
+	unsigned int publications; /* its reports that are being written */
 	struct launch_message hello;
 	struct observer observer;
 	/*
@@ -126,10 +143,13 @@ struct container {
 	struct background messages[2];
 	struct message_written message_written[2];
 	bool message;
-	struct report *report; /* the report of its end; allocated at hello, so that there is memory for it */
+	struct publication
+		*end; /* of its end; allocated at hello, so that there is memory for it */
+	struct report *report; /* the report in it */
 	int64_t held_until_unix_ns; /* the launcher was ordered to keep it so long; 0: it was not */
 	bool to_report; /* the report is written, and is to be published */
-	bool concluded; /* every core that is to be kept is being written */
+	bool concluded; /* whatever else is to be reported or kept is being written */
+	bool dismissed; /* the launcher has got its last order */
 	bool handed_over; /* a process that stays watches what its command has left behind */
 };
 
@@ -208,22 +228,21 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 bool container_awaits_logs(const struct container *c);
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
-/* For a caller that keeps the event loop from turning: takes cores that were looked at, and ends waits that have taken their time. */
-void container_run_overdue(struct container *c);
 /* Makes the verdict, writes the termination message and starts the hooks. */
 void container_report(struct container *c);
-/* Writes the bundle, publishes the report and keeps the cores. */
+/* Begins the bundle of its end, if that is to be reported; CONTAINER_KEPT follows. */
+void container_keep(struct container *c);
+/* Afterwards: reports its processes and keeps the cores. */
 void container_conclude(struct container *c);
 /*
- * After that: lets the launcher go when the termination message is written, because the kubelet
- * reads it then.
+ * After that: lets the launcher go when the reports are written and the termination message is,
+ * because the kubelet reads it then.
  */
 void container_dismiss(struct container *c);
-/*
- * In place of that while the bundle of another container is being written, which may take many seconds: only orders the hold and
- * prints the report on the container's stderr, as its launcher does not wait so long. The event loop concludes.
- */
-void container_conclude_later(struct container *c);
+/* Reads on, unless a report is being written or a core is being looked at. */
+void container_listen(struct container *c);
+/* Goes on with what had to wait while its reports were being written. */
+void container_go_on(struct container *c);
 /*
  * A process of the living container has died: the kernel's counters show it, or Ray's logs do (arg
  * is the container).

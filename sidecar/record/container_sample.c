@@ -17,6 +17,8 @@
 
 /* A container that is alive so long after an OOM kill lives on. */
 #define OOM_SETTLED_NS (5 * NS_PER_SEC)
+#define DYING_LOOK_NS \
+	(50 * NS_PER_MS) /* between two looks at the counters of a command that dies */
 
 /* --- Findings in Ray's logs --- */
 
@@ -70,7 +72,7 @@ static void on_ray_answer(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 
-	if (c->state == CONTAINER_RUNNING)
+	if (c->state == CONTAINER_RUNNING && !c->publications)
 		container_poll_ray(c, now_boottime_ns());
 }
 
@@ -143,6 +145,11 @@ void container_sample(struct container *c)
 		forget_memory_events(c->inotify_fd);
 		event_add(c->modified, NULL);
 	}
+	/* What may be reported waits, because the history tells of one report at a time. */
+	if (c->publications) {
+		look_after(c, container_sample_due(c, now));
+		return;
+	}
 	look_after(c, observer_sample(&c->observer, now));
 	life_note(&c->observer);
 	container_check_threshold(c, now);
@@ -178,7 +185,7 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 	 */
 	if (observer_command_dies(o)) {
 		container_read_counters(c, &c->at_eof, &c->at_eof_known);
-		return NS_PER_SEC;
+		return DYING_LOOK_NS;
 	}
 	observer_sample(o, now_ns);
 	life_note(o);

@@ -2,7 +2,7 @@
 /*
  * The life of a container as a table: the next state and actions for each state and event. Pure; container.c carries it out.
  *
- *   connected --hello--> running --exit--> ended --unwound--> reporting --hooks done--> reported --cores kept--> over
+ *   connected --hello--> running --exit--> ended --unwound--> reporting --hooks done--> keeping --kept--> reported --cores kept--> over
  *       |                   |                 ^
  *       |                hang-up         launcher gone
  *       |                   v                 |
@@ -18,7 +18,8 @@ enum container_state {
 	/* From here on it has ended: */
 	CONTAINER_ENDED, /* its report waits for Ray's last log lines, a backtrace, or a sender */
 	CONTAINER_REPORTING, /* its report waits for the hooks at death */
-	CONTAINER_REPORTED, /* cores are being kept */
+	CONTAINER_KEEPING, /* its report is being written */
+	CONTAINER_REPORTED, /* reports of its processes are being written, and cores */
 	CONTAINER_OVER, /* finished: no report or core will follow */
 	CONTAINER_STATE_COUNT
 };
@@ -32,6 +33,7 @@ enum container_event {
 	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
 	CONTAINER_UNWOUND, /* what the report waits for is there, or late, or will not come */
 	CONTAINER_HOOKS_DONE, /* the hooks have ended, or were lost, or there are none */
+	CONTAINER_KEPT, /* the report is written and published, or there is none */
 	CONTAINER_CORES_KEPT, /* the cores are kept, or there are none */
 	CONTAINER_EVENT_COUNT
 };
@@ -43,9 +45,11 @@ enum container_action {
 	CONTAINER_AWAIT_LAUNCHER = 1 << 2, /* read the counters, stop sampling, watch the pidfd */
 	CONTAINER_END = 1 << 3, /* note the end, and wait for a backtrace if there is a core */
 	CONTAINER_REPORT = 1 << 4, /* verdict and termination message; begin the hooks */
-	CONTAINER_CONCLUDE = 1 << 5, /* bundle, report, cores */
-	CONTAINER_DISMISS = 1 << 6, /* the launcher need not wait */
-	CONTAINER_LEAVE = 1 << 7, /* call done() from the event loop; the owner then frees the container */
+	CONTAINER_KEEP = 1 << 5, /* begin the bundle, after which the report is published */
+	CONTAINER_CONCLUDE = 1 << 6, /* the reports of its processes, cores */
+	CONTAINER_DISMISS = 1 << 7, /* the launcher need not wait */
+	CONTAINER_LEAVE =
+		1 << 8, /* call done() from the event loop; the owner then frees the container */
 };
 
 struct container_step {

@@ -19,19 +19,78 @@
  * hooks done, cores kept.
  */
 static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVENT_COUNT] = {
-	[CONTAINER_CONNECTED] = { { CONTAINER_RUNNING, CONTAINER_ATTACH }, SAME, SAME, { CONTAINER_LOST, STOP | LEAVE }, SAME,
-				  { CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE }, SAME, SAME, SAME },
-	[CONTAINER_RUNNING] = { SAME, { CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE }, { CONTAINER_ENDED, CONTAINER_END },
-				{ CONTAINER_DISCONNECTED, STOP | CONTAINER_AWAIT_LAUNCHER }, SAME, SAME, SAME, SAME, SAME },
-	[CONTAINER_DISCONNECTED] = { SAME, SAME, SAME, SAME, { CONTAINER_ENDED, CONTAINER_END }, { CONTAINER_LOST, LEAVE }, SAME, SAME,
+	[CONTAINER_CONNECTED] = { { CONTAINER_RUNNING, CONTAINER_ATTACH },
+				  SAME,
+				  SAME,
+				  { CONTAINER_LOST, STOP | LEAVE },
+				  SAME,
+				  { CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE },
+				  SAME,
+				  SAME,
+				  SAME,
+				  SAME },
+	[CONTAINER_RUNNING] = { SAME,
+				{ CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE },
+				{ CONTAINER_ENDED, CONTAINER_END },
+				{ CONTAINER_DISCONNECTED, STOP | CONTAINER_AWAIT_LAUNCHER },
+				SAME,
+				SAME,
+				SAME,
+				SAME,
+				SAME,
+				SAME },
+	[CONTAINER_DISCONNECTED] = { SAME,
+				     SAME,
+				     SAME,
+				     SAME,
+				     { CONTAINER_ENDED, CONTAINER_END },
+				     { CONTAINER_LOST, LEAVE },
+				     SAME,
+				     SAME,
+				     SAME,
 				     SAME },
-	[CONTAINER_LOST] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
-	[CONTAINER_ENDED] = { SAME, SAME, SAME, { CONTAINER_REPORTING, STOP | CONTAINER_REPORT }, SAME, SAME,
-			      { CONTAINER_REPORTING, CONTAINER_REPORT }, SAME, SAME },
-	[CONTAINER_REPORTING] = { SAME, SAME, SAME, { CONTAINER_REPORTED, STOP | CONTAINER_CONCLUDE }, SAME, SAME, SAME,
-				  { CONTAINER_REPORTED, CONTAINER_CONCLUDE }, SAME },
-	[CONTAINER_REPORTED] = { SAME, SAME, SAME, { CONTAINER_REPORTED, STOP }, SAME, SAME, SAME, SAME, { CONTAINER_OVER, LEAVE } },
-	[CONTAINER_OVER] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
+	[CONTAINER_LOST] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
+	[CONTAINER_ENDED] = { SAME,
+			      SAME,
+			      SAME,
+			      { CONTAINER_REPORTING, STOP | CONTAINER_REPORT },
+			      SAME,
+			      SAME,
+			      { CONTAINER_REPORTING, CONTAINER_REPORT },
+			      SAME,
+			      SAME,
+			      SAME },
+	[CONTAINER_REPORTING] = { SAME,
+				  SAME,
+				  SAME,
+				  { CONTAINER_KEEPING, STOP | CONTAINER_KEEP },
+				  SAME,
+				  SAME,
+				  SAME,
+				  { CONTAINER_KEEPING, CONTAINER_KEEP },
+				  SAME,
+				  SAME },
+	[CONTAINER_KEEPING] = { SAME,
+				SAME,
+				SAME,
+				{ CONTAINER_KEEPING, STOP },
+				SAME,
+				SAME,
+				SAME,
+				SAME,
+				{ CONTAINER_REPORTED, CONTAINER_CONCLUDE },
+				SAME },
+	[CONTAINER_REPORTED] = { SAME,
+				 SAME,
+				 SAME,
+				 { CONTAINER_REPORTED, STOP },
+				 SAME,
+				 SAME,
+				 SAME,
+				 SAME,
+				 SAME,
+				 { CONTAINER_OVER, LEAVE } },
+	[CONTAINER_OVER] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
 };
 
 static bool is_same(struct container_step step)
@@ -59,13 +118,16 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 {
 	static const struct {
 		unsigned int action, most;
-	} counted[] = { { CONTAINER_LEAVE, 1 }, { CONTAINER_END, 1 }, { CONTAINER_REPORT, 1 }, { CONTAINER_CONCLUDE, 1 }, { CONTAINER_ATTACH, 1 } };
+	} counted[] = {
+		{ CONTAINER_LEAVE, 1 }, { CONTAINER_END, 1 },	   { CONTAINER_REPORT, 1 },
+		{ CONTAINER_KEEP, 1 },	{ CONTAINER_CONCLUDE, 1 }, { CONTAINER_ATTACH, 1 }
+	};
 	uint32_t seed = 1;
 	(void)state;
 
 	for (int walk = 0; walk < 20000; walk++) {
 		enum container_state at = CONTAINER_CONNECTED;
-		unsigned int times[5] = { 0 };
+		unsigned int times[6] = { 0 };
 
 		for (int i = 0; i < 60; i++) {
 			seed = seed * 1664525 + 1013904223;
@@ -79,20 +141,22 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 			assert_false(times[0] && step.actions);
 			assert_int_equal(!!(step.actions & CONTAINER_LEAVE),
 					 step.next != at && (step.next == CONTAINER_LOST || step.next == CONTAINER_OVER));
-			for (int k = 0; k < 5; k++)
+			for (int k = 0; k < 6; k++)
 				times[k] += !!(step.actions & counted[k].action);
 			at = step.next;
 		}
-		for (int k = 0; k < 5; k++)
+		for (int k = 0; k < 6; k++)
 			assert_true(times[k] <= counted[k].most);
-		/* A report is made only after an end, and concluded only after it was made. */
-		assert_true(times[2] <= times[1] && times[3] <= times[2]);
+		/* A report is made only after an end, and kept and concluded only after it was made. */
+		assert_true(times[2] <= times[1] && times[3] <= times[2] && times[4] <= times[3]);
 	}
 }
 
 static void the_straight_way_leads_to_a_report(void **state)
 {
-	static const enum container_event events[] = { CONTAINER_HELLO, CONTAINER_EXIT, CONTAINER_UNWOUND, CONTAINER_HOOKS_DONE, CONTAINER_CORES_KEPT };
+	static const enum container_event events[] = { CONTAINER_HELLO,	  CONTAINER_EXIT,
+						       CONTAINER_UNWOUND, CONTAINER_HOOKS_DONE,
+						       CONTAINER_KEPT,	  CONTAINER_CORES_KEPT };
 	enum container_state at = CONTAINER_CONNECTED;
 	unsigned int actions = 0;
 	(void)state;
@@ -102,7 +166,8 @@ static void the_straight_way_leads_to_a_report(void **state)
 		at = container_step(at, events[i]).next;
 	}
 	assert_int_equal(at, CONTAINER_OVER);
-	assert_int_equal(actions, CONTAINER_ATTACH | CONTAINER_END | CONTAINER_REPORT | CONTAINER_CONCLUDE | CONTAINER_LEAVE);
+	assert_int_equal(actions, CONTAINER_ATTACH | CONTAINER_END | CONTAINER_REPORT |
+					  CONTAINER_KEEP | CONTAINER_CONCLUDE | CONTAINER_LEAVE);
 }
 
 int main(void)

@@ -217,38 +217,6 @@ static void a_message_is_written_behind_the_one_before_and_holds_nobody_up(void 
 	}
 }
 
-static void write_while_a_bundle_waits(bool publishing)
-{
-	struct container c;
-	int ends[2];
-
-	begin_new(&c);
-	c.publishing = publishing;
-	c.state = CONTAINER_REPORTED;
-	assert_int_equal(pipe(ends), 0);
-	goes_on = ends[0];
-	container_write_message(&c, &report, false);
-	container_write_message(&c, &report, true);
-	goes_on = -1;
-	assert_int_equal(write(ends[1], "12", 2), 2);
-	for (int i = 0; i < 5000 && container_writes_message(&c); i++) {
-		container_attend(&c);
-		usleep(1000);
-	}
-	assert_false(container_writes_message(&c));
-	finish(&c);
-	close(ends[0]);
-	close(ends[1]);
-}
-
-/* A bundle waits for its disk, that of another container or its own. */
-static void a_message_that_waits_is_written_while_the_loop_does_not_turn(void **state)
-{
-	(void)state;
-	write_while_a_bundle_waits(false);
-	write_while_a_bundle_waits(true);
-}
-
 /* Its launcher has connected again, or the sidecar ends. */
 static void a_container_that_is_not_watched_any_more_leaves_the_place_of_its_message(void **state)
 {
@@ -304,7 +272,6 @@ int main(void)
 		cmocka_unit_test(a_message_is_written_behind_the_one_before_and_holds_nobody_up),
 		cmocka_unit_test(
 			a_container_that_is_not_watched_any_more_leaves_the_place_of_its_message),
-		cmocka_unit_test(a_message_that_waits_is_written_while_the_loop_does_not_turn),
 		cmocka_unit_test(what_the_container_writes_at_the_same_time_stays),
 		cmocka_unit_test(a_container_that_fills_its_disk_says_so_when_its_pod_is_to_end),
 	};

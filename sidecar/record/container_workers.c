@@ -58,7 +58,8 @@ static bool settle(struct container *c, const struct ray_finding *finding, int64
 	if (container_crash_of_worker(c, finding))
 		return true;
 	/* The container's end is reported first; container_report_other_crashes then settles this death. */
-	if (container_is_over(c) ? !c->observer.end_reported : now_ns < core_until_ns(c, finding))
+	if (container_is_over(c) ? c->state < CONTAINER_REPORTED :
+				   now_ns < core_until_ns(c, finding))
 		return false;
 	worker_report(c, finding);
 	return true;

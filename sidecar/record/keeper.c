@@ -35,10 +35,16 @@ struct lane {
 	const char *path; /* NULL: there is no such directory, and nothing is written there */
 	struct spool *spool;
 	struct shipper *shipper; /* NULL: bundles stay where they are written */
-	struct errand errand; /* writes and removes bundles */
+	struct background child; /* writes and removes bundles */
 	pid_t settling; /* the child that removes bundles, until its end was seen; 0: none */
 	bool changed; /* since that child was started */
 	pid_t finishing; /* the child that still writes a reported bundle, until the errand has another */
+};
+
+struct settling {
+	struct keeper *k;
+	struct lane *lane;
+	int fd; /* in the child: its socket */
 };
 
 struct keeper {
@@ -56,9 +62,14 @@ struct keeper {
 	char below[BUNDLE_PATH_MAX]; /* path of this cluster in the store */
 	void (*idle)(void *arg);
 	void *idle_arg;
-	void (*meanwhile)(void *arg);
-	void *meanwhile_arg;
-	bool keeping; /* keeper_keep has not returned */
+	struct kept *first; /* the bundles to be written; the first one is being written */
+	bool writes; /* it is: it is not just being taken off */
+	struct keep_work work;
+	enum lane_id at; /* where it is being written */
+	struct report *
+		before; /* the first one's report before the first try; NULL: there will be no second one */
+	bool shipped; /* the first one is in the store already */
+	struct settling rest; /* the same lane */
 };
 
 /* Makes the name that reports use for the bundle at path below the spool. */
@@ -74,6 +85,8 @@ static void on_shipped(const char *path, void *arg)
 	char name[BUNDLE_PATH_MAX];
 
 	name_of(k, path, name);
+	/* The journal has it when it is done. */
+	k->shipped |= k->first && strcmp(name, k->work.last.report.bundle) == 0;
 	if (k->journal)
 		journal_set_place(k->journal, name, PLACE_STORE);
 	json_set_str(fields, "bundle", name);
@@ -111,12 +124,6 @@ static void on_failed(const struct ship_result *result, void *arg)
 	on_idle(k);
 }
 
-struct settling {
-	struct keeper *k;
-	struct lane *lane;
-	int fd; /* in the child: its socket */
-};
-
 static void send_dropped(const char *path, void *arg)
 {
 	struct settling *s = arg;
@@ -134,7 +141,7 @@ static void settle(int fd, void *arg)
 
 static bool is_at(const struct lane *l, pid_t child)
 {
-	return child && l->errand.pid == child;
+	return child && l->child.errand.pid == child;
 }
 
 static bool on_dropped_message(const void *data, size_t len, int passed_fd, void *arg)
@@ -153,7 +160,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 	struct settling s = { .k = k, .lane = l };
 
 	if (l->settling && is_at(l, l->settling)) {
-		if (errand_wait(&l->errand, 0, on_dropped_message, &s) != ERRAND_ENDED)
+		if (errand_wait(&l->child.errand, 0, on_dropped_message, &s) != ERRAND_ENDED)
 			return false;
 		shipper_kick(l->shipper);
 	} else if (l->settling) {
@@ -163,8 +170,8 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 	if (!l->changed)
 		return true;
 	/* If the errand still writes a bundle, the lane is settled later. */
-	if (errand_start(&l->errand, settle, &s, NULL) >= 0) {
-		l->settling = l->errand.pid;
+	if (errand_start(&l->child.errand, settle, &s, NULL) >= 0) {
+		l->settling = l->child.errand.pid;
 		l->changed = false;
 	}
 	return false;
@@ -178,9 +185,88 @@ static void on_settle(evutil_socket_t, short, void *arg)
 	/* If the lane hangs, the shipper must not look into the same disk from the event loop. */
 	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
 		if (!settle_lane(k, l))
-			again.tv_usec = MAX(again.tv_usec, now_boottime_ns() - l->errand.since_ns < SETTLE_SOON_NS ? SETTLE_SOON_US : SETTLE_AGAIN_US);
+			again.tv_usec =
+				MAX(again.tv_usec,
+				    now_boottime_ns() - l->child.errand.since_ns < SETTLE_SOON_NS ?
+					    SETTLE_SOON_US :
+					    SETTLE_AGAIN_US);
 	if (timerisset(&again))
 		event_add(k->settle, &again);
+}
+
+static void keep_in(struct keeper *k, enum lane_id at)
+{
+	struct lane *l = &k->lanes[at];
+
+	k->at = at;
+	k->rest = (struct settling){ .k = k, .lane = l };
+	k->work.child = &l->child;
+	k->work.path = l->path;
+	k->work.spool = l->spool;
+	k->work.kept = k->first;
+	keeping_begin(&k->work);
+}
+
+static void keep_first(struct keeper *k)
+{
+	struct report *r = k->first->report;
+
+	k->writes = true;
+	r->cores_prefix = k->options->store.cores_prefix;
+	k->before = k->lanes[FALLBACK].spool ? malloc(sizeof(*k->before)) : NULL;
+	if (k->before)
+		*k->before = *r;
+	k->shipped = false;
+	keep_in(k, SPOOL);
+}
+
+static void first_finish(struct keeper *k, int rc, struct err *err)
+{
+	const struct kept *kept = k->first;
+	struct report *r = kept->report;
+	char name[sizeof(r->bundle)];
+
+	free(TAKE_PTR(k->before));
+	if (rc >= 0)
+		err->code = 0;
+	if (rc == -ETIMEDOUT || rc == -EBUSY)
+		verdict_add_missing(&r->verdict, "a bundle",
+				    "a disk under the spool that answers: it did not");
+	if (rc >= 0 && r->directory[0])
+		keeper_changed(k);
+	snprintf(name, sizeof(name), "%s", r->bundle);
+	k->first = kept->next;
+	k->writes = false;
+	kept->done(err, kept->arg);
+	if (k->shipped && k->journal)
+		journal_set_place(k->journal, name, PLACE_STORE);
+	if (k->first && !k->writes)
+		keep_first(k);
+	on_idle(k);
+}
+
+/*
+ * If the spool cannot take the bundle, the report as it was before the try is written to the memory
+ * volume, or stays without a bundle.
+ */
+static void on_place_done(int rc, struct err *err, void *arg)
+{
+	struct keeper *k = arg;
+	struct lane *l = &k->lanes[k->at];
+
+	if (rc >= 0 && errand_busy(&l->child.errand))
+		l->finishing = l->child.errand.pid;
+	if (k->at == SPOOL)
+		k->broken = rc < 0 && l->spool ? *err : (struct err){ 0 };
+	if (!k->broken.code || k->at == FALLBACK || !k->before) {
+		first_finish(k, rc, err);
+		return;
+	}
+	log_warning(
+		"%s: the spool cannot take the bundle (%s): it goes to the store through memory",
+		k->first->report->id.container, err_text(err));
+	*k->first->report = *k->before;
+	keep_in(k, FALLBACK);
 }
 
 /* Makes "NAMESPACE/CLUSTER". */
@@ -251,10 +337,16 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 	       struct keeper **ret_keeper, struct err *err)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
-	int rc = 0;
+	int rc;
 
 	if (!k)
 		return err_set(err, ENOMEM, "keeper");
+	k->work = (struct keep_work){ .options = options,
+				      .on_rest = on_dropped_message,
+				      .rest_arg = &k->rest,
+				      .done = on_place_done,
+				      .arg = k };
+	rc = keeping_init(&k->work, base, err);
 	k->options = options;
 	k->journal = journal;
 	k->access = RECENT(ACCESS_SPACING_NS);
@@ -283,91 +375,43 @@ void keeper_free(struct keeper *k)
 		struct settling s = { .k = k, .lane = l };
 
 		if (is_at(l, l->finishing) || is_at(l, l->settling))
-			errand_wait_outside_loop(&l->errand, within_ns, on_dropped_message, &s);
-		errand_cancel(&l->errand);
+			errand_wait_outside_loop(&l->child.errand, within_ns, on_dropped_message,
+						 &s);
+		errand_cancel(&l->child.errand);
 		shipper_free(l->shipper);
 		spool_free(l->spool);
 	}
 	recent_release(&k->access);
 	event_drop(k->settle);
+	keeping_release(&k->work);
+	free(k->before);
 	free(k);
 }
 
-static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const struct observer *o, struct err *err)
+void keeper_keep(struct keeper *k, struct kept *kept)
 {
-	struct lane *l = &k->lanes[at];
-	struct settling s = { .k = k, .lane = l };
-	const struct keeping_place place = { .errand = &l->errand, .options = k->options, .path = l->path, .spool = l->spool,
-					     .on_rest = on_dropped_message, .arg = &s,
-					     .meanwhile = k->meanwhile, .meanwhile_arg = k->meanwhile_arg };
-	int rc = l->path ? keeping_write(&place, r, o, err) : 0; /* without a path bundles are not kept, which is no error */
+	struct kept **end = &k->first;
 
-	if (rc >= 0 && errand_busy(&l->errand))
-		l->finishing = l->errand.pid;
-	return rc;
-}
-
-/*
- * The spool cannot take the bundle. The report as it was before the try is written to the memory
- * volume, or stays in r without a bundle.
- */
-static int keep_aside(struct keeper *k, struct report *r, const struct report *before, const struct observer *o, struct err *err)
-{
-	k->broken = *err;
-	if (!before)
-		return -err->code;
-	log_warning("%s: the spool cannot take the bundle (%s): it goes to the store through memory", r->id.container, err_text(err));
-	*r = *before;
-	*err = (struct err){ 0 };
-	return keep_in(k, FALLBACK, r, o, err);
-}
-
-static int keep_somewhere(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
-{
-	_cleanup_free_ struct report *before = k->lanes[FALLBACK].spool ? malloc(sizeof(*before)) : NULL;
-	int rc;
-
-	if (before)
-		*before = *r;
-	rc = keep_in(k, SPOOL, r, o, err);
-	if (rc < 0 && k->lanes[SPOOL].spool)
-		return keep_aside(k, r, before, o, err);
-	k->broken = (struct err){ 0 };
-	return rc;
-}
-
-int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
-{
-	struct err local;
-	int rc;
-
-	if (!err)
-		err = &local;
-	*err = (struct err){ 0 };
-	r->cores_prefix = k->options->store.cores_prefix;
-	if (k->keeping)
-		rc = err_set(err, EBUSY, "another bundle is being written");
-	else {
-		k->keeping = true;
-		rc = keep_somewhere(k, r, o, err);
-		k->keeping = false;
-	}
-	if (rc == -ETIMEDOUT || rc == -EBUSY)
-		verdict_add_missing(&r->verdict, "a bundle", "a disk under the spool that answers: it did not");
-	if (rc >= 0 && r->directory[0])
-		keeper_changed(k);
-	return rc;
-}
-
-void keeper_while_keeping(struct keeper *k, void (*fn)(void *arg), void *arg)
-{
-	k->meanwhile = fn;
-	k->meanwhile_arg = arg;
+	while (*end)
+		end = &(*end)->next;
+	kept->next = NULL;
+	*end = kept;
+	if (!k->writes)
+		keep_first(k);
 }
 
 bool keeper_is_keeping(const struct keeper *k)
 {
-	return k->keeping;
+	return k->first;
+}
+
+bool keeper_is_keeping_of(const struct keeper *k, const char *container)
+{
+	const struct kept *kept = k->first;
+
+	while (kept && strcmp(kept->report->id.container, container) != 0)
+		kept = kept->next;
+	return kept;
 }
 
 void keeper_changed(struct keeper *k)
@@ -397,9 +441,10 @@ bool keeper_busy(const struct keeper *k)
 {
 	const struct lane *l = k->lanes;
 
-	return shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) ||
+	return k->first || shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) ||
 	       /* What an addition that is being taken back keeps in the spool is shipped afterwards. */
-	       (l[SPOOL].shipper && (event_pending(k->settle, EV_TIMEOUT, NULL) || addition_is_undoing()));
+	       (l[SPOOL].shipper &&
+		(event_pending(k->settle, EV_TIMEOUT, NULL) || addition_is_undoing()));
 }
 
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg)

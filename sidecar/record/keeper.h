@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "sidecar/record/journal.h"
+#include "sidecar/record/keeping.h"
 #include "sidecar/record/postmortem.h"
 #include "sidecar/spool/shipper.h"
 #include "sidecar/spool/spool.h"
@@ -24,15 +25,13 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 void keeper_free(struct keeper *k);
 
 /*
- * Writes a bundle, like postmortem_keep. The limits are enforced and the bundle is shipped later, on
- * the event loop. It may wait for a disk for many seconds. -EBUSY also if it is called meanwhile.
+ * Writes a bundle, like postmortem_keep, when those before it are written. The event loop calls
+ * kept->done, within some seconds for each. The limits are enforced and the bundle is shipped later.
  */
-int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err);
-
-/* Sets a function that keeper_keep calls every 50 ms or so while it waits. It must not free what the caller of keeper_keep uses. */
-void keeper_while_keeping(struct keeper *k, void (*fn)(void *arg), void *arg);
-/* Whether keeper_keep is running, so that the caller was called by the function of keeper_while_keeping. */
+void keeper_keep(struct keeper *k, struct kept *kept);
+/* Whether a bundle is being written; and whether one is of a container of that name. */
 bool keeper_is_keeping(const struct keeper *k);
+bool keeper_is_keeping_of(const struct keeper *k, const char *container);
 
 /* To be called when a bundle in the spool has changed, or when the spool has bundles of an earlier sidecar. */
 void keeper_changed(struct keeper *k);
@@ -44,8 +43,8 @@ int64_t keeper_room(const struct keeper *k);
 void keeper_stop(struct keeper *k, int64_t deadline_ns);
 
 /*
- * Whether it is shipping, or waits to ship again. fn of keeper_on_idle is called when that is over,
- * and when a bundle could not be shipped.
+ * Whether it is writing or shipping, or waits to ship again. fn of keeper_on_idle is called when that is over,
+ * when a bundle was written, and when one could not be shipped.
  */
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);

@@ -61,7 +61,9 @@ int __wrap_bundle_commit(struct bundle *b, struct err *err)
 static char directory[64];
 static struct observer watched;
 static const struct record_options options = { .spool = directory };
-static struct errand errand;
+static struct background child;
+static struct event_base *base;
+static struct keep_work work;
 static struct spool *spool;
 
 static bool ignore(const void *data, size_t len, int passed_fd, void *arg)
@@ -85,7 +87,10 @@ static int setup(void **state)
 	if (disk == MAP_FAILED || !mkdtemp(directory) ||
 	    observer_open(&watched, open("/", O_PATH | O_CLOEXEC), getpid(), NULL, &err) < 0)
 		return -1;
-	errand = ERRAND_NONE;
+	child = BACKGROUND_NONE;
+	base = event_base_new();
+	if (!base || keeping_init(&work, base, &err) < 0)
+		return -1;
 	spool = spool_new(directory, &limits, -1);
 	return spool ? 0 : -1;
 }
@@ -93,24 +98,62 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	errand_set_pump(NULL, NULL);
-	errand_cancel(&errand);
+	background_cancel(&child);
+	keeping_release(&work);
+	event_base_free(base);
 	observer_close(&watched);
 	spool_free(spool);
 	munmap((void *)disk, sizeof(*disk));
 	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
 }
 
-static int write_one(const char *signature, struct report *r)
+static void no_news(const struct report *r, void *arg)
 {
-	const struct keeping_place place = { .errand = &errand, .options = &options, .path = directory, .spool = spool,
-					     .on_rest = ignore };
-	struct err err = { 0 };
+	(void)r;
+	(void)arg;
+}
 
+static int written;
+static bool is_written;
+
+static void on_written(int rc, struct err *err, void *arg)
+{
+	(void)err;
+	(void)arg;
+	written = rc;
+	is_written = true;
+}
+
+static struct kept kept;
+
+static void begin(const char *signature, struct report *r)
+{
 	*r = (struct report){ .id.container = "c", .verdict.class = FAILURE_SEGFAULT, .started_unix_ns = NS_PER_SEC,
 			      .ended_unix_ns = 2 * NS_PER_SEC };
 	snprintf(r->signature, sizeof(r->signature), "%s", signature);
-	return keeping_write(&place, r, &watched, &err);
+	kept = (struct kept){ .report = r, .observer = &watched, .named = no_news };
+	is_written = false;
+	work.child = &child;
+	work.options = &options;
+	work.path = directory;
+	work.spool = spool;
+	work.on_rest = ignore;
+	work.kept = &kept;
+	work.done = on_written;
+	keeping_begin(&work);
+}
+
+static int finish(void)
+{
+	while (!is_written)
+		event_base_loop(base, EVLOOP_ONCE);
+	return written;
+}
+
+static int write_one(const char *signature, struct report *r)
+{
+	begin(signature, r);
+	return finish();
 }
 
 static size_t bundles(void)
@@ -125,14 +168,6 @@ static size_t bundles(void)
 	return n;
 }
 
-static int64_t end_wait(int64_t now_ns, void *arg)
-{
-	(void)now_ns;
-	(void)arg;
-	disk->waits = false;
-	return NS_PER_SEC;
-}
-
 /* The report is told while a child still writes its bundle. */
 static void begin_on_a_slow_disk(void)
 {
@@ -141,7 +176,7 @@ static void begin_on_a_slow_disk(void)
 	disk->waits = true;
 	assert_int_equal(write_one("v1:a", &r), 0);
 	assert_true(r.directory[0]);
-	assert_true(errand_busy(&errand));
+	assert_true(errand_busy(&child.errand));
 }
 
 static void a_second_bundle_waits_for_the_first_on_a_slow_disk(void **state)
@@ -150,9 +185,13 @@ static void a_second_bundle_waits_for_the_first_on_a_slow_disk(void **state)
 	(void)state;
 
 	begin_on_a_slow_disk();
-	errand_set_pump(end_wait, NULL);
-	assert_int_equal(write_one("v1:b", &r), 0);
-	assert_int_equal(errand_wait(&errand, SOON, ignore, NULL), ERRAND_ENDED);
+	pid_t first = child.errand.pid;
+	begin("v1:b", &r);
+	event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(child.errand.pid, first);
+	disk->waits = false;
+	assert_int_equal(finish(), 0);
+	assert_int_equal(errand_wait(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
 	assert_int_equal(bundles(), 2);
 }
 
@@ -163,7 +202,7 @@ static void a_child_whose_late_commit_fails_writes_the_report_and_ends(void **st
 	disk->fails = true;
 	begin_on_a_slow_disk();
 	disk->waits = false;
-	assert_int_equal(errand_wait(&errand, SOON, ignore, NULL), ERRAND_ENDED);
+	assert_int_equal(errand_wait(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
 	assert_int_equal(bundles(), 1);
 }
 
@@ -201,9 +240,9 @@ static void leave_the_child(const struct report *r, void *arg)
 	(void)r;
 	(void)arg;
 
-	watched.named = NULL;
-	shutdown(errand.fd, SHUT_RDWR);
-	waitid(P_PID, (id_t)errand.pid, &end, WEXITED | WNOWAIT);
+	kept.named = no_news;
+	shutdown(child.errand.fd, SHUT_RDWR);
+	waitid(P_PID, (id_t)child.errand.pid, &end, WEXITED | WNOWAIT);
 	assert_int_equal(bundles(), 0);
 }
 
@@ -212,9 +251,10 @@ static void a_child_without_permission_makes_no_bundle_visible(void **state)
 	static struct report r;
 	(void)state;
 
-	watched.named = leave_the_child;
-	assert_int_equal(write_one("v1:a", &r), 0);
-	assert_null(watched.named);
+	begin("v1:a", &r);
+	kept.named = leave_the_child;
+	assert_int_equal(finish(), 0);
+	assert_ptr_equal(kept.named, no_news);
 	assert_int_equal(bundles(), 1);
 }
 

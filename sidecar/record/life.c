@@ -162,7 +162,7 @@ void life_reporting(const struct observer *o, const char *path)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns || o->end_reported)
+	if (!l.started_ns)
 		return;
 	l.phase = LIFE_REPORTING;
 	snprintf(l.bundle, sizeof(l.bundle), "%s", path);
@@ -176,7 +176,7 @@ void life_reported(const struct observer *o)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns || o->end_reported)
+	if (!l.started_ns)
 		return;
 	if (l.ended_ns)
 		l.phase = LIFE_REPORTED;

@@ -52,10 +52,7 @@ struct observer {
 	const struct hooks *hooks; /* owned by the owner; NULL: none */
 	const struct spill_watch *spill; /* likewise */
 	const struct memory_watch *growth; /* likewise */
-	/* Called with the report when its bundle has a name but is not committed yet; may be NULL. */
-	void (*named)(const struct report *r, void *arg);
-	void *named_arg;
-	/* Set in a child that writes the bundle: replaces postmortem_named, which runs in the parent. */
+	/* For who writes the bundle: called when it has a name, right before it becomes visible, or when there will be none; may be NULL. */
 	void (*naming)(const struct report *r, void *arg);
 	void *naming_arg;
 	struct sampler sampler;
@@ -81,7 +78,6 @@ struct observer {
 	size_t read_past; /* processes that were considered since then to find the process that changed */
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
-	bool end_reported; /* its end is reported: its history is not written any more */
 	int64_t unix_shift_ns; /* for a life before the machine's restart: its clock against the present one */
 	int64_t shmem_at_start; /* bytes of shared memory in the first reading of the counters */
 	/* Set from the first OOM kill in the counters on, until observer_forget_oom: */

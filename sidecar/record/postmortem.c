@@ -540,15 +540,6 @@ static void tell_name(const struct observer *o, const struct report *r)
 {
 	if (o->naming)
 		o->naming(r, o->naming_arg);
-	else
-		postmortem_named(o, r);
-}
-
-void postmortem_named(const struct observer *o, const struct report *r)
-{
-	life_reporting(o, r->directory);
-	if (r->directory[0] && o->named)
-		o->named(r, o->named_arg);
 }
 
 static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,

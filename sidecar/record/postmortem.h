@@ -13,12 +13,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 
 #define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
 
-/*
- * Does what must precede the moment when the bundle of r becomes visible. If o->naming is set,
- * calls it instead.
- */
-void postmortem_named(const struct observer *o, const struct report *r);
-
 /* Where the bundles of r's container go, below the store; the last component is the container's. */
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);
 

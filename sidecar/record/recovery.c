@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +42,15 @@ struct recovery {
 	struct history *waiting[HISTORIES_MAX];
 	size_t n_waiting;
 	struct parking parking;
+};
+
+/* A report of a container that ended without one. */
+struct recovered {
+	struct recovery *recovery;
+	struct kept kept;
+	struct life life;
+	struct observer observer;
+	struct report report;
 };
 
 void recovery_forget(struct recovery *r, const struct life *life)
@@ -109,43 +119,76 @@ static void recovery_emit(const struct recovery *r, const struct report *report)
 	event_emit(r->options, "ended", report->id.container, fields);
 }
 
-/* Writes the report of a container that has ended without one. */
-static void write_report(struct recovery *r, struct history **h)
+static void recovered_forget(struct recovered *one)
+{
+	observer_close(&one->observer);
+	recovery_forget(one->recovery, &one->life);
+	free(one);
+}
+
+static void on_named(const struct report *report, void *arg)
+{
+	const struct recovered *one = arg;
+
+	life_reporting(&one->observer, report->directory);
+}
+
+static void on_kept(const struct err *err, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	const struct life l = *history_life(*h);
+	_cleanup_failure_ struct failure f = { 0 };
+	struct recovered *one = arg;
+	struct recovery *r = one->recovery;
+
+	if (err->code)
+		log_error("%s: no bundle: %s", one->life.name, err_text(err));
+	report_to_text(&one->report, &text);
+	failure_of_report(&one->report, false, &f);
+	r->reported(&f, strbuf_str(&text), r->arg);
+	life_reported(&one->observer);
+	recovered_forget(one);
+}
+
+/* Begins to write the report of a container that has ended without one. Takes h. */
+static void write_report(struct recovery *r, struct history *h)
+{
+	const struct life l = *history_life(h);
 	struct gap gap = {
-		.from_unix_ns = l.lost_until_unix_ns ? l.lost_from_unix_ns : last_sign(*h) + l.unix_offset_ns,
-		.until_unix_ns = l.lost_until_unix_ns ? l.lost_until_unix_ns : r->began_ns + r->here.unix_offset_ns,
-		.to_limit_ns = time_to_limit(*h),
+		.from_unix_ns = l.lost_until_unix_ns ? l.lost_from_unix_ns :
+						       last_sign(h) + l.unix_offset_ns,
+		.until_unix_ns = l.lost_until_unix_ns ? l.lost_until_unix_ns :
+							r->began_ns + r->here.unix_offset_ns,
+		.to_limit_ns = time_to_limit(h),
 		.rebooted = strcmp(l.boot_id, r->here.boot_id) != 0,
 	};
-	struct observer o;
+	struct recovered *one = calloc(1, sizeof(*one));
 	struct ending e;
-	struct report report;
-	_cleanup_failure_ struct failure f = { 0 };
-	struct err err = { 0 };
 
+	if (!one) {
+		/* The next sidecar finds the history. */
+		log_error("%s: no memory for its report", l.name);
+		history_free(h);
+		return;
+	}
+	one->life = l;
+	one->recovery = r;
 	life_ending(&l, &e);
 	if (!e.ended_ns)
-		e.ended_ns = last_sign(*h);
+		e.ended_ns = last_sign(h);
 	if (!l.ended_ns || l.lost_until_unix_ns)
 		e.gap = &gap;
-	life_revive(&o, TAKE_PTR(*h), r->options);
+	life_revive(&one->observer, h, r->options);
 	if (gap.rebooted)
-		o.unix_shift_ns = l.unix_offset_ns - r->here.unix_offset_ns;
-	postmortem_report(&o, &e, r->options, l.name, &report);
-	recovery_emit(r, &report);
-	if (report.verdict.class != FAILURE_COMPLETED || r->options->record_success) {
-		life_ended(&o, &e);
-		if (keeper_keep(r->keeper, &report, &o, &err) < 0)
-			log_error("%s: no bundle: %s", l.name, err_text(&err));
-		report_to_text(&report, &text);
-		failure_of_report(&report, false, &f);
-		r->reported(&f, strbuf_str(&text), r->arg);
-		life_reported(&o);
+		one->observer.unix_shift_ns = l.unix_offset_ns - r->here.unix_offset_ns;
+	postmortem_report(&one->observer, &e, r->options, one->life.name, &one->report);
+	recovery_emit(r, &one->report);
+	if (one->report.verdict.class == FAILURE_COMPLETED && !r->options->record_success) {
+		recovered_forget(one);
+		return;
 	}
-	observer_close(&o);
+	life_ended(&one->observer, &e);
+	one->kept = (struct kept){ &one->report, &one->observer, on_named, on_kept, one, NULL };
+	keeper_keep(r->keeper, &one->kept);
 }
 
 /*
@@ -181,8 +224,10 @@ static void recovery_finish(struct recovery *r, struct history *h, bool reported
 {
 	const struct life l = *history_life(h);
 
-	if (!reported)
-		write_report(r, &h);
+	if (!reported) {
+		write_report(r, h);
+		return;
+	}
 	history_free(h);
 	recovery_forget(r, &l);
 }
@@ -350,28 +395,34 @@ void recovery_give_up(struct recovery *r)
 		recovery_finish(r, r->waiting[--r->n_waiting], false);
 }
 
-/*
- * Removes the life's own history from the list of those that wait, and finishes older ones of the
- * same container.
- */
-static struct history *take_waiting(struct recovery *r, const struct life *life)
+void recovery_finish_older(struct recovery *r, const char *name, int64_t started_ns)
 {
-	struct history *found = NULL;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < r->n_waiting; i++) {
 		struct history *h = r->waiting[i];
 		const struct life *other = history_life(h);
 
-		if (!found && life_same(other, life))
-			found = h;
-		else if (strcmp(other->name, life->name) == 0 && other->started_ns < life->started_ns)
+		if (strcmp(other->name, name) == 0 && other->started_ns < started_ns)
 			recovery_finish(r, h, false);
 		else
 			r->waiting[kept++] = h;
 	}
 	r->n_waiting = kept;
-	return found;
+}
+
+/* Removes the life's own history from the list of those that wait. */
+static struct history *take_waiting(struct recovery *r, const struct life *life)
+{
+	for (size_t i = 0; i < r->n_waiting; i++) {
+		struct history *h = r->waiting[i];
+
+		if (!life_same(history_life(h), life))
+			continue;
+		r->waiting[i] = r->waiting[--r->n_waiting];
+		return h;
+	}
+	return NULL;
 }
 
 struct history *recovery_history(struct recovery *r, const struct life *life)
@@ -380,6 +431,7 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 	char file[HISTORY_FILE_MAX];
 	struct err err = { 0 };
 
+	recovery_finish_older(r, life->name, life->started_ns);
 	if (h || r->state.fd < 0)
 		return h;
 	history_file_of(life, file);

@@ -32,7 +32,10 @@ typedef void (*recovery_reported_fn)(const struct failure *f, const char *text, 
 struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg);
 /* Sets the keeper that writes the reports. To be called before recovery_start; keeper must outlive r. */
 void recovery_set_keeper(struct recovery *r, struct keeper *keeper);
-/* Removes half-written bundles, and finishes the reports of containers that are known to have ended. */
+/*
+ * Removes half-written bundles, and begins to finish the reports of containers that are known to
+ * have ended. The event loop goes on with them, one after the other.
+ */
 void recovery_start(struct recovery *r);
 void recovery_free(struct recovery *r);
 
@@ -54,6 +57,9 @@ size_t recovery_waiting(const struct recovery *r);
  * and the caller keeps a history in memory.
  */
 struct history *recovery_history(struct recovery *r, const struct life *life);
+
+/* Begins to finish the reports of earlier lives of that container, as recovery_history does. */
+void recovery_finish_older(struct recovery *r, const char *name, int64_t started_ns);
 
 /* To be called when the time to reconnect is over: finishes the reports of all that still wait. */
 void recovery_give_up(struct recovery *r);

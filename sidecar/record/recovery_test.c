@@ -124,8 +124,15 @@ static void leave(const struct life *l, int64_t used)
 static struct event_base *base;
 static struct keeper *keeper;
 
+static void run(void)
+{
+	while (keeper_is_keeping(keeper))
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+}
+
 static void stop(struct recovery *r)
 {
+	run();
 	recovery_free(r);
 	keeper_free(TAKE_PTR(keeper));
 	event_base_free(TAKE_PTR(base));
@@ -140,6 +147,7 @@ static struct recovery *start(void)
 	assert_int_equal(keeper_new(base, &options, recovery_dirfd(r), NULL, &keeper, NULL), 0);
 	recovery_set_keeper(r, keeper);
 	recovery_start(r);
+	run();
 	return r;
 }
 
@@ -189,6 +197,7 @@ static void who_comes_back_goes_on(void **state)
 	assert_int_equal(history_last(h)->memory.usage, 97 * MIB);
 	assert_int_equal(recovery_waiting(r), 0);
 	recovery_give_up(r);
+	run();
 	assert_int_equal(n_reported, 0);
 	/* This happens again after a lost connection. */
 	history_free(h);
@@ -215,6 +224,10 @@ static void a_later_start_ends_the_one_before(void **state)
 	assert_int_equal(recovery_waiting(r), 2);
 	h = recovery_history(r, &later);
 	assert_null(history_last(h));
+	assert_true(keeper_is_keeping_of(keeper, "ray-worker"));
+	assert_false(keeper_is_keeping_of(keeper, "helper"));
+	run();
+	assert_false(keeper_is_keeping_of(keeper, "ray-worker"));
 	assert_int_equal(n_reported, 1);
 	assert_int_equal(reported[0].class, FAILURE_UNKNOWN);
 	assert_string_equal(reported[0].container, "ray-worker");

@@ -76,7 +76,6 @@ static void remove_container(struct sidecar *r, struct container *c)
 		recovery_forget(r->recovery, history_life(o->history));
 		r->ticks = STATE_COPY_S - 1;
 	} else if (o && o->history) {
-		container_report_waiting(c);
 		recovery_park(r->recovery, history_life(o->history));
 	}
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
@@ -84,6 +83,13 @@ static void remove_container(struct sidecar *r, struct container *c)
 			r->containers[i] = NULL;
 	stacks_forget(r->stacks, c);
 	container_free(c);
+}
+
+/* Returns whether nothing of it is left to be reported. */
+static bool may_be_removed(struct container *c)
+{
+	container_report_waiting(c);
+	return !container_publishes(c);
 }
 
 static bool is_same_start(const struct container *c, const struct launch_message *hello)
@@ -126,25 +132,45 @@ static bool has_launcher(const struct sidecar *r, const char *name)
 	return false;
 }
 
-static bool on_hello(struct container *c, const struct launch_message *hello, void *arg)
+/*
+ * Whether the hello has to wait for a report of a container of that name: what is said of the previous instance
+ * comes first, and a connection that has lost its launcher makes room for the new one.
+ */
+static bool waits_for_report(struct sidecar *r, const struct container *but,
+			     const struct launch_message *hello)
+{
+	recovery_finish_older(r->recovery, hello->name, hello->started_ns);
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && r->containers[i] != but &&
+		    is_same_start(r->containers[i], hello))
+			container_report_waiting(r->containers[i]);
+	return keeper_is_keeping_of(r->keeper, hello->name);
+}
+
+static enum container_admission on_hello(struct container *c, const struct launch_message *hello,
+					 void *arg)
 {
 	struct sidecar *r = arg;
 	size_t oldest;
 
+	if (waits_for_report(r, c, hello))
+		return CONTAINER_PUT_OFF;
 	if (has_launcher(r, hello->name)) {
 		log_warning_limited("%s: a second launcher of that name is not listened to, as the first is connected", hello->name);
-		return false;
+		return CONTAINER_REFUSED;
 	}
 	while (count_watched(r, c, hello, &oldest) >= WATCHED_MAX) {
 		if (oldest == CONTAINERS_MAX) {
 			log_warning_limited(
 				"%s: not watched, because %d containers are watched already",
 				hello->name, WATCHED_MAX);
-			return false;
+			return CONTAINER_REFUSED;
 		}
+		if (!may_be_removed(r->containers[oldest]))
+			return CONTAINER_PUT_OFF;
 		remove_container(r, r->containers[oldest]);
 	}
-	return true;
+	return CONTAINER_ADMITTED;
 }
 
 static struct history *on_history(struct container *c, const struct life *life, void *arg)
@@ -244,14 +270,17 @@ static size_t make_room(struct sidecar *r)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
 		if (!r->containers[i])
 			return i;
-		if (container_is_silent(r->containers[i]) && (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
+		if (container_is_silent(r->containers[i]) &&
+		    !container_publishes(r->containers[i]) &&
+		    (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
 			oldest = i;
 	}
-	if (oldest < CONTAINERS_MAX) {
+	if (oldest < CONTAINERS_MAX && may_be_removed(r->containers[oldest])) {
 		log_warning_limited("more than %d connections at a time: dropped a silent one", CONTAINERS_MAX);
 		remove_container(r, r->containers[oldest]);
+		return oldest;
 	}
-	return oldest;
+	return CONTAINERS_MAX;
 }
 
 static void on_connection(int connection, void *arg)
@@ -418,10 +447,13 @@ static void on_reconnect_over(evutil_socket_t, short, void *arg)
 	keeper_changed(r->keeper);
 }
 
-static void on_shipped_all(void *arg)
+static void on_kept(void *arg)
 {
 	struct sidecar *r = arg;
 
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			container_greet_again(r->containers[i]);
 	if (r->idle)
 		r->idle(r->idle_arg);
 }
@@ -451,16 +483,6 @@ static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 	return MIN(next, MEANWHILE_NS);
 }
 
-/* Called while a bundle waits for the disk. A container may end meanwhile. */
-static void attend_all(void *arg)
-{
-	struct sidecar *r = arg;
-
-	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i])
-			container_attend(r->containers[i]);
-}
-
 static void on_taken_back(void *arg)
 {
 	struct sidecar *r = arg;
@@ -483,8 +505,7 @@ static int start_recovery(struct sidecar *r, struct err *err)
 	rc = keeper_new(r->base, r->options, recovery_dirfd(r->recovery), &r->journal, &r->keeper, err);
 	if (rc < 0)
 		return rc;
-	keeper_on_idle(r->keeper, on_shipped_all, r);
-	keeper_while_keeping(r->keeper, attend_all, r);
+	keeper_on_idle(r->keeper, on_kept, r);
 	addition_on_taken_back(on_taken_back, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
@@ -520,10 +541,6 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->needs = cJSON_CreateObject();
 	r->journal.dirfd = -1;
 	node_words_init(r->words, options->id.pod_uid);
-	/*
-	 * A launcher that reconnects before the old reports are written waits in the socket's
-	 * queue.
-	 */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
 		rc = start_recovery(r, err);
@@ -546,6 +563,7 @@ void sidecar_free(struct sidecar *r)
 {
 	if (!r)
 		return;
+	sidecar_finish_reports(r);
 	errand_set_pump(NULL, NULL);
 	nodes_free(r->nodes);
 	stacks_free(TAKE_PTR(r->stacks));
@@ -628,9 +646,17 @@ static void say_digest(struct sidecar *r)
 	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
+void sidecar_finish_reports(struct sidecar *r)
+{
+	while (r->keeper && keeper_is_keeping(r->keeper) &&
+	       event_base_loop(r->base, EVLOOP_ONCE) == 0)
+		;
+}
+
 void sidecar_conclude(struct sidecar *r)
 {
 	recovery_give_up(r->recovery);
+	sidecar_finish_reports(r);
 	say_digest(r);
 }
 
@@ -665,11 +691,6 @@ const struct journal *sidecar_journal(const struct sidecar *r)
 	return &r->journal;
 }
 
-bool sidecar_takes_cores(const struct sidecar *r)
-{
-	return r->options->cores != CORES_OFF;
-}
-
 cJSON *sidecar_unmet_ends(const struct sidecar *r)
 {
 	return node_words_to_json(r->words);
@@ -678,6 +699,11 @@ cJSON *sidecar_unmet_ends(const struct sidecar *r)
 const struct core_stats *sidecar_core_stats(const struct sidecar *r)
 {
 	return &r->core_stats;
+}
+
+bool sidecar_takes_cores(const struct sidecar *r)
+{
+	return r->options->cores != CORES_OFF;
 }
 
 const char *sidecar_pod_uid(const struct sidecar *r)

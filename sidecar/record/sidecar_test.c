@@ -771,6 +771,40 @@ static void an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_anoth
 	serves_an_honest_one();
 }
 
+/* The container starts again while the report of its last end waits for the disk. */
+static void
+the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile(void **state)
+{
+	static const char again[] = "frozen-again";
+	unsigned int attached = log_lines("\"event\":\"attached\"");
+	char thaw[96], line[64];
+	int first = launcher(), next, other;
+	int root = open("/", O_PATH | O_CLOEXEC);
+	(void)state;
+
+	thaw_path(thaw);
+	unlink(thaw);
+	snprintf(line, sizeof(line), "Container %s ended with exit code 1", again);
+	say_hello(first, "r", again, &root, 1);
+	assert_true(log_has("\"event\":\"attached\"", attached + 1));
+	exits(first, 1);
+	assert_true(log_has(line, 1));
+	close(first);
+	next = launcher();
+	say_hello(next, "r", again, &root, 1);
+	other = launcher();
+	say_hello(other, "r", "other", &root, 1);
+	assert_true(log_has("\"container\":\"other\",\"event\":\"attached\"", 1) ||
+		    log_has("\"event\":\"attached\"", attached + 2));
+	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_true(is_to_say(next, "how the previous instance of this container ended"));
+	assert_true(is_to_say(next, line));
+	assert_true(log_has("\"event\":\"attached\"", attached + 3));
+	end_with(next, again, 2);
+	end_with(other, "other", 3);
+	close(root);
+}
+
 static void what_is_a_pidfd_and_what_not(void **state)
 {
 	int pair[2];
@@ -836,6 +870,8 @@ int main(void)
 		cmocka_unit_test(launchers_that_leave_and_live_for_ever_are_in_nobodys_way),
 		cmocka_unit_test(
 			an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
+		cmocka_unit_test(
+			the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile),
 		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),

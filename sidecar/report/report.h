@@ -79,6 +79,7 @@ struct report {
 	char last_lines
 		[4096]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	struct ray_error error; /* Ray's exception that ended a driver; its name is "" if there is none */
+	bool backtrace_kept; /* its bundle has that backtrace. Not part of the report */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 	const char *cores_prefix; /* path below the store for its core; NULL: the core goes into the bundle. Owned by the caller */
