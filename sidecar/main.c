@@ -185,13 +185,11 @@ static void serve(struct service *s)
 		return;
 	if (pod_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
 		log_warning("metrics and health are not served: %s", err_text(&err));
-	else
-		sidecar_while_waiting(s->sidecar, pod_server_turn, s->http);
 }
 
 static int record(const struct record_options *options, struct err *err)
 {
-	struct service s = { .options = options, .base = event_base_new(), .needs = ERRAND_NONE };
+	struct service s = { .options = options, .base = pod_server_loop(), .needs = ERRAND_NONE };
 
 	if (!s.base)
 		return err_set(err, ENOMEM, "event loop");
@@ -214,7 +212,6 @@ static int record(const struct record_options *options, struct err *err)
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
 		leave_needs(&s, false);
-		sidecar_while_waiting(s.sidecar, NULL, NULL);
 		pod_server_free(s.http);
 		sidecar_free(s.sidecar);
 	}

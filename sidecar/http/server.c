@@ -12,7 +12,6 @@
 #include "lib/digest/report_mac.h"
 #include "lib/json.h"
 #include "lib/loop/http_server.h"
-#include "lib/loop/inner_loop.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/http/live_memory.h"
@@ -32,8 +31,6 @@
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
 
 struct pod_server {
-	/* A loop of its own, so that it answers even while the outer loop waits for a disk */
-	struct inner_loop *loop;
 	const struct sidecar *sidecar;
 	const char *spool;
 	struct http_server *http;
@@ -345,6 +342,19 @@ static void render_metrics(void *arg, struct strbuf *out)
 
 /* --- Beginning and end --- */
 
+struct event_base *pod_server_loop(void)
+{
+	const struct timeval turn_max = { .tv_usec = POD_TURN_MS * 1000 };
+	struct event_config *config = event_config_new();
+
+	if (!config)
+		return NULL;
+	event_config_set_max_dispatch_interval(config, &turn_max, -1, 0);
+	struct event_base *base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
 int pod_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
 		   struct pod_server **ret_server, struct err *err)
 {
@@ -364,9 +374,7 @@ int pod_server_new(struct event_base *base, const char *address, const struct si
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
 	*s = (struct pod_server){ .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns(), .look = RECENT(SPOOL_LOOK_SPACING_NS) };
-	int rc = inner_loop_new(base, &s->loop, err);
-	if (rc >= 0)
-		rc = http_server_new(inner_loop_base(s->loop), &options, &s->http, err);
+	int rc = http_server_new(base, &options, &s->http, err);
 	if (rc < 0) {
 		pod_server_free(s);
 		return rc;
@@ -386,14 +394,6 @@ void pod_server_free(struct pod_server *s)
 	if (!s)
 		return;
 	http_server_free(s->http);
-	inner_loop_free(s->loop);
 	recent_release(&s->look);
 	free(s);
-}
-
-void pod_server_turn(void *arg)
-{
-	struct pod_server *s = arg;
-
-	inner_loop_turn(s->loop);
 }

@@ -40,18 +40,22 @@
 #define POD_CONNECTIONS_MAX 16
 #define POD_IDLE_S 5 /* seconds after which a connection without traffic is closed */
 
+/* A turn of the loop goes on for so long, and to the end of the event that runs then. */
+#define POD_TURN_MS 2
+
 struct pod_server;
 
 /*
+ * Makes an event loop that looks for what else is due after each turn. A client that always has one
+ * more request would otherwise keep it from that. NULL: there is no memory.
+ */
+struct event_base *pod_server_loop(void);
+
+/*
  * Listens on address (lib/listen_address.h) at once; port 0 takes a free port. sidecar and spool, the path of the spool
- * (NULL: there is none), must outlive the server.
+ * (NULL: there is none), must outlive the server. base is one of pod_server_loop, or a flood of
+ * requests may keep others waiting.
  */
 int pod_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
 		   struct pod_server **ret_server, struct err *err);
 void pod_server_free(struct pod_server *s); /* NULL is allowed */
-
-/*
- * Answers the requests that have come in, for a caller that blocks the event loop. arg is the
- * server.
- */
-void pod_server_turn(void *arg);

@@ -42,51 +42,11 @@ static void stop(evutil_socket_t fd, short what, void *base)
 	event_base_loopbreak(base);
 }
 
-static void wait_for_file(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	for (int i = 0; access(path, F_OK) < 0; i++) {
-		if (i == 6000)
-			abort();
-		usleep(10000);
-	}
-}
-
-static void make_file(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-}
-
-static void hang(const void *arg, void *out)
-{
-	(void)arg;
-	(void)out;
-	make_file("hangs");
-	wait_for_file("answers");
-}
-
-static void wait_for_a_disk(evutil_socket_t fd, short what, void *arg)
-{
-	struct errand errand = ERRAND_NONE;
-	char nothing = 0;
-
-	(void)fd;
-	(void)what;
-	(void)arg;
-	errand_call(&errand, hang, NULL, &nothing, sizeof(nothing), 60 * NS_PER_SEC);
-	make_file("waited");
-}
-
 _Noreturn static void run_server(int port_fd)
 {
 	struct record_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
-	struct event_base *base = event_base_new();
-	struct event *term = evsignal_new(base, SIGTERM, stop, base), *disk = evsignal_new(base, SIGUSR1, wait_for_a_disk, NULL);
+	struct event_base *base = pod_server_loop();
+	struct event *term = evsignal_new(base, SIGTERM, stop, base);
 	struct sidecar *r;
 	struct pod_server *http;
 	char path[96];
@@ -95,18 +55,14 @@ _Noreturn static void run_server(int port_fd)
 	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
-	event_add(disk, NULL);
 	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
-	sidecar_while_waiting(r, pod_server_turn, http);
 	port = listening_port();
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
 	event_base_dispatch(base);
-	sidecar_while_waiting(r, NULL, NULL);
 	pod_server_free(http);
 	sidecar_free(r);
 	event_free(term);
-	event_free(disk);
 	event_base_free(base);
 	libevent_global_shutdown();
 	exit(0); /* runs the leak check of sanitizers */
@@ -352,26 +308,6 @@ static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 	assert_int_equal(rename(away, directory), 0);
 	assert_string_not_equal(otherwise, before);
 	get_other_tag(failing, otherwise);
-}
-
-static void it_answers_while_the_loop_waits_for_a_disk(void **state)
-{
-	struct strbuf health = STRBUF_INIT(1 << 20), failures = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20);
-	char path[128];
-	(void)state;
-
-	kill(server, SIGUSR1);
-	wait_for_file("hangs");
-	assert_int_equal(get("/healthz", &health), 200);
-	assert_int_equal(get("/failures", &failures), 200);
-	assert_int_equal(get("/metrics", &metrics), 200);
-	snprintf(path, sizeof(path), "%s/waited", directory);
-	assert_int_equal(access(path, F_OK), -1);
-	make_file("answers");
-	wait_for_file("waited");
-	strbuf_release(&health);
-	strbuf_release(&failures);
-	strbuf_release(&metrics);
 }
 
 static void only_get_is_answered(void **state)
@@ -621,7 +557,6 @@ int main(void)
 		cmocka_unit_test(after_a_failure_it_wants_to_be_asked_again_soon),
 		cmocka_unit_test(what_was_sent_already_is_not_sent_again),
 		cmocka_unit_test(while_the_spool_fails_news_alone_are_sent_too),
-		cmocka_unit_test(it_answers_while_the_loop_waits_for_a_disk),
 		cmocka_unit_test(only_get_is_answered),
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),

@@ -34,7 +34,6 @@
  * table of processes and a child that follows its logs.
  */
 #define WATCHED_MAX 8
-#define MEANWHILE_NS (50 * NS_PER_MS)
 #define DIGEST_MAX (128 * 1024)
 
 struct sidecar {
@@ -64,8 +63,6 @@ struct sidecar {
 	uint64_t n_digested; /* failures that the last digest covered */
 	void (*idle)(void *arg);
 	void *idle_arg;
-	void (*meanwhile)(void *arg);
-	void *meanwhile_arg;
 };
 
 static void remove_container(struct sidecar *r, struct container *c)
@@ -477,10 +474,7 @@ static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i])
 			next = MIN(next, container_sample_due(r->containers[i], now_ns));
-	if (!r->meanwhile)
-		return next;
-	r->meanwhile(r->meanwhile_arg);
-	return MIN(next, MEANWHILE_NS);
+	return next;
 }
 
 static void on_taken_back(void *arg)
@@ -588,12 +582,6 @@ void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg)
 {
 	r->idle = fn;
 	r->idle_arg = arg;
-}
-
-void sidecar_while_waiting(struct sidecar *r, void (*fn)(void *arg), void *arg)
-{
-	r->meanwhile = fn;
-	r->meanwhile_arg = arg;
 }
 
 bool sidecar_keeps_core(const struct sidecar *r)

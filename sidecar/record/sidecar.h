@@ -26,12 +26,6 @@ void sidecar_free(struct sidecar *r);
 /* fn is called when a container is over, when there is nothing left to ship, and when shipping failed. */
 void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg);
 
-/*
- * fn is called repeatedly while the event loop waits for an errand, for work that cannot wait. It
- * must not free r.
- */
-void sidecar_while_waiting(struct sidecar *r, void (*fn)(void *arg), void *arg);
-
 /* Whether a core is being unwound or compressed. */
 bool sidecar_keeps_core(const struct sidecar *r);
 
