@@ -24,7 +24,6 @@
 
 static int64_t (*pump)(int64_t now_ns, void *arg);
 static void *pump_arg;
-static bool pumping; /* the pump is running while somebody waits */
 static pid_t cancelled[ZOMBIES_MAX];
 static bool in_child;
 /* In a fork that does one step: the socket to the process that waits for the step */
@@ -94,7 +93,6 @@ _Noreturn static void errand_work(int fd, errand_fn fn, void *arg, pid_t parent)
 	outlet_forget();
 	close_other_sockets(fd);
 	pump = NULL;
-	pumping = false;
 	in_child = true;
 	memset(cancelled, 0, sizeof(cancelled));
 	fn(fd, arg);
@@ -194,11 +192,6 @@ bool errand_busy(struct errand *e)
 	return e->pid != 0;
 }
 
-int64_t errand_age_ns(struct errand *e, int64_t now_ns)
-{
-	return errand_busy(e) ? now_ns - e->since_ns : 0;
-}
-
 void errand_cancel(struct errand *e)
 {
 	if (!e->pid)
@@ -253,14 +246,6 @@ static ssize_t next_message(int fd, void *data, int *ret_fd)
 	return n;
 }
 
-static int64_t run_pump(int64_t now_ns)
-{
-	pumping = true;
-	int64_t due = pump(now_ns, pump_arg);
-	pumping = false;
-	return due;
-}
-
 /* Waits for a message and runs the pump meanwhile. Returns false when the time is over. */
 static bool wait_for_message(int fd, int64_t until_ns)
 {
@@ -272,7 +257,7 @@ static bool wait_for_message(int fd, int64_t until_ns)
 
 		if (n > 0 || left <= 0)
 			return n > 0;
-		due = pump ? run_pump(now) : left;
+		due = pump ? pump(now, pump_arg) : left;
 		left = MIN(MAX(due, (int64_t)0), until_ns - now_boottime_ns());
 		ts = (struct timespec){ .tv_sec = MAX(left, (int64_t)0) / NS_PER_SEC, .tv_nsec = MAX(left, (int64_t)0) % NS_PER_SEC };
 		if (ppoll(&p, 1, &ts, NULL) > 0)
@@ -289,7 +274,7 @@ bool errand_ignore(const void *, size_t, int passed_fd, void *)
 enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg)
 {
 	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;
-	int64_t until = now_boottime_ns() + (pumping ? 0 : within_ns);
+	int64_t until = now_boottime_ns() + within_ns;
 	int passed;
 
 	if (!data)

@@ -103,12 +103,9 @@ bool errand_busy(struct errand *e);
 /* Kills it, without waiting: it may not be able to die. */
 void errand_cancel(struct errand *e);
 
-/* Returns how long the present errand has been under way; 0 if there is none. */
-int64_t errand_age_ns(struct errand *e, int64_t now_ns);
-
 /*
  * Sets a function to be called while we wait: fn does what is due at now_ns (CLOCK_BOOTTIME) and
- * returns after how many ns it wants to be called again. It may start errands, but within it
- * errand_wait does not wait. NULL: no function is called.
+ * returns after how many ns it wants to be called again. It must not wait for errands. NULL: no
+ * function is called.
  */
 void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg);

@@ -62,7 +62,6 @@ static void one_that_hangs_is_left_behind_and_no_other_is_started(void **state)
 	assert_false(errand_call(&e, fill_never, NULL, &value, sizeof(value), NS_PER_MS));
 	assert_int_equal(value, 1);
 	assert_true(errand_busy(&e));
-	assert_true(errand_age_ns(&e, now_boottime_ns()) > 0);
 	/* The time limit is too small to be of use, so the errand is not tried in this process. */
 	assert_false(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &value, sizeof(value), SOON));
 	errand_cancel(&e);
