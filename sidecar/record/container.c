@@ -361,8 +361,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->observer.root_fd = -1;
 	c->spill = SPILL_WATCH_NONE;
 	c->spilling = ERRAND_NONE;
-	c->messages[0] = BACKGROUND_FOR(c->message_written[0]);
-	c->messages[1] = BACKGROUND_FOR(c->message_written[1]);
+	c->message = BACKGROUND_FOR(c->message_written);
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
@@ -400,8 +399,8 @@ void container_free(struct container *c)
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);
 	errand_cancel(&c->spilling);
-	background_cancel(&c->messages[0]);
-	background_cancel(&c->messages[1]);
+	background_cancel(&c->message);
+	free(c->next_message);
 	observer_close(&c->observer);
 	discard_connection(c->fd);
 	discard(&c->termination_fd, 1);

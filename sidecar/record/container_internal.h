@@ -59,6 +59,11 @@ struct message_written {
 	struct message_place place;
 };
 
+struct next_message {
+	struct report report;
+	bool takes_away, final;
+};
+
 /* A report that is being written into its bundle, and then published. */
 struct publication {
 	struct container *container;
@@ -139,10 +144,9 @@ struct container {
 	struct errand spilling; /* reads for spill */
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
-	/* The one that writes the termination message, at [message], and one that waits for it. */
-	struct background messages[2];
-	struct message_written message_written[2];
-	bool message;
+	struct background message; /* writes the termination message */
+	struct message_written message_written;
+	struct next_message *next_message; /* to be written when that has ended; NULL: none */
 	struct publication
 		*end; /* of its end; allocated at hello, so that there is memory for it */
 	struct report *report; /* the report in it */

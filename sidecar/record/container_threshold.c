@@ -2,6 +2,7 @@
 /* Warns about a container while it runs: its memory, its growth, and a disk that fills up. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +25,6 @@ struct message {
 	int fd;
 	const struct report *report; /* NULL: ours is taken away */
 	bool final;
-	bool waits; /* an older one is still being written; the place comes when that has ended */
 	struct message_place place; /* of our last message */
 	struct message_written done;
 };
@@ -42,8 +42,6 @@ static void message_write(int fd, void *arg)
 	char last = '\n';
 	off_t size, at;
 
-	if (m->waits && errand_receive(fd, &m->place, sizeof(m->place)) != sizeof(m->place))
-		return;
 	do {
 		size = lseek(m->fd, 0, SEEK_END);
 		at = MAX(size == m->place.end ? m->place.begin : size, (off_t)0);
@@ -78,56 +76,50 @@ static void message_note(struct container *c, const struct message_written *done
 static void message_on_end(bool, void *arg)
 {
 	struct container *c = arg;
-	struct background *b = &c->messages[c->message], *next = &c->messages[!c->message];
+	_cleanup_free_ struct next_message *next = TAKE_PTR(c->next_message);
 	const struct message_place *place = &history_life(c->observer.history)->message;
 
-	/* It was the one that waits, and was killed. */
-	if (b->event)
-		return;
-	message_note(c, b->answered ? &c->message_written[c->message] :
-				      &(struct message_written){ ETIMEDOUT, *place });
-	c->message = !c->message;
-	if (next->event) {
-		errand_send(next->errand.fd, place, sizeof(*place), -1);
-		background_limit(next, MESSAGE_WITHIN_NS);
-	}
+	message_note(c, c->message.answered ? &c->message_written :
+					      &(struct message_written){ ETIMEDOUT, *place });
+	if (next)
+		container_write_message(c, next->takes_away ? NULL : &next->report, next->final);
 	if (c->concluded)
 		container_dismiss(c);
 }
 
 bool container_writes_message(const struct container *c)
 {
-	return c->messages[c->message].event;
+	return c->message.event;
 }
 
 void container_write_message(struct container *c, const struct report *r, bool final)
 {
 	struct message m = { .fd = c->termination_fd, .report = r, .final = final };
-	struct background *b;
 
 	if (c->termination_fd < 0)
 		return;
-	background_await(&c->messages[c->message], 0);
-	m.waits = container_writes_message(c);
+	free(TAKE_PTR(c->next_message));
+	if (container_writes_message(c) && (c->next_message = malloc(sizeof(*c->next_message)))) {
+		c->next_message->takes_away = !r;
+		c->next_message->final = final;
+		if (r)
+			c->next_message->report = *r;
+		return;
+	}
+	/* One that was late does not keep this one out. */
+	background_cancel(&c->message);
 	m.place = history_life(c->observer.history)->message;
-	b = &c->messages[c->message ^ m.waits];
-	/*
-	 * One that waits is not needed any more, and one that was late does not keep this one out.
-	 */
-	background_cancel(b);
-	if (background_start(b, c->base, message_write, &m, m.waits ? INT64_MAX : MESSAGE_WITHIN_NS,
-			     NULL, message_on_end, c, NULL) >= 0)
+	if (background_start(&c->message, c->base, message_write, &m, MESSAGE_WITHIN_NS, NULL,
+			     message_on_end, c, NULL) >= 0)
 		return;
 	/* No process could be started, perhaps because of a fork bomb. */
-	background_cancel(&c->messages[c->message]);
-	m.waits = false;
 	message_write(-1, &m);
 	message_note(c, &m.done);
 }
 
 void container_settle_message(struct container *c)
 {
-	while (background_await(&c->messages[c->message], MESSAGE_WITHIN_NS))
+	while (background_await(&c->message, MESSAGE_WITHIN_NS))
 		;
 }
 

@@ -51,8 +51,7 @@ static void begin(struct container *c, int termination_fd, struct history *histo
 		.state = CONTAINER_RUNNING,
 		.hello.name = "ray",
 		.termination_fd = termination_fd,
-		.messages = { BACKGROUND_FOR(c->message_written[0]),
-			      BACKGROUND_FOR(c->message_written[1]) },
+		.message = BACKGROUND_FOR(c->message_written),
 		.observer.history = history,
 	};
 }
