@@ -212,13 +212,13 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	/*
 	 * The operator checks the pod's UID, because the address may belong to another pod by now.
 	 */
-	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
+	json_set_str(json, "podUID", sidecar_record_options(s->sidecar)->id.pod_uid);
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
 	add_warnings(s, json);
 	json_set(json, "unmetEnds", sidecar_unmet_ends(s->sidecar));
 	printed = cJSON_PrintUnformatted(json);
-	report_mac_append(sidecar_report_key(s->sidecar), REPORT_MAC_FAILURES,
+	report_mac_append(sidecar_record_options(s->sidecar)->id.report_key, REPORT_MAC_FAILURES,
 			  printed ? printed : "{}", &text);
 	strbuf_addc(&text, '\n');
 	http_answer(s->http, request, HTTP_OK, "application/json", &text);
@@ -237,7 +237,7 @@ static void on_memory(struct evhttp_request *request, void *arg)
 	_cleanup_free_ char *printed = NULL;
 	cJSON *containers = json_array_at(json, "containers");
 
-	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
+	json_set_str(json, "podUID", sidecar_record_options(s->sidecar)->id.pod_uid);
 	if (containers)
 		sidecar_each(s->sidecar, add_live_memory, containers);
 	printed = cJSON_PrintUnformatted(json);
@@ -335,7 +335,7 @@ static void render_metrics(void *arg, struct strbuf *out)
 	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
 	v->spool_bytes = spool_bytes(s);
 	add_keeping(s, v);
-	v->takes_cores = sidecar_takes_cores(s->sidecar);
+	v->takes_cores = sidecar_record_options(s->sidecar)->cores != CORES_OFF;
 	v->cores = *sidecar_core_stats(s->sidecar);
 	metrics_render(v, out);
 }

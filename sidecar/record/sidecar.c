@@ -689,19 +689,9 @@ const struct core_stats *sidecar_core_stats(const struct sidecar *r)
 	return &r->core_stats;
 }
 
-bool sidecar_takes_cores(const struct sidecar *r)
+const struct record_options *sidecar_record_options(const struct sidecar *r)
 {
-	return r->options->cores != CORES_OFF;
-}
-
-const char *sidecar_pod_uid(const struct sidecar *r)
-{
-	return r->options->id.pod_uid;
-}
-
-const char *sidecar_report_key(const struct sidecar *r)
-{
-	return r->options->id.report_key;
+	return r->options;
 }
 
 void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)

@@ -68,17 +68,13 @@ struct keeper *sidecar_keeper(const struct sidecar *r);
 /* The failures of this pod so far. Valid until the next event. */
 const struct journal *sidecar_journal(const struct sidecar *r);
 
-/* Whether the options ask for cores, and the counts of their outcomes. */
-bool sidecar_takes_cores(const struct sidecar *r);
+/* The counts of the outcomes of cores. */
 const struct core_stats *sidecar_core_stats(const struct sidecar *r);
 
 /* The ends of containers that the sidecar never met (node_words_to_json); the caller owns it. */
 cJSON *sidecar_unmet_ends(const struct sidecar *r);
 
-/* The pod's UID; NULL outside Kubernetes. */
-const char *sidecar_pod_uid(const struct sidecar *r);
-/* The key that signs what the operator reads; NULL: there is none. */
-const char *sidecar_report_key(const struct sidecar *r);
+const struct record_options *sidecar_record_options(const struct sidecar *r);
 
 /* Calls fn for each container that is watched. */
 void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);
