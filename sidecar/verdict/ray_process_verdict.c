@@ -375,7 +375,9 @@ static void own_end_verdict(const struct observation *o, const struct ray_proces
 /*
  * Returns whether the kernel may have killed it because the driver ended that had started it with
  * ray.init(): Ray asks for that signal (PR_SET_PDEATHSIG). It comes as the driver's first thread
- * ends, and the driver itself ends when its memory is freed, a GiB in a tenth of a second.
+ * ends, and the driver itself ends when its memory is freed, a GiB in a tenth of a second. The OOM
+ * killer may have taken others just before: a driver that loses its raylet or GCS server to a SIGKILL
+ * lives on for more than ten seconds (Ray 2.60).
  */
 static bool may_follow_its_driver(const struct observation *o, const struct ray_process_cause *c)
 {
@@ -383,7 +385,7 @@ static bool may_follow_its_driver(const struct observation *o, const struct ray_
 	bool known = ray_process_cause_status(c, &signal, &code);
 
 	return c->story == STORY_PROCESS && c->end && !c->word && (!known || signal == SIGKILL) &&
-	       !began_with_ray_start(o) && !oom_was_near(o, c) &&
+	       !began_with_ray_start(o) &&
 	       o->ended_ns - c->end->ended_ns <= DRIVER_ENDS_NS + o->command_rss / 8;
 }
 

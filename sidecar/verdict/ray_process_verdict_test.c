@@ -667,6 +667,39 @@ static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
 }
 
+/* A driver that ends for want of it ends many seconds later. */
+static void
+what_ends_in_the_moment_of_its_driver_was_not_taken_by_the_oom_killer_seconds_before(void **state)
+{
+	static const struct row with_driver[] = {
+		{ "", { { RAY_PROCESS_GCS_SERVER, 9, 0 } }, LOGGED_NOTHING, 124, true, 0, 0, NULL, 0, 0 },
+		{ "", { { RAY_PROCESS_RAYLET, 9, 10 }, { RAY_PROCESS_GCS_SERVER, 9, 10 } }, LOGGED_NOTHING,
+		  1, true, 0, 0, NULL, 0, 0 },
+	};
+	static const struct row before = { "", { { RAY_PROCESS_GCS_SERVER, 9, 12000 } }, LOGGED_NOTHING,
+					   1, true, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(with_driver); i++) {
+		make(&with_driver[i], &w);
+		w.o.before.oom_kill = w.o.latest.oom_kill = w.o.after.oom_kill = 16;
+		w.o.process_oom_ns = END - 4 * NS_PER_SEC;
+		w.o.process_oom_reported = true;
+		classify(&w.o, &v);
+		assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
+		assert_null(strstr(v.sentence, "OOM killer"));
+		assert_non_null(strstr(v.sentence, "the Ray of a driver ends with the driver"));
+	}
+	make(&before, &w);
+	w.o.before.oom_kill = w.o.latest.oom_kill = w.o.after.oom_kill = 1;
+	w.o.process_oom_ns = w.ends[0].ended_ns;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_GCS_FAILED);
+	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
+}
+
 static void what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill(void **state)
 {
 	struct verdict v;
@@ -1015,20 +1048,27 @@ int main(void)
 		cmocka_unit_test(what_ended_first_explains_the_end),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
 		cmocka_unit_test(a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own),
-		cmocka_unit_test(where_the_kernel_may_have_killed_a_drivers_raylet_the_order_stays_open),
+		cmocka_unit_test(
+			where_the_kernel_may_have_killed_a_drivers_raylet_the_order_stays_open),
 		cmocka_unit_test(a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized),
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
-		cmocka_unit_test(a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
-		cmocka_unit_test(a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed),
+		cmocka_unit_test(
+			a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
+		cmocka_unit_test(
+			a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed),
 		cmocka_unit_test(a_crash_of_rays_own_outweighs_a_request_to_stop),
 		cmocka_unit_test(what_ray_start_wrote_before_the_request_is_no_part_of_the_stop),
 		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
-		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
+		cmocka_unit_test(
+			the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
 		cmocka_unit_test(a_process_that_oomgroup_ended_is_not_the_oom_killers_victim),
 		cmocka_unit_test(an_oom_kill_of_ray_start_is_none_of_its_children),
 		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
-		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
+		cmocka_unit_test(
+			an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
+		cmocka_unit_test(
+			what_ends_in_the_moment_of_its_driver_was_not_taken_by_the_oom_killer_seconds_before),
 		cmocka_unit_test(what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill),
 		cmocka_unit_test(an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash),
 		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
@@ -1044,7 +1084,8 @@ int main(void)
 		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
-		cmocka_unit_test(a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped),
+		cmocka_unit_test(
+			a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 
