@@ -249,7 +249,9 @@ def test_a_sidecar_gets_the_cpu_limit_that_a_quota_asks_for(api, served):
     api.create("rayclusters", ray_cluster("demo", group("small")))
     pod = ray_pod("worker")
     pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100m"}
-    dry = lambda: api.request("POST", api.path("pods") + "?dryRun=All", pod)["spec"]["containers"][1]["resources"]
+
+    def dry():
+        return api.request("POST", api.path("pods") + "?dryRun=All", pod)["spec"]["containers"][1]["resources"]
     assert "cpu" not in dry()["limits"]
     say_refused(api, "demo", "failed quota: q: must specify limits.cpu for: afterglow")
     wait_for("a CPU limit", lambda: dry()["limits"].get("cpu") == "100m", interval=0.1)
