@@ -458,13 +458,14 @@ test-wheel: wheel
 	@tools/apt-install.sh python3-venv
 	@e2e/wheel/install_test.sh
 # The same in fresh roots of Debian with real Ray, as steps of a real Slurm on cgroup v1 or v2 of this machine and on v2, and on two machines
-# of one Ray cluster: half an hour, packages of Debian and PyPI.
+# of one Ray cluster; and with a memory limit of Ray's own: half an hour, packages of Debian and PyPI.
 .PHONY: test-wheel-long
 test-wheel-long: wheel kernel-programs
 	@tools/apt-install.sh python3-venv
 	@e2e/wheel/slurm_test.sh
 	@e2e/kernel/uml.sh e2e/wheel/slurm_test.sh
 	@e2e/wheel/machines_test.sh
+	@e2e/wheel/limit_test.sh
 	@e2e/wheel/distributions.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.

@@ -1,11 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit_test.sh VENV: real Ray with a memory limit of its own (`afterglow run --memory-max`), as root: a driver that leaks, and a task that
-# leaks in a Ray that `ray start` without --block has left behind. VENV has Ray and the wheel.
-# e2e/kernel/uml.sh e2e/wheel/limit_test.sh VENV runs it on cgroup v2 (AFTERGLOW_VM_MEMORY=4096). Ends with "N passed, N failed".
+# limit_test.sh [VENV]: real Ray with a memory limit of its own (`afterglow run --memory-max`), as root: a driver that leaks, and a task that
+# leaks in a Ray that `ray start` without --block has left behind. VENV has Ray and the wheel. Without it one is made, with Ray from PyPI,
+# and the test runs on this machine's cgroups and on those of v2. Ends with "N passed, N failed".
 set -u
 
 cd "$(dirname "$0")/../.."
+if [ $# = 0 ]; then
+	made=$(mktemp -d /var/tmp/limit_venv.XXXXXX)
+	trap 'rm -rf "$made"' EXIT
+	/usr/bin/python3 -m venv "$made" && "$made/bin/pip" install --quiet --disable-pip-version-check ray build/wheel/*.whl && e2e/wheel/limit_test.sh "$made" &&
+		AFTERGLOW_VM_MEMORY=4096 e2e/kernel/uml.sh e2e/wheel/limit_test.sh "$made"
+	exit
+fi
 [ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m -n -p -f --kill-child --mount-proc "$0" "$@"
 venv=$1
 work=$(mktemp -d /tmp/limit_test.XXXXXX)
