@@ -21,7 +21,7 @@
 #define CLAIM "ray-failures" /* the chart's default for store.claim */
 #define TEXT_MAX 512
 #define INSTALL \
-	"helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace"
+	"helm install afterglow oci://REGISTRY/charts/afterglow --namespace afterglow-system --create-namespace"
 
 enum level { GOOD, GAP, BROKEN, UNKNOWN, LEVELS };
 
