@@ -48,15 +48,15 @@ launch_minio() {
 		launch "$1" s3 "$3" server --address "$address:$2" "$1/data"
 }
 
-# Its master, its volume server and its filer listen beside it.
+# Its master, its volume server and its filer listen beside it. By default it makes a bucket that is missing.
 launch_seaweedfs() {
 	local ports
 	mkdir -p "$1/data"
 	printf '{"identities": [{"name": "test", "credentials": [{"accessKey": "%s", "secretKey": "%s"}], "actions": ["Admin", "Read", "Write", "List"]}]}' \
 		"$key" "$secret" >"$1/s3.json"
 	read -ra ports < <(free_ports 7)
-	launch "$1" s3 "$3" server -ip="$address" -ip.bind="$address" -dir="$1/data" -volume.max=20 -master.volumeSizeLimitMB=256 -s3 -s3.config="$1/s3.json" \
-		-s3.port="$2" -s3.port.grpc="${ports[0]}" -s3.port.iceberg=0 -s3.port.lance=0 -master.port="${ports[1]}" -master.port.grpc="${ports[2]}" \
+	launch "$1" s3 "$3" server -ip="$address" -ip.bind="$address" -dir="$1/data" -volume.max=100 -master.volumeSizeLimitMB=256 -s3 -s3.config="$1/s3.json" \
+		-s3.autoCreateBucket=false -s3.port="$2" -s3.port.grpc="${ports[0]}" -s3.port.iceberg=0 -s3.port.lance=0 -master.port="${ports[1]}" -master.port.grpc="${ports[2]}" \
 		-volume.port="${ports[3]}" -volume.port.grpc="${ports[4]}" -filer.port="${ports[5]}" -filer.port.grpc="${ports[6]}"
 }
 
