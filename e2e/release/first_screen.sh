@@ -57,7 +57,7 @@ try_pip() {
 	chown -R 65532:65532 "$work/home"
 	python3 -u -m http.server --bind 127.0.0.1 --directory "$work" 0 >"$work/index.log" 2>&1 &
 	servers+=($!)
-	until grep -q 'port [0-9]' "$work/index.log"; do sleep 0.1; done
+	until grep -qs 'port [0-9]' "$work/index.log"; do sleep 0.1; done
 	index=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\) .*/\1/p' "$work/index.log")/simple
 	as_user "$index" "/usr/bin/python3 -m venv venv"
 	started=$EPOCHREALTIME
