@@ -74,7 +74,7 @@ static int evidence_make_place(char path[static PATH_MAX], struct err *err)
 
 /*
  * Runs the desktop's program for a file, and waits until that has ended. Returns -ENOENT if there
- * is no such program, -EIO if it failed.
+ * is no such program, -EPROTO if it failed.
  */
 static int browser_open(const char *path, struct err *err)
 {

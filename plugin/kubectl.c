@@ -62,6 +62,6 @@ int child_wait(pid_t pid, const char *program, struct err *err)
 			       "%s cannot be started; it has to be in PATH, or $KUBECTL names it",
 			       program);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, EIO, "%s failed", program);
+		return err_set(err, EPROTO, "%s failed", program);
 	return 0;
 }

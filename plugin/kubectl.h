@@ -30,5 +30,5 @@ int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
  * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
  */
 int pipe_open(int ret_ends[2], struct err *err);
-/* Waits for the child. -ENOENT: there is no program of that name; -EIO: its exit code is not 0. */
+/* Waits for the child. -ENOENT: there is no program of that name; -EPROTO: its exit code is not 0. */
 int child_wait(pid_t pid, const char *program, struct err *err);

@@ -32,7 +32,7 @@ int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
 void stream_catch_signals(void);
 
 /*
- * Runs kubectl with args (NULL at the end; at most KUBECTL_ARGS_MAX). Returns -ENOENT if there is no kubectl, -EIO if its exit
+ * Runs kubectl with args (NULL at the end; at most KUBECTL_ARGS_MAX). Returns -ENOENT if there is no kubectl, -EPROTO if its exit
  * code is not 0, -EINTR if a signal came, and the errors of on_data.
  */
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err);

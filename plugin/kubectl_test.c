@@ -51,7 +51,7 @@ static void a_program_that_fails_or_is_not_there_has_no_answer(void **state)
 	cJSON *json = NULL;
 
 	(void)state;
-	assert_int_equal(ask("false", "x", &json), -EIO);
+	assert_int_equal(ask("false", "x", &json), -EPROTO);
 	assert_int_equal(ask("/nonexistent/kubectl", "x", &json), -ENOENT);
 	assert_int_equal(ask("echo", "not JSON", &json), -EPROTO);
 	assert_null(json);

@@ -144,7 +144,7 @@ def test_what_a_tenant_wrote_does_not_drive_a_terminal_and_stays_whole_in_a_file
 def test_what_kubectl_cannot_do_is_said_in_its_words(afterglow):
     assert "no failure and no pod" in afterglow("show", "nobody", code=1)
     assert "context" in afterglow("list", "--context", "elsewhere", code=1)
-    assert "kubectl failed" in afterglow("list", "--selector", "a b c", code=1)
+    assert "kubectl failed\n" in afterglow("list", "--selector", "a b c", code=1)
     assert "is not a command" in afterglow("lsit", code=2)
 
 
