@@ -195,7 +195,7 @@ static void largest(struct scene *scene)
 		cJSON *env = json_array_at(
 			cJSON_GetArrayItem(json_get(group, "template.spec.containers"), 0), "env");
 
-		for (int i = 0; i < 55; i++) {
+		for (int i = 0; i < 25; i++) {
 			cJSON *item = cJSON_CreateObject();
 			char name[32];
 

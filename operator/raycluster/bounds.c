@@ -151,10 +151,23 @@ static void check_groups(struct check *check, const cJSON *groups)
 	check->exceeded = check->exceeded || pods > BOUND_PODS;
 }
 
+/* The depth is bounded, as that of all text that is read (JSON_DEPTH_MAX). */
+static int64_t values_of(const cJSON *value)
+{
+	int64_t n = 1;
+
+	json_each(item, value)
+		n += values_of(item);
+	return n;
+}
+
 bool bounds_check(const cJSON *cluster, cJSON *notes)
 {
 	struct check check = { .notes = notes };
+	int64_t values = values_of(json_get(cluster, "spec"));
 
+	if (values > BOUND_VALUES)
+		bounds_exceed(&check, "RayCluster", "spec", " JSON values", values, BOUND_VALUES);
 	for (size_t i = 0; i < ARRAY_SIZE(of_cluster); i++)
 		check_count(&check, json_get(cluster, of_cluster[i].path), of_cluster[i].path,
 			    of_cluster[i].field, of_cluster[i].most);

@@ -23,6 +23,11 @@
 /* scaleStrategy.workersToDelete */
 #define BOUND_TO_DELETE 20000
 /*
+ * JSON values of the spec, of which a plan has two or three copies: 16 plans of the widest clusters
+ * are carried out at a time, and hold 110 MiB. The largest specs that we know of have 20,000.
+ */
+#define BOUND_VALUES 50000
+/*
  * Pods with the cluster's label, including those that others made and labelled. With more of them,
  * no plan is made.
  */

@@ -133,6 +133,26 @@ static void add_env(cJSON *cluster, int64_t n)
 	json_set(cJSON_GetArrayItem(containers, 0), "env", env);
 }
 
+static int64_t values_below(const cJSON *value)
+{
+	int64_t n = 0;
+
+	json_each(item, value)
+		n += 1 + values_below(item);
+	return n;
+}
+
+/* Makes the spec have so many values. */
+static void add_values(cJSON *cluster, int64_t n)
+{
+	cJSON *spec = json_get(cluster, "spec"), *head = json_get(spec, "headGroupSpec");
+	cJSON *args = json_array_at(
+		cJSON_GetArrayItem(json_get(head, "template.spec.containers"), 0), "args");
+
+	for (int64_t more = n - 1 - values_below(spec); more > 0; more--)
+		json_append(args, cJSON_CreateNumber(1));
+}
+
 static void each_bound_holds_and_is_named_with_its_field(void **state)
 {
 	static const struct {
@@ -164,6 +184,8 @@ static void each_bound_holds_and_is_named_with_its_field(void **state)
 		  "spec.gcsFaultToleranceOptions.redisPassword has 1001 members, at most 1000 are allowed" },
 		{ add_limits, BOUND_MEMBERS,
 		  "spec.headGroupSpec.template.spec.containers[0].resources.limits has 1001 members, at most 1000 are allowed" },
+		{ add_values, BOUND_VALUES,
+		  "RayCluster.spec has 50001 JSON values, at most 50000 are allowed" },
 		{ add_env, BOUND_MEMBERS,
 		  "spec.headGroupSpec.template.spec.containers[0].env has 1001 members, at most 1000 are allowed" },
 	};
