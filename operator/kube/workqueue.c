@@ -15,9 +15,10 @@
 
 /* A namespace exists while it has items. */
 struct workqueue_namespace {
-	TAILQ_ENTRY(workqueue_namespace) in_turns; /* while it has something that is ready */
+	TAILQ_ENTRY(workqueue_namespace) in_turns; /* while it has something that is ready and may begin */
 	TAILQ_HEAD(, workqueue_item) ready; /* in the order they came */
-	size_t n; /* items */
+	size_t n, n_working; /* items */
+	bool has_turns;
 	const char *name;
 };
 
@@ -103,6 +104,17 @@ static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item
 	item->since_ns = now_ns;
 }
 
+static void namespace_take_turns(struct workqueue *q, struct workqueue_namespace *own)
+{
+	bool turns = !TAILQ_EMPTY(&own->ready) && (!q->most || own->n_working < q->most);
+
+	if (turns && !own->has_turns)
+		TAILQ_INSERT_TAIL(&q->turns, own, in_turns);
+	else if (!turns && own->has_turns)
+		TAILQ_REMOVE(&q->turns, own, in_turns);
+	own->has_turns = turns;
+}
+
 /*
  * Makes a key ready. A key is ready, delayed or worked on. While it is worked on it may also be
  * delayed, but never ready.
@@ -112,9 +124,8 @@ static void ready_append(struct workqueue *q, struct workqueue_item *item)
 	assert(!item->ready && !item->delayed && !item->working);
 	workqueue_tell_time(q, item, NULL);
 	item->ready = true;
-	if (TAILQ_EMPTY(&item->namespace->ready))
-		TAILQ_INSERT_TAIL(&q->turns, item->namespace, in_turns);
 	TAILQ_INSERT_TAIL(&item->namespace->ready, item, in_ready);
+	namespace_take_turns(q, item->namespace);
 	q->n_ready++;
 }
 
@@ -122,8 +133,7 @@ static void ready_remove(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(item->ready && q->n_ready > 0);
 	TAILQ_REMOVE(&item->namespace->ready, item, in_ready);
-	if (TAILQ_EMPTY(&item->namespace->ready))
-		TAILQ_REMOVE(&q->turns, item->namespace, in_turns);
+	namespace_take_turns(q, item->namespace);
 	item->ready = false;
 	q->n_ready--;
 }
@@ -203,7 +213,8 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 		return NULL;
 	item = TAILQ_FIRST(&namespace->ready);
 	TAILQ_REMOVE(&q->turns, namespace, in_turns);
-	TAILQ_INSERT_TAIL(&q->turns, namespace, in_turns);
+	namespace->has_turns = false;
+	namespace->n_working++;
 	ready_remove(q, item);
 	workqueue_tell_time(q, item, q->on_waited);
 	item->working = true;
@@ -221,8 +232,10 @@ void workqueue_done(struct workqueue *q, const char *key)
 		return;
 	workqueue_tell_time(q, item, q->on_worked);
 	item->working = false;
-	assert(q->n_working > 0);
+	assert(q->n_working > 0 && item->namespace->n_working > 0);
 	q->n_working--;
+	item->namespace->n_working--;
+	namespace_take_turns(q, item->namespace);
 	/*
 	 * After a failure the delay holds even if the key was added meanwhile, because the work
 	 * would fail again.
@@ -284,7 +297,7 @@ int64_t workqueue_next_ns(const struct workqueue *q)
 	const struct workqueue_item *item;
 	int64_t next = -1;
 
-	if (q->n_ready)
+	if (!TAILQ_EMPTY(&q->turns))
 		return 0;
 	LIST_FOREACH(item, &q->delayed, in_delayed)
 		if (!item->working && (next < 0 || item->at_ns < next))

@@ -24,10 +24,11 @@ struct workqueue_namespace;
 struct workqueue {
 	struct strmap items; /* key -> struct workqueue_item */
 	struct strmap namespaces; /* name -> struct workqueue_namespace */
-	/* Those with keys that are ready. The first is next. */
+	/* Those with keys that are ready and may begin. The first is next. */
 	TAILQ_HEAD(, workqueue_namespace) turns;
 	LIST_HEAD(, workqueue_item) delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
+	size_t most; /* keys of one namespace that are worked on at a time; 0: any number. Set after init */
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
 	int burst; /* the number of starts at once after a rest, before the pace applies */
 	uint64_t adds, retries; /* counters for metrics */
@@ -67,5 +68,5 @@ void workqueue_forget(struct workqueue *q, const char *key);
 /* Failure: comes back after its delay, at least least_ns (a Retry-After). Returns the delay. */
 int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, int64_t least_ns);
 
-/* Returns when get will return a key; 0: now; -1: never, unless a key is added. */
+/* Returns when get will return a key; 0: now; -1: never, unless a key is added or done. */
 int64_t workqueue_next_ns(const struct workqueue *q);

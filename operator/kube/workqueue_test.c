@@ -93,6 +93,34 @@ static void a_namespace_that_always_has_a_new_key_does_not_keep_others_from_thei
 	workqueue_release(&q);
 }
 
+static void a_namespace_has_only_so_many_keys_worked_on_at_a_time(void **state)
+{
+	struct workqueue q;
+	(void)state;
+
+	workqueue_init(&q);
+	q.most = 2;
+	for (char key[] = "a/1"; key[2] <= '4'; key[2]++)
+		workqueue_add(&q, key);
+	workqueue_add_at(&q, "b/1", 5);
+	assert_string_equal(workqueue_get(&q, 1), "a/1");
+	assert_string_equal(workqueue_get(&q, 1), "a/2");
+	assert_null(workqueue_get(&q, 1));
+	assert_int_equal(workqueue_next_ns(&q), 5); /* another namespace's key is waited for */
+	assert_string_equal(workqueue_get(&q, 5), "b/1");
+	workqueue_add(&q, "a/1");
+	workqueue_done(&q, "a/1");
+	assert_int_equal(workqueue_next_ns(&q), 0);
+	assert_string_equal(workqueue_get(&q, 5), "a/3");
+	assert_null(workqueue_get(&q, 5));
+	assert_true(workqueue_remove(&q, "a/4"));
+	workqueue_done(&q, "a/2");
+	workqueue_done(&q, "a/3");
+	assert_string_equal(workqueue_get(&q, 5), "a/1");
+	assert_null(workqueue_get(&q, 5));
+	workqueue_release(&q);
+}
+
 static void a_key_added_while_worked_on_comes_after_done_and_not_before(void **state)
 {
 	struct workqueue q;
@@ -302,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_hundred_thousand_namespaces_take_turns),
 		cmocka_unit_test(
 			a_namespace_that_always_has_a_new_key_does_not_keep_others_from_their_turn),
+		cmocka_unit_test(a_namespace_has_only_so_many_keys_worked_on_at_a_time),
 		cmocka_unit_test(a_key_added_while_worked_on_comes_after_done_and_not_before),
 		cmocka_unit_test(failures_double_from_5_ms_to_1000_s_and_success_forgets_them),
 		cmocka_unit_test(retry_after_is_the_least_delay),
