@@ -140,6 +140,17 @@ static void on_child(struct run *r)
 	stop_when_over(r);
 }
 
+/*
+ * A signal from the terminal reaches the whole process group without us, but for SIGHUP, which the leader of the session gets alone.
+ * SIGXFSZ of a file of ours is ours.
+ */
+static bool signal_is_of_command(const struct signalfd_siginfo *info)
+{
+	bool hangs_up = info->ssi_signo == SIGHUP && getsid(0) == getpid();
+
+	return info->ssi_code == SI_KERNEL ? hangs_up : (pid_t)info->ssi_pid != getpid();
+}
+
 static void on_signal(evutil_socket_t fd, short, void *arg)
 {
 	struct run *r = arg;
@@ -150,8 +161,7 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			on_child(r);
 		else if (r->ended && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 			event_base_loopbreak(r->base);
-		else if (info.ssi_code != SI_KERNEL && (pid_t)info.ssi_pid != getpid() && !r->ended) {
-			/* A signal from the terminal reaches the whole process group without us. SIGXFSZ of a file of ours is ours. */
+		else if (!r->ended && signal_is_of_command(&info)) {
 			int sender = info.ssi_code == SI_USER ? (int)info.ssi_pid : 0;
 			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo, sender) };
 

@@ -89,7 +89,7 @@ check "a limit that the user cannot have does not keep the command from running"
 
 # What the command sees of its process, and what reaches it, is what it would see and get without us.
 cat >"$work/count.py" <<'CODE'
-import os, signal, subprocess, sys, time
+import os, pty, signal, subprocess, sys, time
 told = "import signal, sys, time; got = []; signal.signal(int(sys.argv[1]), lambda *_: got.append(1)); print(flush=True); time.sleep(0.5); time.sleep(0.5); print(len(got))"
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGRTMIN):
     for send in (os.kill, os.killpg):
@@ -97,6 +97,20 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, si
             process.stdout.readline()
             send(process.pid, number)
             print(number.name, send.__name__, process.stdout.read().decode().strip())
+# As a pane of tmux, and as what ssh -t runs: it leads the session of a terminal that goes away.
+pid, terminal = pty.fork()
+if not pid:
+    noted = "import signal, time; signal.signal(1, lambda *_: open('hung_up', 'w').close()); print(flush=True); time.sleep(9)"
+    words = [*sys.argv[1:], "python3", "-c", noted]
+    os.execvp(words[0], words)
+os.read(terminal, 1)
+os.close(terminal)
+for _ in range(100):
+    time.sleep(0.05)
+    if os.path.exists("hung_up"):
+        break
+print("hung up:", os.path.exists("hung_up"))
+os.path.exists("hung_up") and os.unlink("hung_up")
 CODE
 for words in 'python3 count.py' 'grep ^Sig[BI] /proc/self/status' 'env -i PATH=$PATH HOME=$HOME LANG=C sh -c env'; do
 	# The words stand behind `afterglow run`; env and count.py start it themselves.
