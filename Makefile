@@ -351,10 +351,9 @@ COMPILE = $(MAKE) --no-print-directory -j$(CORES)
 SUITE = $(MAKE) --no-print-directory
 
 # There is one cluster. The long ones begin first: what is left at the end runs beside little. Ray's pods keep a core and more busy, and
-# beside them the operator's API servers would wait for minutes, so these two do not meet on two cores; nor does the node in User Mode Linux,
-# which has one processor, meet what keeps a core busy.
+# so does a processor of the node in User Mode Linux: beside these runs only what mostly waits.
 define TEST_SUITES
-operator   2    -           e2e/run.sh operator
+operator   0.75 -           e2e/run.sh operator
 sanitizers 1    -           $(SUITE) -j2 SANITIZE=address,undefined sanitized
 v2         0.75 -           $(SUITE) -j2 kernel-tests-v2
 v1         0.75 -           $(SUITE) -j2 kernel-tests-v1
