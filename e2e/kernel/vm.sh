@@ -178,8 +178,9 @@ export PATH=/bin:/usr/bin HOME=/ TERM=dumb
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
-mkdir -p /dev/shm
+mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
+mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /tmp
 ln -s /proc/self/fd /dev/fd
 if [ CGROUP = v1 ]; then
