@@ -89,7 +89,7 @@ SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
 SHIP_LIBS := -lcurl -lkrb5 -lresolv -lexpat -lcjson -lssl -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson -llzma -lbz2 -lz -lzstd
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
-OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
+OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lzstd -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/afterglow-node $(BUILD)/kubectl-afterglow
 

@@ -17,6 +17,8 @@
 /* What an entry takes beside its data: itself, its node in the map, and two keys. */
 #define ENTRY_OVERHEAD 256
 #define SMALL_GROWTH 4096
+/* A text that is all the same has hardly any bytes here, and all of its bytes in a view. */
+#define SQUEEZED_AT_MOST 4
 
 /* The entries that have one value of the index. */
 struct index_value {
@@ -32,7 +34,7 @@ struct store_entry {
 	bool own; /* written by us, and not yet confirmed by the watch */
 	bool shortened;
 	uint16_t uid_at; /* offsets in data: */
-	uint32_t json_at, json_len;
+	uint32_t json_at, json_len, charged;
 	char data[]; /* version and uid, each with its NUL, then compressed JSON text */
 };
 
@@ -74,12 +76,12 @@ void store_init(struct store *s, store_index_fn index_fn)
  */
 static cJSON *parse_entry(const struct store_entry *entry)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(UINT32_MAX);
+	size_t len;
+	_cleanup_free_ char *text = unsqueeze(entry->data + entry->json_at, entry->json_len, &len);
 	cJSON *object = NULL;
 
-	unsqueeze(entry->data + entry->json_at, entry->json_len, &text);
-	if (!strbuf_failed(&text))
-		json_parse(strbuf_str(&text), text.len, &object, NULL);
+	if (text)
+		json_parse(text, len, &object, NULL);
 	return object;
 }
 
@@ -187,10 +189,11 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
 	const char *rv = json_str_or(object, "metadata.resourceVersion", "");
 	const char *uid = json_str_or(object, "metadata.uid", "");
-	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = json ? squeeze(json, strlen(json)) : 0;
+	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = 0;
+	_cleanup_free_ char *squeezed = json ? squeeze(json, strlen(json), &json_len) : NULL;
 	struct store_entry *entry;
 
-	if (!json || rv_size + uid_size > UINT16_MAX || json_len > UINT32_MAX - UINT16_MAX)
+	if (!squeezed || rv_size + uid_size > UINT16_MAX || json_len > UINT32_MAX - UINT16_MAX)
 		return NULL;
 	entry = calloc(1, sizeof(*entry) + rv_size + uid_size + json_len);
 	if (!entry)
@@ -199,16 +202,17 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	entry->uid_at = (uint16_t)rv_size;
 	entry->json_at = (uint32_t)(rv_size + uid_size);
 	entry->json_len = (uint32_t)json_len;
+	entry->charged = (uint32_t)MAX(json_len, strlen(json) / SQUEEZED_AT_MOST);
 	memcpy(entry->data, rv, rv_size);
 	memcpy(entry->data + entry->uid_at, uid, uid_size);
-	memcpy(entry->data + entry->json_at, json, json_len);
+	memcpy(entry->data + entry->json_at, squeezed, json_len);
 	return entry;
 }
 
 /* Returns how much of the bound the entry takes; it may be NULL. */
 static size_t entry_bytes(const struct store *s, const struct store_entry *entry)
 {
-	size_t n = entry && !entry->shortened ? ENTRY_OVERHEAD + entry->json_at + entry->json_len : 0;
+	size_t n = entry && !entry->shortened ? ENTRY_OVERHEAD + entry->json_at + entry->charged : 0;
 
 	return n > s->bytes_free ? n - s->bytes_free : 0;
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compresses JSON text of Kubernetes objects to half its size: texts that occur in nearly
- * every pod are stored as one or two bytes, and two hexadecimal digits as one. The first
- * byte of each code is a control character, which does not occur in JSON text; the result
- * may have NUL bytes. Pure.
+ * Compresses JSON text of Kubernetes objects, a running Ray pod to a sixth of its size, by a dictionary that has what
+ * nearly every such pod has. Only for this process: another version may have another dictionary.
  */
 #pragma once
 
 #include <stddef.h>
 
-#include "lib/strbuf.h"
+/* Returns the compressed text, which may have any bytes. The caller frees it; NULL: no memory. */
+char *squeeze(const char *text, size_t len, size_t *ret_len);
 
-/* Squeezes, in place, len bytes that cJSON printed without blanks; returns how many are left. */
-size_t squeeze(char *text, size_t len);
-
-/* Appends the original text. */
-void unsqueeze(const char *text, size_t len, struct strbuf *out);
+/* Returns the original text, not terminated. The caller frees it; NULL: no memory, or data is none of squeeze's. */
+char *unsqueeze(const char *data, size_t len, size_t *ret_len);

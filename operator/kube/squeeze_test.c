@@ -13,12 +13,13 @@
 
 static size_t round_trip(const char *json)
 {
-	_cleanup_strbuf_ struct strbuf back = STRBUF_INIT(1 << 20);
-	_cleanup_free_ char *text = strdup(json);
-	size_t len = squeeze(text, strlen(text));
+	size_t len = 0, back_len = 0;
+	_cleanup_free_ char *data = squeeze(json, strlen(json), &len);
+	_cleanup_free_ char *back = data ? unsqueeze(data, len, &back_len) : NULL;
 
-	unsqueeze(text, len, &back);
-	assert_string_equal(strbuf_str(&back), json);
+	assert_non_null(back);
+	assert_int_equal(back_len, strlen(json));
+	assert_memory_equal(back, json, back_len);
 	return len;
 }
 
@@ -31,51 +32,23 @@ static void what_was_squeezed_comes_back_as_it_was(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_true(round_trip(rows[i]) <= strlen(rows[i]));
+		round_trip(rows[i]);
 }
 
-static void hexadecimal_digits_come_back_as_they_were(void **state)
+static void a_text_of_any_length_comes_back(void **state)
 {
-	static const struct {
-		const char *text;
-		size_t squeezed;
-	} rows[] = {
-		{ "deadbee", 7 },
-		{ "deadbeef", 6 },
-		{ "deadbeef0", 7 },
-		{ "00000000", 6 },
-		{ "DEADBEEF", 8 },
-		{ "6b73816d-bd37-4d28-ad53-4e99161cf898", 18 },
-		{ "6b73816d-bd37-4d28-ad53-4e99161cf898abcdef01", 24 },
-		{ "6b73816dff-bd37-4d28-ad53-4e99161cf898", 7 + 16 + 8 },
-		/* These are almost uids: a digit, a dash or the end is missing. */
-		{ "6b73816d-bd37-4d28-ad53-4e99161cf89", 6 + 16 + 8 },
-		{ "6b73816d-bd37-4d28-ad53-4e99161cf89x", 6 + 16 + 9 },
-		{ "6b73816d-bd37-4d28-ad534e99161cf898a", 6 + 11 + 11 },
-		{ "6b73816d-bd3-", 6 + 5 },
-		{ "6b73816d-", 7 },
-		{ "x\"586fbb0f72a958cfed56f6e4375b89c27e30254c06cbae9da1b88769bf6d8cfa\"", 37 },
-	};
+	static char text[300000];
 	(void)state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_int_equal(round_trip(rows[i].text), rows[i].squeezed);
-}
-
-static void any_number_of_digits_comes_back(void **state)
-{
-	char text[700];
-	(void)state;
-
-	for (size_t len = 0; len < sizeof(text); len++) {
+	for (size_t len = 0; len < sizeof(text); len = len * 3 + 1) {
 		for (size_t i = 0; i < len; i++)
-			text[i] = "0f3a9c1d7e"[i % 10];
+			text[i] = "0f3a9c1d7e"[i * i % 10];
 		text[len] = '\0';
-		assert_true(round_trip(text) <= MIN(len, len / 2 + 2 * (1 + len / 254) + 8));
+		round_trip(text);
 	}
 }
 
-static void control_characters_in_an_object_are_no_codes(void **state)
+static void control_characters_come_back(void **state)
 {
 	_cleanup_json_ cJSON *object = cJSON_CreateObject();
 	(void)state;
@@ -108,7 +81,7 @@ static void a_pod_is_half_as_long(void **state)
 /*
  * The watch keeps pods in this form. A hundred thousand of them are most of the operator's memory.
  */
-static void a_running_pod_of_ours_is_less_than_a_third_as_long(void **state)
+static void a_running_pod_of_ours_is_a_sixth_as_long(void **state)
 {
 	static const char pod[] =
 		"{\"metadata\":{\"name\":\"fleet-0000-small-worker-25wkv\",\"namespace\":\"fleet\",\"uid\":\"6b73816d-bd37-4d28-ad53-4e99161cf898\","
@@ -134,34 +107,30 @@ static void a_running_pod_of_ours_is_less_than_a_third_as_long(void **state)
 		"\"apiVersion\":\"v1\",\"kind\":\"Pod\"}";
 	(void)state;
 
-	assert_true(round_trip(pod) * 10 < sizeof(pod) * 3);
+	assert_true(round_trip(pod) * 6 < sizeof(pod));
 }
 
-static void a_code_that_is_cut_off_or_unknown_is_no_harm(void **state)
+static void what_is_cut_off_or_of_somebody_else_is_refused(void **state)
 {
-	static const char *const texts[] = { "\x1f",	   "a\x1f",	   "\x1f\xff",	   "\x1f\x1f",
-					     "\x1f\x80",   "\x1f\x81",   "\x1f\x84xyz", "\x1f\x7f",
-					     "\x1f\x7fxyz", "\x1f\x7e",   "\x1f\x1f\x84" };
+	static const char json[] = "{\"metadata\":{\"name\":\"x\"},\"kind\":\"Pod\"}";
+	size_t len, back_len;
+	_cleanup_free_ char *data = squeeze(json, strlen(json), &len);
 	(void)state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		_cleanup_strbuf_ struct strbuf back = STRBUF_INIT(64);
-
-		unsqueeze(texts[i], strlen(texts[i]), &back);
-		assert_int_equal(back.len, strlen(texts[i]));
-	}
+	for (size_t i = 0; i < len; i++)
+		assert_null(unsqueeze(data, i, &back_len));
+	assert_null(unsqueeze(json, strlen(json), &back_len));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_squeezed_comes_back_as_it_was),
-		cmocka_unit_test(hexadecimal_digits_come_back_as_they_were),
-		cmocka_unit_test(any_number_of_digits_comes_back),
-		cmocka_unit_test(control_characters_in_an_object_are_no_codes),
+		cmocka_unit_test(a_text_of_any_length_comes_back),
+		cmocka_unit_test(control_characters_come_back),
 		cmocka_unit_test(a_pod_is_half_as_long),
-		cmocka_unit_test(a_running_pod_of_ours_is_less_than_a_third_as_long),
-		cmocka_unit_test(a_code_that_is_cut_off_or_unknown_is_no_harm),
+		cmocka_unit_test(a_running_pod_of_ours_is_a_sixth_as_long),
+		cmocka_unit_test(what_is_cut_off_or_of_somebody_else_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
