@@ -30,7 +30,7 @@ struct background {
 int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
 		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err);
 
-/* Gives the errand within_ns from now on. */
+/* Gives the errand within_ns from now on; INT64_MAX: all the time it needs. */
 void background_limit(struct background *b, int64_t within_ns);
 
 /*

@@ -130,6 +130,29 @@ static void whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_de
 	event_base_free(s.base);
 }
 
+static void work_for_a_while(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	usleep(200000);
+}
+
+static void a_limit_that_is_lifted_ends_nothing(void **state)
+{
+	struct seen s = { .base = event_base_new() };
+	struct background b = BACKGROUND_NONE;
+	(void)state;
+
+	assert_int_equal(background_start(&b, s.base, work_for_a_while, NULL, 100 * NS_PER_MS,
+					  on_message, on_done, &s, NULL),
+			 0);
+	background_limit(&b, INT64_MAX);
+	event_base_dispatch(s.base);
+	assert_int_equal(s.done, 1);
+	assert_true(s.in_time);
+	event_base_free(s.base);
+}
+
 static void a_cancelled_one_is_not_heard_of(void **state)
 {
 	struct seen s = { .base = event_base_new() };
@@ -151,6 +174,7 @@ int main(void)
 		cmocka_unit_test(an_answer_of_the_right_size_is_there_at_the_end),
 		cmocka_unit_test(
 			whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead),
+		cmocka_unit_test(a_limit_that_is_lifted_ends_nothing),
 		cmocka_unit_test(a_cancelled_one_is_not_heard_of),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
