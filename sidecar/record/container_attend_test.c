@@ -146,6 +146,7 @@ static int setup(void **state)
 	other_is_kept = true;
 	held_until_unix_ns = 0;
 	n_reports = 0;
+	stats = (struct core_stats){ 0 };
 	late_logs[0] = late_logs[1] = -1;
 	is_core = logs_are_read = false;
 	waiting = NULL;
@@ -306,10 +307,9 @@ static void what_comes_before_the_last_logs_does_not_end_the_other_waits(void **
 	run_until(is_reported);
 }
 
-static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs(void **state)
+static void send_core(void)
 {
 	int fd;
-	(void)state;
 
 	is_core = true;
 	fake_root_put(&root, "cores/core.7", "x");
@@ -317,6 +317,13 @@ static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_th
 	assert_int_equal(launch_send_fd(launcher, "core", "7 7 11 python", fd, NULL), 0);
 	close(fd);
 	run_until(is_unwound);
+}
+
+static void the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs(void **state)
+{
+	(void)state;
+
+	send_core();
 	end_without_logs(SIGSEGV);
 	closep(&launcher);
 	launcher = -1;
@@ -365,6 +372,25 @@ static void a_launcher_that_dies_meanwhile_is_not_overlooked(void **state)
 	other_is_kept = false;
 	finish_kept(TAKE_PTR(waiting));
 	run_until(has_ended);
+}
+
+/* Another report of it is being written when Ray's word about the process comes. */
+static void a_core_of_a_container_that_is_given_up_is_reported_nevertheless(void **state)
+{
+	const struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 7 },
+					     .at_ns = now_boottime_ns() };
+	struct ending e = { .ended_ns = now_boottime_ns() };
+	(void)state;
+
+	send_core();
+	container_report_process(container, &e, NULL, "process-crashed");
+	container_worker_died(&finding, container);
+	container->state = CONTAINER_LOST;
+	finish_kept(TAKE_PTR(waiting));
+	assert_int_equal(n_reports, 1);
+	assert_true(is_waiting());
+	finish_kept(TAKE_PTR(waiting));
+	assert_true(both_are_reported());
 }
 
 static void give_cpu_limit(void)
@@ -463,6 +489,7 @@ int main(void)
 		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
 		TEST(an_end_waits_for_the_report_of_a_process_that_ended_before),
 		TEST(a_launcher_that_dies_meanwhile_is_not_overlooked),
+		TEST(a_core_of_a_container_that_is_given_up_is_reported_nevertheless),
 		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
 		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
 		TEST(a_container_that_is_asked_without_end_is_not_looked_at_each_time),

@@ -169,14 +169,15 @@ void container_go_on(struct container *c)
 {
 	if (c->publications)
 		return;
+	if (c->state == CONTAINER_DISCONNECTED)
+		event_add(c->launcher_gone, NULL);
 	if (c->state == CONTAINER_RUNNING) {
 		container_listen(c);
 		container_sample(c);
-	} else if (c->state == CONTAINER_DISCONNECTED) {
-		event_add(c->launcher_gone, NULL);
-		container_crashes_due(c, now_boottime_ns());
 	} else if (c->concluded)
 		container_dismiss(c);
+	else
+		container_crashes_due(c, now_boottime_ns());
 }
 
 /* Its bundle has its place, or has got another one after all, or there is none. */
