@@ -248,16 +248,13 @@ void container_event(struct container *c, enum container_event event)
 }
 
 /* Takes the hello and its descriptors, until container_greet_again. */
-static bool hello_put_off(struct container *c, struct received *r)
+static void hello_put_off(struct container *c, struct received *r)
 {
-	c->put_off = malloc(sizeof(*c->put_off));
-	if (!c->put_off)
-		return false;
-	*c->put_off = *r;
+	c->is_put_off = true;
+	c->put_off = *r;
 	r->n_fds = 0;
 	event_del(c->readable);
 	event_del(c->timer);
-	return true;
 }
 
 static void take_hello(struct container *c, struct received *r)
@@ -266,7 +263,9 @@ static void take_hello(struct container *c, struct received *r)
 		c->callbacks.admits ? c->callbacks.admits(c, &r->message, c->callbacks.arg) :
 				      CONTAINER_ADMITTED;
 
-	if (admission != CONTAINER_PUT_OFF || !hello_put_off(c, r))
+	if (admission == CONTAINER_PUT_OFF)
+		hello_put_off(c, r);
+	else
 		container_event(c, admission == CONTAINER_REFUSED ? CONTAINER_TIMEOUT :
 								    CONTAINER_HELLO);
 }
@@ -312,12 +311,14 @@ static void receive_message(struct container *c, struct received *r)
 
 void container_greet_again(struct container *c)
 {
-	_cleanup_free_ struct received *r = TAKE_PTR(c->put_off);
+	struct received r = c->put_off;
 
-	if (!r)
+	if (!c->is_put_off)
 		return;
+	c->is_put_off = false;
+	c->put_off.n_fds = 0;
 	event_add(c->readable, NULL);
-	receive_message(c, r);
+	receive_message(c, &r);
 }
 
 static void on_readable(evutil_socket_t fd, short, void *arg)
@@ -392,9 +393,7 @@ void container_free(struct container *c)
 	container_workers_release(c);
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
-	if (c->put_off)
-		discard(c->put_off->fds, c->put_off->n_fds);
-	free(c->put_off);
+	discard(c->put_off.fds, c->put_off.n_fds);
 	free(c->end);
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);

@@ -92,7 +92,8 @@ struct container {
 	struct event *ray_answer; /* what reads Ray's logs has been asked; NULL: it has answered */
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
-	struct received *put_off; /* its hello, as long as that is put off; NULL: it is not */
+	bool is_put_off; /* its hello, which is in put_off */
+	struct received put_off;
 	struct event *turn; /* calls done() when none of its functions runs */
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */

@@ -16,7 +16,6 @@
 #include "lib/units.h"
 #include "sidecar/crash/addition.h"
 #include "sidecar/record/events.h"
-#include "sidecar/record/keeping.h"
 #include "sidecar/record/recent.h"
 #include "sidecar/store/bundle.h"
 
