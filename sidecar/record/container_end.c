@@ -232,7 +232,7 @@ void container_keep(struct container *c)
 		return;
 	}
 	container_hold(c);
-	/* While the bundle of another container is being written, the launcher may not wait so long. */
+	/* The launcher may not wait until the bundle of another container is written. */
 	if (c->options->say_reports && keeper_is_keeping(c->keeper) && !c->publications) {
 		report_to_text(c->report, &text);
 		container_say(c, strbuf_str(&text));
@@ -334,7 +334,10 @@ void container_report_process(struct container *c, struct ending *e, struct cras
 	}
 	p->event = event;
 	e->container_lives = e->after_known = true;
-	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
+	/*
+	 * The history keeps the state of the end, so that this bundle is not taken for the bundle
+	 * of the end.
+	 */
 	p->container_over = e->container_over = container_is_over(c);
 	e->started_ns = c->hello.started_ns;
 	e->after = c->observer.last.memory;

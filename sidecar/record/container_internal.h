@@ -75,7 +75,7 @@ struct publication {
 	bool ray_reported; /* by that finding */
 	struct ray_finding finding;
 	bool container_over; /* the history has the state of the container's end */
-	bool forgets_oom; /* with this report the OOM kill is finished, as of the counters in after */
+	bool forgets_oom; /* this report finishes the OOM kill, up to the counters in after */
 	struct memory after;
 	/* For the end of the container: */
 	bool said; /* it is on the container's stderr already */

@@ -62,11 +62,11 @@ struct keeper {
 	void (*idle)(void *arg);
 	void *idle_arg;
 	struct kept *first; /* the bundles to be written; the first one is being written */
-	bool writes; /* it is: it is not just being taken off */
+	bool writes; /* the first one is being written; false while its done() is called */
 	struct keep_work work;
 	enum lane_id at; /* where it is being written */
-	struct report *
-		before; /* the first one's report before the first try; NULL: there will be no second one */
+	/* The first one's report before the first try; NULL: there will be no second try. */
+	struct report *before;
 	bool shipped; /* the first one is in the store already */
 	struct settling rest; /* the same lane */
 };

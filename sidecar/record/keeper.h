@@ -26,7 +26,8 @@ void keeper_free(struct keeper *k);
 
 /*
  * Writes a bundle, like postmortem_keep, when those before it are written. The event loop calls
- * kept->done, within some seconds for each. The limits are enforced and the bundle is shipped later.
+ * kept->done, within some seconds for each. The limits are enforced and the bundle is shipped
+ * later.
  */
 void keeper_keep(struct keeper *k, struct kept *kept);
 /* Whether a bundle is being written; and whether one is of a container of that name. */
@@ -43,8 +44,8 @@ int64_t keeper_room(const struct keeper *k);
 void keeper_stop(struct keeper *k, int64_t deadline_ns);
 
 /*
- * Whether it is writing or shipping, or waits to ship again. fn of keeper_on_idle is called when that is over,
- * when a bundle was written, and when one could not be shipped.
+ * Whether it is writing or shipping, or waits to ship again. fn of keeper_on_idle is called when
+ * that is over, when a bundle was written, and when a bundle could not be shipped.
  */
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);

@@ -12,13 +12,19 @@
 #include "sidecar/record/options.h"
 #include "sidecar/spool/spool.h"
 
-/* A bundle that is to be written, and who is told of it. All outlives the writing, but for err. */
+/*
+ * A bundle that is to be written, and the callbacks for it. What the members point to outlives the
+ * writing.
+ */
 struct kept {
 	struct report *report; /* changes only right before done is called */
 	const struct observer *observer;
 	/* The bundle of r, as it is so far, is about to become visible, or there will be none. */
 	void (*named)(const struct report *r, void *arg);
-	/* The report is as the bundle has it. Called once; err has code 0 if the bundle was written. */
+	/*
+	 * Called once; the report is as the bundle has it. err has code 0 if the bundle was
+	 * written, and is valid during the call.
+	 */
 	void (*done)(const struct err *err, void *arg);
 	void *arg;
 	struct kept *next; /* the keeper's own */
@@ -72,8 +78,8 @@ int keeping_init(struct keep_work *w, struct event_base *base, struct err *err);
 void keeping_release(struct keep_work *w);
 
 /*
- * Does what postmortem_keep does. Waits some seconds for the errand before it. The event loop calls
- * kept->named once or more, and then done. If the disk only takes long to confirm the bundle, that is
- * success, and the child goes on alone.
+ * Does what postmortem_keep does. Waits some seconds for the errand before it. The event loop
+ * calls kept->named once or more, and then done. If the disk only takes long to confirm the bundle,
+ * that is success, and the child goes on alone.
  */
 void keeping_begin(struct keep_work *w);

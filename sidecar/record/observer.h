@@ -52,7 +52,10 @@ struct observer {
 	const struct hooks *hooks; /* owned by the owner; NULL: none */
 	const struct spill_watch *spill; /* likewise */
 	const struct memory_watch *growth; /* likewise */
-	/* For who writes the bundle: called when it has a name, right before it becomes visible, or when there will be none; may be NULL. */
+	/*
+	 * postmortem_keep calls it when the bundle has a name, right before the bundle becomes
+	 * visible, and when there will be no bundle. May be NULL.
+	 */
 	void (*naming)(const struct report *r, void *arg);
 	void *naming_arg;
 	struct sampler sampler;

@@ -130,8 +130,9 @@ static bool has_launcher(const struct sidecar *r, const char *name)
 }
 
 /*
- * Whether the hello has to wait for a report of a container of that name: what is said of the previous instance
- * comes first, and a connection that has lost its launcher makes room for the new one.
+ * Whether the hello has to wait for a report of a container of that name: what is said of the
+ * previous instance comes first, and a connection that has lost its launcher makes room for the new
+ * one.
  */
 static bool waits_for_report(struct sidecar *r, const struct container *but,
 			     const struct launch_message *hello)

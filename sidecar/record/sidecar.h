@@ -49,7 +49,10 @@ unsigned int sidecar_active(const struct sidecar *r);
  */
 void sidecar_pod_terminating(struct sidecar *r);
 
-/* To be called after the event loop has ended: turns it until the reports are written that are being written. sidecar_free does so, too. */
+/*
+ * To be called after the event loop has ended: turns the loop until no report is being written and
+ * none waits for that. sidecar_free does so, too.
+ */
 void sidecar_finish_reports(struct sidecar *r);
 
 /* To be called when the sidecar waits for no container any more. Logs the digest again if it has changed. */
