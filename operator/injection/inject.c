@@ -392,22 +392,8 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 }
 
 /*
- * Returns the sidecar's resources. It needs 2 MiB itself. Its children, which unwind, pack and
- * ship, run one after the other.
- */
-static cJSON *wanted_resources(const struct policy *policy)
-{
-	if (policy->sidecar_resources)
-		return cJSON_Duplicate(policy->sidecar_resources, true);
-	cJSON *resources = cJSON_CreateObject();
-	json_set_str(json_object_at(resources, "requests"), "cpu", "10m");
-	json_set_str(json_object_at(resources, "requests"), "memory", "16Mi");
-	json_set_str(json_object_at(resources, "limits"), "memory", MEMORY_LIMIT);
-	return resources;
-}
-
-/*
- * Adds resources. In a pod with resources of its own the sidecar has no requests, because the
+ * Adds resources. The sidecar needs 2 MiB itself. Its children, which unwind, pack and ship, run one
+ * after the other. In a pod with resources of its own the sidecar has no requests, because the
  * requests of all containers together may not exceed the pod's. A pod stays in its class of quality
  * of service, and what LimitRanges say about a container is kept, or the pod would be refused.
  */
@@ -415,11 +401,15 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct in
 {
 	if (qos_is_of_pod(pod_spec) || qos_is_best_effort(pod_spec))
 		return;
-	cJSON *resources = wanted_resources(in->policy);
+	if (in->policy->sidecar_resources)
+		json_set(sidecar, "resources",
+			 cJSON_Duplicate(in->policy->sidecar_resources, true));
+	else
+		container_set_resources(sidecar, "10m", NULL, "16Mi", MEMORY_LIMIT);
+	cJSON *resources = json_get(sidecar, "resources");
 	if (qos_is_guaranteed(pod_spec))
 		qos_equalize(resources, GUARANTEED_CPU, MEMORY_LIMIT);
 	qos_keep_rules(resources, &in->rules, GUARANTEED_CPU, MEMORY_LIMIT, DISK_LIMIT);
-	json_set(sidecar, "resources", resources);
 }
 
 /* Adds the secrets to the whole pod: Kubernetes tries each of them for each image. */
