@@ -128,17 +128,20 @@ static void limit_rule_keep(cJSON *resources, const char *name, const struct lim
 {
 	cJSON *limits = json_object_at(resources, "limits");
 	cJSON *requests = json_object_at(resources, "requests");
+	/* Kubernetes takes an absent request from the limit. */
+	int64_t request = qos_quantity(json_get(requests, name) ? requests : limits, name);
 
 	/* Without a limit the API server would request as much disk as a container may have. */
 	if (rule->ratio || (rule->max && strcmp(name, ruled[LIMIT_RULES - 1]) == 0))
 		fill_limit(limits, requests, name, fallback);
-	int64_t given = qos_quantity(limits, name), request = qos_quantity(requests, name);
+	int64_t given = qos_quantity(limits, name);
 	int64_t limit = MAX(rule->max && given > rule->max ? rule->max : given, rule->min);
 	int64_t least = rule->ratio ? (int64_t)ceil((double)limit * 1000 / (double)rule->ratio) : 0;
 	if (given > 0)
 		qos_set(limits, name, limit);
 	least = MAX(MAX(least, rule->min), given > 0 ? MIN(request, limit) : request);
-	qos_set(requests, name, least);
+	if (given > 0 || least > 0)
+		qos_set(requests, name, least);
 }
 
 void qos_keep_rules(cJSON *resources, const struct limit_rules *rules, const char *cpu,

@@ -136,6 +136,9 @@ static void requests_and_limits_are_changed_until_they_keep_the_rules_of_the_nam
 		{ LIMITS("maxLimitRequestRatio: {ephemeral-storage: '2'}"), OURS,
 		  "{requests: {cpu: 10m, memory: 16Mi, ephemeral-storage: 512Mi}, limits: {memory: 256Mi, ephemeral-storage: 1Gi}}" },
 		{ LIMITS("max: {memory: nonsense}, min: {memory: -5}"), OURS, OURS },
+		/* An absent request is the limit, as without a LimitRange, and nothing is asked for without either. */
+		{ LIMITS("max: {memory: 512Mi, cpu: '2'}"), "{limits: {memory: 128Mi}}",
+		  "{requests: {memory: 128Mi}, limits: {memory: 128Mi}}" },
 	};
 
 	(void)state;
