@@ -23,7 +23,10 @@
  * the API server.
  */
 #define RECONCILES_MAX 16
-/* Of one namespace. The plan of a large cluster is carried out for minutes, and others do not wait for it. */
+/*
+ * Of one namespace, unless the operator has only one. The plan of a large cluster is carried out
+ * for minutes, and others do not wait for it.
+ */
 #define RECONCILES_OF_NAMESPACE_MAX 12
 /*
  * Events of a cluster come in bursts. And if two operators undo each other's work, they should not
@@ -174,7 +177,7 @@ int manager_new(const struct manager_options *options, struct manager **ret_mana
 		return err_set(err, ENOMEM, "controller");
 	c->o = *options;
 	workqueue_init(&c->queue);
-	c->queue.most = RECONCILES_OF_NAMESPACE_MAX;
+	c->queue.most = options->config.namespace ? 0 : RECONCILES_OF_NAMESPACE_MAX;
 	c->queue.clock = now_boottime_ns;
 	c->queue.on_waited = on_waited;
 	c->queue.on_worked = on_worked;

@@ -255,6 +255,33 @@ static void who_is_asked_to_stop_says_when_no_write_is_under_way(void **state)
 	assert_true(fake_api_count(&f->api, "") >= before);
 }
 
+#define LOOKS "GET /api/v1/namespaces/ml/services/"
+
+static bool looks_at_twelve(void *arg)
+{
+	return fake_api_count(&((struct fixture *)arg)->api, LOOKS) >= 12;
+}
+
+static void in_an_operator_of_one_namespace_no_place_is_kept_for_others(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_strbuf_ struct strbuf clusters = STRBUF_INIT(1 << 15);
+
+	for (int i = 0; i < 20; i++)
+		strbuf_addf(&clusters,
+			    "%s{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":"
+			    "{\"namespace\":\"ml\",\"name\":\"c%d\",\"uid\":\"u%d\","
+			    "\"resourceVersion\":\"5\"},\"spec\":{\"headGroupSpec\":{}}}",
+			    i ? "," : "", i, i);
+	fake_api_lists(&f->api, "/rayclusters", strbuf_str(&clusters));
+	fake_api_answers(&f->api, "GET", "/ml/services/", -1, NULL, 16);
+	start(f, true);
+	fake_api_turn(&f->api, looks_at_twelve, f);
+	fake_api_idle(&f->api);
+	f->idle = true; /* the answers never come, so teardown does not wait for them */
+	assert_int_equal(fake_api_count(&f->api, LOOKS), 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +292,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lease_that_cannot_be_read_again_still_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lease_of_a_tenant_stops_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_an_operator_of_one_namespace_no_place_is_kept_for_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_asked_to_stop_says_when_no_write_is_under_way, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
