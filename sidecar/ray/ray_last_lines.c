@@ -87,36 +87,33 @@ static void append(const char *file, const char *line, size_t len, char *out, si
 
 void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size)
 {
-	struct {
-		const char *at;
-		size_t len;
-	} last[RAY_LAST_LINES_MAX];
+	struct span last[RAY_LAST_LINES_MAX];
 	size_t n = 0;
 
 	for (const char *end = text + len; end > text && n < RAY_LAST_LINES_MAX;) {
-		const char *newline = memrchr(text, '\n', (size_t)(end - text)), *line = newline ? newline + 1 : text;
+		const char *newline = memrchr(text, '\n', (size_t)(end - text));
+		const char *at = newline ? newline + 1 : text;
 
-		if (is_worth(text, (struct span){ line, (size_t)(end - line) })) {
-			last[n].at = line;
-			last[n++].len = (size_t)(end - line);
-		}
+		last[n] = (struct span){ at, (size_t)(end - at) };
+		n += is_worth(text, last[n]);
 		end = newline ? newline : text;
 	}
-	while (n > 0) {
-		n--;
+	while (n-- > 0)
 		append(file, last[n].at, last[n].len, out, size);
-	}
 }
 
-/* Of a driver's log it finds Ray's exception, too; ret_error NULL: it is no driver's. */
-static void append_file(int dir_fd, const char *name, char *out, size_t size,
+/*
+ * Appends the last lines of a file, which the report calls by the label. Of a driver's log it finds
+ * Ray's exception, too; ret_error NULL: it is no driver's.
+ */
+static void append_file(int dir_fd, const char *name, const char *label, char *out, size_t size,
 			struct ray_error *ret_error)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 
 	if (!ray_file_tail(dir_fd, name, TAIL_MAX, &text))
 		return;
-	ray_last_lines_of(name, strbuf_str(&text), text.len, out, size);
+	ray_last_lines_of(label, strbuf_str(&text), text.len, out, size);
 	if (ret_error)
 		ray_error_parse(strbuf_str(&text), text.len, ret_error);
 }
@@ -132,15 +129,13 @@ struct worker_lines {
 static void append_worker(const char *name, void *arg)
 {
 	const struct worker_lines *l = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 	size_t len = strlen(name);
 	char label[32];
 
-	if (strncmp(name, "worker-", 7) != 0 || len < 4 || strcmp(name + len - 4, ".err") != 0 ||
-	    !ray_file_tail(l->dir_fd, name, TAIL_MAX, &text))
+	if (strncmp(name, "worker-", 7) != 0 || len < 4 || strcmp(name + len - 4, ".err") != 0)
 		return;
 	snprintf(label, sizeof(label), "worker-%d.err", (int)l->pid);
-	ray_last_lines_of(label, strbuf_str(&text), text.len, l->out, l->size);
+	append_file(l->dir_fd, name, label, l->out, l->size, NULL);
 }
 
 void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size,
@@ -156,12 +151,12 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 				 &(struct worker_lines){ dir_fd, life->pid, out, size });
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
-		append_file(dir_fd, names[i], out, size, NULL);
+		append_file(dir_fd, names[i], names[i], out, size, NULL);
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
 	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS,
 			     life->until_unix_ns + DRIVER_LOG_NS, driver))
-		append_file(dir_fd, driver, out, size, ret_error);
+		append_file(dir_fd, driver, driver, out, size, ret_error);
 }
 
 /* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */

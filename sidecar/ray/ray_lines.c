@@ -249,9 +249,8 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 	e->pid = (pid_t)number(span_after(victim, "pid="), PID_MAX_LIMIT);
 	COPY(UNTIL(span_after(victim, "memory used="), ",", ")"), e->held);
 	struct span memory = span_after(text, "was running was ");
-	if (!memory.at) {
+	if (!memory.at)
 		memory = span_after(span_after(text, "Memory on the node ("), ") was ");
-	}
 	COPY(UNTIL(memory, ", which", "; "), e->memory);
 	COPY(span_line(span_after(text, "OOM kill reason: ")), e->detail);
 	if (!e->detail[0])
@@ -329,15 +328,16 @@ static void parse_other(struct span text, enum ray_kind kind, struct ray_event *
 	COPY(((struct span){ text_of, strlen(text_of) }), e->detail);
 }
 
+static const char failed_start_mark[] = "The process is dead, probably it crashed during start";
+
 /* raylet says so a minute after it started the worker. */
-static void parse_failed_start(struct span text, const char *mark, struct ray_event *e)
+static void parse_failed_start(struct span text, struct ray_event *e)
 {
-	parse_other(text, RAY_WORKER_CRASH, e, mark);
+	parse_other(text, RAY_WORKER_CRASH, e, failed_start_mark);
 	e->workers = 1;
 	e->pid = (pid_t)number(span_after(text, "worker process("), PID_MAX_LIMIT);
 }
 
-static const char failed_start_mark[] = "The process is dead, probably it crashed during start";
 static const char *const fds_marks[] = { "Too many open files",
 					 "Too many workers, failed to create a file", NULL };
 static const char *const lost_node_marks[] = {
@@ -394,7 +394,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
 	else if (has(text, failed_start_mark))
-		parse_failed_start(text, failed_start_mark, ret_event);
+		parse_failed_start(text, ret_event);
 	bool may_lack_fds = IS_ONE_OF(ret_event->kind, RAY_NOTHING, RAY_WORKER_CRASH);
 	const char *mark = may_lack_fds ? mark_in(text, fds_marks) : NULL;
 	if (mark) /* the cause, for a worker that crashed */
