@@ -38,17 +38,22 @@ static bool is_of_python_stacks(struct span line, struct span before)
 }
 
 /*
- * Returns whether it is a frame of a stack, or a repetition of what the stack is about, which its
- * first line says.
+ * Returns whether it is a frame of a stack, or a repetition of the signal that the stack is about:
+ * Ray writes it twice, and so does each child that ends by it.
  */
 static bool is_of_stack(struct span line, struct span earlier)
 {
-	if (span_find(line, "   @     0x").at || span_find(line, "PC: @ ").at)
-		return true;
-	if (!span_begins(line, "["))
-		return span_find(line, ") [0x").at;
-	return span_find(line, ": Stack trace: ").at ||
-	       (span_find(line, ": *** SIG").at && span_find(earlier, "\n*** SIG").at);
+	struct span caught = span_find(line, "*** SIG");
+	bool logged = span_begins(line, "[");
+	char first[] = "\n*** SIGTERM";
+
+	if (caught.at == line.at || (logged && caught.at)) {
+		memcpy(first + 1, caught.at, MIN(caught.len, strlen(first + 1)));
+		if (span_find(earlier, first).at)
+			return true;
+	}
+	return span_find(line, "   @     0x").at || span_find(line, "PC: @ ").at ||
+	       span_find(line, logged ? ": Stack trace: " : ") [0x").at;
 }
 
 static bool is_worth(const char *text, struct span line)

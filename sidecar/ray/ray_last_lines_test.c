@@ -54,6 +54,18 @@ static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
 			    "raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n");
 }
 
+/* Python ends the children of a driver that fails with SIGTERM, and each writes so. */
+static void signals_of_several_children_do_not_hide_what_came_before(void **state)
+{
+	(void)state;
+	assert_string_equal(lines("KeyError: 3\n*** SIGTERM received at time=1 on cpu 1 ***\n*** SIGTERM received at time=1 on cpu 2 ***\n"
+				  "*** SIGTERM received at time=1 on cpu 3 ***\n*** SIGTERM received at time=1 on cpu 4 ***\n"
+				  "*** SIGABRT received at time=2 on cpu 1 ***\n",
+				  1024),
+			    "raylet.out: KeyError: 3\nraylet.out: *** SIGTERM received at time=1 on cpu 1 ***\n"
+			    "raylet.out: *** SIGABRT received at time=2 on cpu 1 ***\n");
+}
+
 static void of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown(void **state)
 {
 	(void)state;
@@ -184,6 +196,7 @@ int main(void)
 		cmocka_unit_test(the_last_lines_come_in_their_order),
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
 		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
+		cmocka_unit_test(signals_of_several_children_do_not_hide_what_came_before),
 		cmocka_unit_test(of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(the_name_of_a_file_is_printable_and_bounded),
