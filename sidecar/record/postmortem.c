@@ -221,7 +221,7 @@ static void add_last_lines(struct observer *o, const struct ending *e, struct re
 	if (of.life.kind != RAY_PROCESS_DRIVER)
 		return;
 	r->error = lines.error;
-	ray_driver_stopped_verdict(r->last_lines, &r->verdict);
+	ray_driver_stopped_verdict(seen, r->last_lines, &r->verdict);
 	snprintf(seen->exception, sizeof(seen->exception), "%s", r->error.line);
 	if (r->error.name[0])
 		ray_error_verdict(&r->error, &r->verdict);

@@ -431,11 +431,6 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 
 /* --- The container lives on --- */
 
-static bool counters_are_ours(const struct observation *o)
-{
-	return o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared && !o->cgroup_unseen;
-}
-
 /* An exit code of 0 is no signal, and anybody in the container can log that there was one. */
 static void stopped_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
@@ -452,19 +447,19 @@ static void stopped_sentence(const struct observation *o, const struct ray_proce
 static void exited_sentence(const struct observation *o, struct verdict *v)
 {
 	verdict_set(v, FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY,
-		    "raylet ended with exit code 0 in container %s, as it does when an agent of it has ended or it is asked to stop; the "
-								 "container lives on without it.",
-		    o->container);
+		    "raylet ended with exit code 0 in container %s, as it does when an agent of it has "
+		    "ended or it is asked to stop; the container lives on without it.", o->container);
 	verdict_add_missing(v, "why raylet ended", "raylet.out of that time");
 }
 
 static void lives_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	bool oom = oom_was_near(o, c);
+	bool counted = o->cgroup_version && o->after.oom_kill >= 0 && !o->cgroup_shared &&
+		       !o->cgroup_unseen;
 	char how[HOW_MAX], pid[24] = "";
 
 	v->class = ray_process_class(c->kind);
-	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = ray_process_cause_is_proved(o, c, counted && !oom_was_near(o, c)) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	how_it_ended(o, c, how);
 	if (c->kind == RAY_PROCESS_DRIVER) {
 		v->confidence = CONFIDENCE_LIKELY;
@@ -524,12 +519,28 @@ void ray_error_verdict(const struct ray_error *error, struct verdict *v)
 }
 
 /*
+ * Returns whether the driver logged its own SIGTERM. Ray writes the lines of workers to the same
+ * log, each after "(f pid=7) ". After an exception it may be the SIGTERM of a child, which Python
+ * ends at its own end.
+ */
+static bool driver_logged_sigterm(const char *lines)
+{
+	const char *at = strstr(lines, ".log: *** SIGTERM received at time=");
+	char exception[RAY_LAST_LINE_MAX];
+
+	return at && !(ray_last_exception(lines, exception) && strstr(lines, exception) < at);
+}
+
+/*
  * A program that Ray runs in logs the signal and exits with 1. Ray kills a driver that takes too
  * long to stop.
  */
-void ray_driver_stopped_verdict(const char *last_lines, struct verdict *v)
+void ray_driver_stopped_verdict(const struct observation *o, const char *lines, struct verdict *v)
 {
-	if (!strstr(last_lines, "*** SIGTERM received at time="))
+	struct ray_process_cause c = { .story = STORY_PROCESS, .end = o->process };
+
+	if (v->class != FAILURE_RAY_JOB_FAILED || !driver_logged_sigterm(lines) ||
+	    has_crashed(&c) || oom_was_near(o, &c))
 		return;
 	v->class = FAILURE_TERMINATED;
 	verdict_continue(v, ". It was most likely asked to stop: its log says that it got SIGTERM, "

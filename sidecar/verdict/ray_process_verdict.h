@@ -23,5 +23,8 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 /* Adds to the verdict on a driver with which of Ray's exceptions it ended, and what had died by that. */
 void ray_error_verdict(const struct ray_error *error, struct verdict *v);
 
-/* Changes the verdict on a driver if the last lines of its log say that it was asked to stop. */
-void ray_driver_stopped_verdict(const char *last_lines, struct verdict *v);
+/*
+ * Changes the verdict on a driver if the last lines of its log, as ray_last_lines gives them, say
+ * that it was asked to stop, and neither a crash nor the OOM killer explains its end.
+ */
+void ray_driver_stopped_verdict(const struct observation *o, const char *lines, struct verdict *v);

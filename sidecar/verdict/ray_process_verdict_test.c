@@ -949,6 +949,8 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }
 
+#define SIGTERM_LOGGED "job-driver-j1.log: *** SIGTERM received at time=1795823443 on cpu 1 ***\n"
+
 static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
 {
 	static const struct row stopped = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -958,13 +960,61 @@ static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
 	(void)state;
 	make(&stopped, &w);
 	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
-	ray_driver_stopped_verdict("job-driver-j2.log: the job stops on SIGTERM\njob-driver-j2.log: KeyError: 3\n", &v);
+	ray_driver_stopped_verdict(&w.o, "job-driver-j2.log: the job stops on SIGTERM\njob-driver-j2.log: KeyError: 3\n", &v);
 	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
-	ray_driver_stopped_verdict("job-driver-j1.log: *** SIGTERM received at time=1795823443 on cpu 1 ***\n", &v);
+	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on. It was "
 					"most likely asked to stop: its log says that it got SIGTERM, as `ray job stop` sends it.");
+}
+
+/* Ray writes the lines of workers to the driver's log, too, and Python ends a driver's children with SIGTERM. */
+static void the_sigterm_of_another_process_does_not_stop_a_driver(void **state)
+{
+	static const struct row failed = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const char *const lines[] = {
+		"job-driver-j1.log: (f pid=7) *** SIGTERM received at time=1795823443 on cpu 1 ***\n",
+		"job-driver-j1.log: (f pid=7) [x E 7 7] logging.cc:474: *** SIGTERM received at time=1795823443 on cpu 1 ***\n",
+		"job-driver-j1.log: KeyError: 3\n" SIGTERM_LOGGED,
+	};
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&failed, &w);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+		ray_driver_stopped_verdict(&w.o, lines[i], &v);
+		assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+		assert_null(strstr(v.sentence, "asked to stop"));
+	}
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED "job-driver-j1.log: KeyError: 3\n", &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+}
+
+static void a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped(void **state)
+{
+	static const struct row crashed = { "", { { RAY_PROCESS_DRIVER, SIGSEGV, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row taken = { "", { { RAY_PROCESS_DRIVER, SIGKILL, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&crashed, &w);
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED, &v);
+	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+	make(&taken, &w);
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	w.o.process_oom_ns = w.ends[0].ended_ns - NS_PER_SEC;
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED, &v);
+	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+	assert_non_null(strstr(v.sentence, "most likely by the kernel's OOM killer"));
 }
 
 static void a_driver_whose_exception_names_a_node_says_so(void **state)
@@ -1082,6 +1132,9 @@ int main(void)
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
+		cmocka_unit_test(the_sigterm_of_another_process_does_not_stop_a_driver),
+		cmocka_unit_test(
+			a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
 		cmocka_unit_test(
