@@ -78,14 +78,12 @@ const char *ray_verdict_source(const char *file)
 /* Makes "ray::leak (PID 706)" or "a worker". */
 static const char *name_worker(const struct ray_event *e, char *text, size_t size)
 {
-	if (e->task[0] && e->pid)
-		snprintf(text, size, "%s (PID %d)", e->task, (int)e->pid);
-	else if (e->task[0])
-		snprintf(text, size, "%s", e->task);
-	else if (e->pid)
-		snprintf(text, size, "a worker (PID %d)", (int)e->pid);
+	const char *name = e->task[0] ? e->task : "a worker";
+
+	if (e->pid)
+		snprintf(text, size, "%s (PID %d)", name, (int)e->pid);
 	else
-		snprintf(text, size, "a worker");
+		snprintf(text, size, "%s", name);
 	return text;
 }
 
@@ -285,7 +283,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
 	bool started = !strstr(e->detail, "probably it crashed during start");
 	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX], left[64] = "";
-	int code, ended_by = status_signal(o);
+	int code, signal = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
@@ -301,11 +299,10 @@ static void crash(const struct observation *o, struct verdict *v)
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	/*
 	 * raylet ends a worker that is leaving, so that signal is not its cause, and not every
-	 * release passes the code on.
+	 * release passes the code on. Ray's own handler of SIGTERM calls exit, too.
 	 */
-	if (logged_exit_code(e, &code) &&
-	    (ended_by == SIGKILL || ended_by == SIGTERM ||
-	     (knows_status(o) && !ended_by && WEXITSTATUS(o->worker_status) != code)))
+	if (knows_status(o) && logged_exit_code(e, &code) && !strstr(e->detail, "a SIGTERM") &&
+	    (signal ? IS_ONE_OF(signal, SIGKILL, SIGTERM) : WEXITSTATUS(o->worker_status) != code))
 		snprintf(left, sizeof(left),
 			 " called exit with code %d, as Ray's log says, and then", code);
 	snprintf(how, sizeof(how), started ? " died unexpectedly" : " died as it started");
@@ -321,7 +318,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
 		verdict_say(v, "%s%s%s%s%s.", who, left, how, in, lives_on(o));
-	if (o->crash || (!fds && (o->ray->logged_signal[0] || signal_is_of_crash(ended_by))))
+	if (o->crash || (!fds && (o->ray->logged_signal[0] || signal_is_of_crash(signal))))
 		crash_evidence(o, v);
 	if (e->detail[0])
 		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
