@@ -22,6 +22,8 @@
 #define FILL_MAX 160
 #define STATUS_TEXT_MAX 80
 #define OOM_NEAR_NS (15 * NS_PER_SEC) /* raylet notices within seconds that a worker is gone */
+/* It says only after this time (worker_register_timeout_seconds) that a worker cannot start. */
+#define START_LOGGED_NS (60 * NS_PER_SEC)
 
 static bool knows_status(const struct observation *o)
 {
@@ -39,12 +41,19 @@ static bool kill_was_counted(const struct observation *o)
 	return o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
 }
 
+/* raylet says so a minute after it started the worker, which ended at some time between. */
+static bool died_at_start(const struct ray_event *e)
+{
+	return strstr(e->detail, "probably it crashed during start");
+}
+
 /* Returns whether an OOM kill of shortly before was reported, so that the counters begin after it. */
 static bool kill_was_reported(const struct observation *o)
 {
 	int64_t ago_ns = o->ended_ns - o->process_oom_ns;
+	int64_t late_ns = died_at_start(&o->ray->event) ? START_LOGGED_NS : 0;
 
-	return o->process_oom_ns && ago_ns <= OOM_NEAR_NS && -ago_ns <= OOM_NEAR_NS;
+	return o->process_oom_ns && ago_ns <= OOM_NEAR_NS + late_ns && -ago_ns <= OOM_NEAR_NS;
 }
 
 /*
@@ -281,7 +290,6 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
-	bool started = !strstr(e->detail, "probably it crashed during start");
 	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX], left[64] = "";
 	int code, signal = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
@@ -305,7 +313,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	    (signal ? IS_ONE_OF(signal, SIGKILL, SIGTERM) : WEXITSTATUS(o->worker_status) != code))
 		snprintf(left, sizeof(left),
 			 " called exit with code %d, as Ray's log says, and then", code);
-	snprintf(how, sizeof(how), started ? " died unexpectedly" : " died as it started");
+	snprintf(how, sizeof(how), died_at_start(e) ? " died as it started" : " died unexpectedly");
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
 	else if (knows_status(o) && !(logged_signal && signal_is_of_crash(status_signal(o))))
@@ -324,7 +332,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", e->detail);
 	if (o->ray->logged_signal[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
-	if (!started)
+	if (died_at_start(e))
 		verdict_add_missing(
 			v, "what the worker wrote",
 			"raylet.err, into which it writes until it has a log of its own");
