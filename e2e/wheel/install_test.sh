@@ -97,6 +97,12 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, si
             process.stdout.readline()
             send(process.pid, number)
             print(number.name, send.__name__, process.stdout.read().decode().strip())
+# timeout(1), when it is ended, signals its child, and then its process group, which the command has left.
+left = "import os, signal, time; signal.signal(15, lambda *_: (print('it got it'), exit(3))); os.setpgrp(); print(flush=True); time.sleep(9)"
+with subprocess.Popen(["timeout", "60", *sys.argv[1:], "python3", "-c", left], stdout=subprocess.PIPE) as process:
+    process.stdout.readline()
+    process.terminate()
+    print("left the group:", process.stdout.read().decode().strip())
 # As a pane of tmux, and as what ssh -t runs: it leads the session of a terminal that goes away.
 pid, terminal = pty.fork()
 if not pid:

@@ -45,10 +45,11 @@ static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t
 {
 	bool was_sent = f->sent_ns[signo] && now_ns - f->sent_ns[signo] < SENT_TO_ALL_NS, waits = f->forward_at_ns[signo];
 
-	if (asked && waits)
+	/* What others send to our process group does not reach a command that has left it. */
+	if (asked ? waits : getpgid(f->command) != getpgrp())
 		forwarding_send(f->command, signo);
-	/* Two at once, as when a terminal hangs up, may be one here and two there. */
-	f->sent_ns[signo] = !asked ? (waits ? 0 : now_ns) : was_sent ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS : 0;
+	/* Two at once, as from timeout(1) or when a terminal hangs up, may be one here and two there. */
+	f->sent_ns[signo] = (asked ? was_sent : waits) ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS : asked ? 0 : now_ns;
 	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 		{ "to the group, and `afterglow run` is slow", { { 1, 'o' }, { 900, 'r' }, { 950, '.' } }, 0 },
 		{ "to the group, then to `afterglow run` alone", { { 1, 'o' }, { 2, 'r' }, { 300, 'r' }, { 350, '.' } }, 1 },
 		{ "twice at once to the group, of which the launcher got one", { { 1, 'o' }, { 2, 'r' }, { 4, 'r' }, { 50, '.' } }, 0 },
+		{ "the same, `afterglow run` being first", { { 1, 'r' }, { 2, 'o' }, { 3, 'r' }, { 50, '.' } }, 0 },
 		{ "twice to the group", { { 1, 'o' }, { 2, 'r' }, { 300, 'o' }, { 301, 'r' }, { 350, '.' } }, 0 },
 		{ "to the group while `afterglow run` is gone", { { 1, 'o' }, { 50, '.' } }, 0 },
 		{ "long after one to the launcher alone", { { 1, 'o' }, { 1500, 'r' }, { 1550, '.' } }, 1 },
@@ -70,10 +72,43 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 	}
 }
 
+static void a_command_that_left_the_process_group_gets_what_is_sent_to_it(void **state)
+{
+	static const char *const orders[] = { "ro", "or", "orr", "ror", "o" };
+	sigset_t set;
+	int status;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGNO);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		struct forwarding f = { .run = getppid(), .command = fork() };
+
+		if (f.command == 0) {
+			sigdelset(&set, SIGNO);
+			sigwaitinfo(&set, NULL);
+			sigemptyset(&set);
+			sigaddset(&set, SIGNO);
+			_exit(signals_count(&set));
+		}
+		assert_int_equal(setpgid(f.command, f.command), 0);
+		for (int64_t at = 0; orders[i][at]; at++)
+			forwarding_take(&f, SIGNO, orders[i][at] == 'r', (at + 1) * NS_PER_MS);
+		forwarding_look(&f, NS_PER_SEC);
+		kill(f.command, SIGUSR1);
+		assert_int_equal(waitpid(f.command, &status, 0), f.command);
+		if (status != 1 << 8)
+			fail_msg("%s: %d and not 1", orders[i], status >> 8);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_command_gets_each_signal_as_often_as_without_us),
+		cmocka_unit_test(a_command_that_left_the_process_group_gets_what_is_sent_to_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
