@@ -177,7 +177,7 @@ static int start_loop(struct run *r, struct err *err)
 
 	sigemptyset(&watched);
 	/* The command gets whatever the user may send it. What this program brings upon itself, and what stops it, is its own. */
-	for (int signo = 1; signo < SIGRTMAX; signo++)
+	for (int signo = 1; signo <= SIGRTMAX; signo++)
 		if (!strchr(unwatched, signo))
 			sigaddset(&watched, signo);
 	sigprocmask(SIG_BLOCK, &watched, NULL);

@@ -91,7 +91,7 @@ check "a limit that the user cannot have does not keep the command from running"
 cat >"$work/count.py" <<'CODE'
 import os, pty, signal, subprocess, sys, time
 told = "import signal, sys, time; got = []; signal.signal(int(sys.argv[1]), lambda *_: got.append(1)); print(flush=True); time.sleep(0.5); time.sleep(0.5); print(len(got))"
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGRTMIN):
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGRTMIN, signal.SIGRTMAX):
     for send in (os.kill, os.killpg):
         with subprocess.Popen([*sys.argv[1:], "python3", "-c", told, str(int(number))], stdout=subprocess.PIPE, start_new_session=True) as process:
             process.stdout.readline()

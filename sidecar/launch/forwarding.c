@@ -55,7 +55,7 @@ static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t
 
 bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns)
 {
-	if (f->run && signo < FORWARDING_ASKED) {
+	if (f->run && signo <= FORWARDING_ASKED) {
 		forwarding_pair(f, signo, asked, now_ns);
 		return true;
 	}
@@ -79,7 +79,7 @@ int64_t forwarding_next_ns(const struct forwarding *f)
 	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++)
 		if (f->looks_left[signo])
 			return f->look_at_ns;
-	for (int signo = 1; signo < FORWARDING_ASKED; signo++)
+	for (int signo = 1; signo <= FORWARDING_ASKED; signo++)
 		if (f->forward_at_ns[signo])
 			next = MIN(next, f->forward_at_ns[signo]);
 	return next;
@@ -90,7 +90,7 @@ void forwarding_look(struct forwarding *f, int64_t now_ns)
 	if (now_ns < forwarding_next_ns(f))
 		return;
 	f->look_at_ns = now_ns + LOOK_NS;
-	for (int signo = 1; signo < FORWARDING_ASKED; signo++)
+	for (int signo = 1; signo <= FORWARDING_ASKED; signo++)
 		if (f->forward_at_ns[signo] && f->forward_at_ns[signo] <= now_ns) {
 			f->forward_at_ns[signo] = 0;
 			forwarding_send(f->command, signo);

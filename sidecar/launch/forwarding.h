@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #define FORWARDING_SIGNALS 31 /* 1 to 31; real-time signals queue, so they are not held */
-#define FORWARDING_ASKED 63 /* the signal by which `afterglow run` asks for one, whose number and sender go with it */
+#define FORWARDING_ASKED 64 /* the last signal, by which `afterglow run` asks for one, whose number and sender go with it */
 #define FORWARDING_VALUE(signo, sender) ((sender) << 7 | (signo))
 
 struct forwarding {
@@ -31,7 +31,7 @@ struct forwarding {
 	int64_t look_at_ns; /* when to look again at the signals that are held */
 	pid_t run; /* `afterglow run`; 0: there is none */
 	/* Of a signal that others have sent to us, perhaps to all: when; of one that was asked for: when to forward it. 0: none */
-	int64_t sent_ns[FORWARDING_ASKED], forward_at_ns[FORWARDING_ASKED];
+	int64_t sent_ns[FORWARDING_ASKED + 1], forward_at_ns[FORWARDING_ASKED + 1];
 };
 
 /* Forwards the signal, holds it, or drops it. asked: by `afterglow run`. Returns false if it would be dropped, as far as is seen. */

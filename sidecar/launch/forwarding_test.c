@@ -104,11 +104,27 @@ static void a_command_that_left_the_process_group_gets_what_is_sent_to_it(void *
 	}
 }
 
+static void the_last_signal_is_one_as_the_others(void **state)
+{
+	struct forwarding f = { .command = getpid(), .run = getppid() };
+	sigset_t set;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMAX);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	forwarding_take(&f, SIGRTMAX, false, NS_PER_MS);
+	forwarding_take(&f, SIGRTMAX, true, 2 * NS_PER_MS);
+	forwarding_look(&f, NS_PER_SEC);
+	assert_int_equal(sigtimedwait(&set, NULL, &(struct timespec){ 0 }), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_command_gets_each_signal_as_often_as_without_us),
 		cmocka_unit_test(a_command_that_left_the_process_group_gets_what_is_sent_to_it),
+		cmocka_unit_test(the_last_signal_is_one_as_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

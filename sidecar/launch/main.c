@@ -198,7 +198,7 @@ static void forward(struct launcher *l, struct signalfd_siginfo *info)
 {
 	bool asked = l->forwarding.run && (pid_t)info->ssi_pid == l->forwarding.run;
 
-	if (asked && info->ssi_signo == FORWARDING_ASKED) {
+	if (asked && info->ssi_signo == FORWARDING_ASKED && info->ssi_code == SI_QUEUE) {
 		info->ssi_pid = (uint32_t)info->ssi_int >> 7;
 		info->ssi_signo = info->ssi_int & 127;
 		info->ssi_code = SI_USER;
