@@ -165,7 +165,8 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			int sender = info.ssi_code == SI_USER ? (int)info.ssi_pid : 0;
 			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo, sender) };
 
-			if (sigqueue(r->child, FORWARDING_ASKED, what) < 0)
+			/* Before its hello, the launcher may die of it, and its place may be the command's. */
+			if (!sidecar_was_greeted(r->sidecar) || sigqueue(r->child, FORWARDING_ASKED, what) < 0)
 				kill(r->child, (int)info.ssi_signo);
 		}
 	}
