@@ -142,13 +142,13 @@ static void on_child(struct run *r)
 
 /*
  * A signal from the terminal reaches the whole process group without us, but for SIGHUP, which the leader of the session gets alone.
- * SIGXFSZ of a file of ours is ours.
+ * An alarm that was set before this program was executed is meant for the command. SIGXFSZ of a file of ours is ours.
  */
 static bool signal_is_of_command(const struct signalfd_siginfo *info)
 {
-	bool hangs_up = info->ssi_signo == SIGHUP && getsid(0) == getpid();
+	bool is_alone = info->ssi_signo == SIGALRM || (info->ssi_signo == SIGHUP && getsid(0) == getpid());
 
-	return info->ssi_code == SI_KERNEL ? hangs_up : (pid_t)info->ssi_pid != getpid();
+	return info->ssi_code == SI_KERNEL ? is_alone : (pid_t)info->ssi_pid != getpid();
 }
 
 static void on_signal(evutil_socket_t fd, short, void *arg)

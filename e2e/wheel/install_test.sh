@@ -97,12 +97,13 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, si
             process.stdout.readline()
             send(process.pid, number)
             print(number.name, send.__name__, process.stdout.read().decode().strip())
-# A signal right after the start ends the command as it would without us.
+# A signal right after the start, and an alarm that was set before it, end the command as they would without us.
 for milliseconds in range(3, 30, 3):
     with subprocess.Popen([*sys.argv[1:], "sleep", "9"]) as process:
         time.sleep(milliseconds / 1000)
         process.terminate()
     print("at the start:", abs(process.returncode) & 127)
+print("alarm:", abs(subprocess.run([*sys.argv[1:], "sleep", "9"], preexec_fn=lambda: signal.alarm(1)).returncode) & 127)
 # timeout(1), when it is ended, signals its child, and then its process group, which the command has left.
 left = "import os, signal, time; signal.signal(15, lambda *_: (print('it got it'), exit(3))); os.setpgrp(); print(flush=True); time.sleep(9)"
 with subprocess.Popen(["timeout", "60", *sys.argv[1:], "python3", "-c", left], stdout=subprocess.PIPE) as process:
