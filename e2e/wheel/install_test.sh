@@ -110,6 +110,24 @@ with subprocess.Popen(["timeout", "60", *sys.argv[1:], "python3", "-c", left], s
     process.stdout.readline()
     process.terminate()
     print("left the group:", process.stdout.read().decode().strip())
+# Ctrl-C at a command that leads a group of its own: without us it does so from the start.
+leads = "import os, signal, time; signal.signal(2, lambda *_: (print('interrupted'), exit(3))); os.getpgrp() == os.getpid() or os.setpgrp(); " \
+    "signal.signal(signal.SIGTTOU, signal.SIG_IGN); print('ready', flush=True); time.sleep(9)"
+pid, terminal = pty.fork()
+if not pid:
+    words = [*sys.argv[1:], "python3", "-c", leads]
+    os.execvp(words[0], words)
+seen = b""
+while b"ready" not in seen:
+    seen += os.read(terminal, 100)
+os.write(terminal, b"\x03")
+try:
+    while b"interrupted" not in seen:
+        seen += os.read(terminal, 100)
+except OSError:
+    pass
+print("Ctrl-C:", b"interrupted" in seen)
+os.close(terminal)
 # As a pane of tmux, and as what ssh -t runs: it leads the session of a terminal that goes away.
 pid, terminal = pty.fork()
 if not pid:

@@ -205,11 +205,14 @@ static void forward(struct launcher *l, struct signalfd_siginfo *info)
 	}
 	int signo = (int)info->ssi_signo;
 	/* A terminal that hangs up signals only the leader of its session. */
-	bool is_hangup = signo == SIGHUP && getsid(0) == getpid();
-	bool from_terminal = info->ssi_code == SI_KERNEL && !is_hangup;
+	bool from_terminal = info->ssi_code == SI_KERNEL && (signo != SIGHUP || getsid(0) != getpid());
 	int64_t now = now_ns();
-	/* Its other signals go to the whole process group, so the command has them already. */
-	bool gets_it = from_terminal || forwarding_take(&l->forwarding, signo, asked, now);
+	/*
+	 * Its other signals go to the whole process group, so the command has them already. Without us it could not
+	 * leave the group that a shell has made for `afterglow run`.
+	 */
+	bool has_it = from_terminal && (getpgrp() != l->forwarding.run || getpgid(l->command) == getpgrp());
+	bool gets_it = has_it || forwarding_take(&l->forwarding, signo, asked, now);
 
 	/*
 	 * A signal from inside that the command never gets asks for nothing. A runtime that sent it
