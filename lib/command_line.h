@@ -65,7 +65,7 @@ int options_take(const struct option_table *table, unsigned command, char *const
 		 void *options, struct err *err);
 
 /*
- * Prints --help of a command to stdout, which is the rows that it has: `command` has its bit, or those of several. Returns 0, or 1 if it
- * could not be written.
+ * Prints --help of a command to stdout: the rows that it has. `command` is its bit, or those of
+ * several. Returns 0, or 1 if the text could not be written.
  */
 int options_print_help(const struct option_table *table, unsigned command);
