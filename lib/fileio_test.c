@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 /* How the wrapped calls behave from now on. If all members are zero, they behave as always. */
@@ -254,6 +255,39 @@ static void directories_are_made_with_all_that_is_missing_above(void **state)
 	unlinkat(dirfd_, "a", AT_REMOVEDIR);
 }
 
+static void a_foreign_file_is_read_through_no_link_anywhere(void **state)
+{
+	static const struct {
+		const char *path;
+		int code;
+	} rows[] = {
+		{ "real/f", 0 }, { ".//real/./f", 0 }, { "real/f/", -ENOTDIR }, { "real/", -ENOENT }, { "", -ENOENT },
+		{ "link/f", -ENOTDIR }, { "real/to_f", -ELOOP }, { "real/../real/f", -EINVAL }, { "real", -EPROTO },
+	};
+	char here[PATH_MAX], path[2 * PATH_MAX];
+	int was = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(mkdirat(dirfd_, "real", 0700), 0);
+	assert_int_equal(file_put(dirfd_, "real/f", "x", 1, 0600, NULL), 0);
+	assert_int_equal(symlinkat("real", dirfd_, "link"), 0);
+	assert_int_equal(symlinkat("f", dirfd_, "real/to_f"), 0);
+	assert_int_equal(fchdir(dirfd_), 0);
+	assert_non_null(getcwd(here, sizeof(here)));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(100);
+
+		snprintf(path, sizeof(path), "/%s//%s", here, rows[i].path);
+		int r = file_read_foreign(dirfd_, rows[i].path, &out, NULL), whole = file_read_foreign(-1, path, &out, NULL);
+		if (r != rows[i].code || whole != rows[i].code)
+			fail_msg("%s: %d and %d, not %d", rows[i].path, r, whole, rows[i].code);
+		assert_string_equal(strbuf_str(&out), r < 0 ? "" : "xx"); /* both have read it */
+	}
+	assert_int_equal(fchdir(was), 0);
+	close(was);
+	assert_true(tree_remove(dirfd_, "real") && tree_remove(dirfd_, "link"));
+}
+
 static void a_file_in_the_way_of_a_directory_is_an_error(void **state)
 {
 	char path[100], long_path[5000];
@@ -286,6 +320,7 @@ int main(void)
 		with_faults(a_write_without_progress_is_an_error_and_no_endless_loop),
 		cmocka_unit_test(directories_are_made_with_all_that_is_missing_above),
 		cmocka_unit_test(a_file_in_the_way_of_a_directory_is_an_error),
+		cmocka_unit_test(a_foreign_file_is_read_through_no_link_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
