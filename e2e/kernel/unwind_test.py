@@ -24,7 +24,10 @@ work = ""
 
 
 def run(*command, **more):
-    return subprocess.run(command, check=True, capture_output=True, text=True, errors="replace", **more).stdout
+    result = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", **more)
+    if result.returncode:
+        raise AssertionError(f"{command} ended with {result.returncode}: {result.stderr[-2000:]}")
+    return result.stdout
 
 
 def read(path):
