@@ -146,7 +146,7 @@ tests() { # ARGUMENT-OF-PYTEST...
 status=0 alone=5
 tests "${workers[@]}" -m "${marked:+$marked and }not alone" "$@" || status=$?
 case $suite/$status in
-classes/[015] | cluster/[015] | kuberay*/[015])
+classes/[015] | cluster/[015] | kuberay*/[015] | operator/[015])
 	alone=0
 	tests -m "${marked:+$marked and }alone" "$@" || alone=$?
 	;;

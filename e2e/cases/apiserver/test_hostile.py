@@ -81,6 +81,7 @@ def storm(api, moves):
     return taken
 
 
+@pytest.mark.alone  # an API server that does not answer for six seconds costs the lease, too
 @pytest.mark.long
 def test_whatever_a_tenant_writes_the_cluster_of_another_comes_up(start, api, hostile, rng):
     operator = start("--leader-elect", "--lease-namespace", api.namespace, namespace=False)
