@@ -11,6 +11,7 @@ from cluster.stores import server
 from conftest import wait_for
 from kuberay.objects import check_injected, cluster_spec, container, group, template
 
+COLLECTOR = "ray-history-collector"
 ROOT = pathlib.Path(__file__).parents[3]
 
 
@@ -36,7 +37,7 @@ def test_a_pod_with_a_collector_has_the_sidecar_last_and_all_of_it_runs(cluster)
     for kind in "head", "worker":
         pod = cluster.wait_ready(kind, timeout=240)
         check_injected(pod)
-        assert [c["name"] for c in pod["spec"]["containers"]][1:] == ["collector", "afterglow"]
+        assert [c["name"] for c in pod["spec"]["containers"]][1:] == [COLLECTOR, "afterglow"]
         assert all(c["ready"] for c in pod["status"]["containerStatuses"])
 
 
@@ -48,13 +49,14 @@ def test_an_oom_kill_of_its_worker_is_explained_as_without_it(cluster):
     assert report["processes"][0]["name"] == "ray::leak"
 
 
-def test_the_end_of_its_pod_is_no_failure_and_the_collector_has_taken_the_logs(cluster, kuberay):
+def test_its_pods_end_with_their_cluster_as_without_it(cluster, kuberay):
     before = [f["metadata"]["name"] for f in cluster.failures()]
     head = cluster.pod("head")["metadata"]["name"]
-    with subprocess.Popen(["kubectl", "--namespace", kuberay.namespace, "logs", "--follow", head, "-c", "collector"],
+    with subprocess.Popen(["kubectl", "--namespace", kuberay.namespace, "logs", "--follow", head, "-c", COLLECTOR],
                           stdout=subprocess.PIPE, text=True) as log:
         cluster.k("delete", "raycluster", cluster.name, "--timeout=120s")
         words = log.communicate(timeout=120)[0]
     wait_for("the pods to go", lambda: not cluster.pods(), timeout=120)
-    assert [f["metadata"]["name"] for f in cluster.failures()] == before
+    classes = {f["spec"]["class"] for f in cluster.failures() if f["metadata"]["name"] not in before}
+    assert classes <= {"PodDeleted"}  # the ends by deletion are recorded, as the module's chart asks for them
     assert "panic" not in words and words.strip(), words
