@@ -18,7 +18,7 @@
 #define ENTRY_OVERHEAD 256
 #define SMALL_GROWTH 4096
 /* A text that is all the same has hardly any bytes here, and all of its bytes in a view. */
-#define SQUEEZED_AT_MOST 4
+#define SQUEEZED_AT_MOST 2
 
 /* The entries that have one value of the index. */
 struct index_value {
