@@ -148,7 +148,7 @@ for words in 'python3 count.py' 'grep ^Sig[BI] /proc/self/status' 'env -i PATH=$
 	case $words in
 	grep*) with="afterglow run -- $words" ;;
 	env*) with="${words% sh -c env} afterglow run -- sh -c env" ;;
-	*) with="$words afterglow run --" ;;
+	*) with="XDG_STATE_HOME=counted $words afterglow run --" ;; # its deaths are in no list below
 	esac
 	as_user "$words" >"$work/plain" 2>"$work/err"
 	as_user "$with" >"$work/out" 2>"$work/err"
