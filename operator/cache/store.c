@@ -189,8 +189,9 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
 	const char *rv = json_str_or(object, "metadata.resourceVersion", "");
 	const char *uid = json_str_or(object, "metadata.uid", "");
-	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = 0;
-	_cleanup_free_ char *squeezed = json ? squeeze(json, strlen(json), &json_len) : NULL;
+	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = 0,
+	       text_len = json ? strlen(json) : 0;
+	_cleanup_free_ char *squeezed = json ? squeeze(json, text_len, &json_len) : NULL;
 	struct store_entry *entry;
 
 	if (!squeezed || rv_size + uid_size > UINT16_MAX || json_len > UINT32_MAX - UINT16_MAX)
@@ -202,7 +203,7 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	entry->uid_at = (uint16_t)rv_size;
 	entry->json_at = (uint32_t)(rv_size + uid_size);
 	entry->json_len = (uint32_t)json_len;
-	entry->charged = (uint32_t)MAX(json_len, strlen(json) / SQUEEZED_AT_MOST);
+	entry->charged = (uint32_t)MAX(json_len, text_len / SQUEEZED_AT_MOST);
 	memcpy(entry->data, rv, rv_size);
 	memcpy(entry->data + entry->uid_at, uid, uid_size);
 	memcpy(entry->data + entry->json_at, squeezed, json_len);

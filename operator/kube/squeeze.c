@@ -78,11 +78,9 @@ char *squeeze(const char *text, size_t len, size_t *ret_len)
 char *unsqueeze(const char *data, size_t len, size_t *ret_len)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(data, len);
-	_cleanup_free_ char *text = NULL;
+	bool known = size < ZSTD_CONTENTSIZE_ERROR && squeeze_is_ready();
+	_cleanup_free_ char *text = known ? malloc((size_t)size + 1) : NULL;
 
-	if (size >= ZSTD_CONTENTSIZE_ERROR || !squeeze_is_ready())
-		return NULL;
-	text = malloc((size_t)size + 1);
 	if (!text)
 		return NULL;
 	*ret_len = ZSTD_decompress_usingDDict(decoder, text, (size_t)size, data, len, to_decode);
