@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of the end of a container or of a process, as far as it decides which ends belong to one incident. */
+/*
+ * Describes the end of a container or of a process, as far as it decides which ends belong to one
+ * incident.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +13,10 @@
 /* The container of KubeRay's submitter: in a pod of its own, or, in SidecarMode, in the head's. */
 #define SUBMITTER_CONTAINER "ray-job-submitter"
 
-/* The end of a container, or of a process in a container that lives on. Texts are borrowed and never NULL; "": not known. */
+/*
+ * The end of a container, or of a process in a container that lives on. Texts are borrowed and never
+ * NULL; "": not known.
+ */
 struct incident_death {
 	const char *name; /* the RayFailure's: unique in its cluster */
 	enum failure_class class;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the words for containers and pods in a text by those that a reader without Kubernetes knows. Pure. */
+/*
+ * Replaces the words for containers and pods in a text by those that a reader without Kubernetes
+ * knows. Pure.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -9,5 +12,8 @@ struct phrase {
 	const char *of_container, *of_command;
 };
 
-/* Replaces each phrase wherever it stands in text, which has room for size bytes; what does not fit is cut. */
+/*
+ * Replaces each phrase wherever it stands in text, which has room for size bytes. What does not fit
+ * is cut.
+ */
 void phrases_replace(char *text, size_t size, const struct phrase *phrases, size_t n);

@@ -90,10 +90,10 @@ check "a limit that the user cannot have does not keep the command from running"
 # What the command sees of its process, and what reaches it, is what it would see and get without us.
 cat >"$work/count.py" <<'CODE'
 import os, pty, signal, subprocess, sys, time
-told = "import signal, sys, time; got = []; signal.signal(int(sys.argv[1]), lambda *_: got.append(1)); print(flush=True); time.sleep(0.5); time.sleep(0.5); print(len(got))"
+counter = "import signal, sys, time; got = []; signal.signal(int(sys.argv[1]), lambda *_: got.append(1)); print(flush=True); time.sleep(0.5); time.sleep(0.5); print(len(got))"
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGRTMIN, signal.SIGRTMAX):
     for send in (os.kill, os.killpg):
-        with subprocess.Popen([*sys.argv[1:], "python3", "-c", told, str(int(number))], stdout=subprocess.PIPE, start_new_session=True) as process:
+        with subprocess.Popen([*sys.argv[1:], "python3", "-c", counter, str(int(number))], stdout=subprocess.PIPE, start_new_session=True) as process:
             process.stdout.readline()
             send(process.pid, number)
             print(number.name, send.__name__, process.stdout.read().decode().strip())

@@ -125,9 +125,9 @@ static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
 }
 
 /* Finds the first row that any of the Events fits. of_pod: only Events about the pod itself count. */
-static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n,
-				    const struct claim_pod *pod, bool of_pod,
-				    const cJSON **ret_event, int64_t *ret_at_ns)
+static const struct event_row *row_find(const cJSON *events, const struct event_row *rows, size_t n,
+					const struct claim_pod *pod, bool of_pod,
+					const cJSON **ret_event, int64_t *ret_at_ns)
 {
 	for (size_t i = 0; i < n; i++) {
 		json_each(event, json_get(events, "items"))
@@ -140,14 +140,18 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 	return NULL;
 }
 
-/* Takes the claim of the first row that any of the Events fits. source NULL: only Events about the pod itself count. */
+/*
+ * Makes a claim of the first row that any of the Events fits. source NULL: only Events about the
+ * pod itself count.
+ */
 static bool claim_by_rows(const cJSON *events, const struct event_row *rows, size_t n,
 			  const struct claim_pod *pod, const char *source, const char *of_kind,
 			  const char *of, struct claim *ret_claim)
 {
 	struct claim claim = { 0 };
 	const cJSON *event;
-	const struct event_row *row = find(events, rows, n, pod, !source, &event, &claim.by.at_ns);
+	const struct event_row *row =
+		row_find(events, rows, n, pod, !source, &event, &claim.by.at_ns);
 
 	if (!row)
 		return false;
@@ -203,7 +207,7 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 	struct claim claim = { 0 };
 	const cJSON *event;
 	const struct event_row *row =
-		find(events, rows, ARRAY_SIZE(rows), pod, false, &event, &claim.by.at_ns);
+		row_find(events, rows, ARRAY_SIZE(rows), pod, false, &event, &claim.by.at_ns);
 	enum ended_by_kind kind = row ? row->kind : ENDED_BY_NOBODY;
 	const char *why = row ? row->why : NULL;
 

@@ -90,7 +90,10 @@ void qos_equalize(cJSON *resources, const char *cpu, const char *memory)
 	}
 }
 
-/* Of several rules the strictest counts. What a pod may have in all says nothing of one container. */
+/*
+ * Takes the item's rules over where they are stricter. A minimum or maximum of a whole pod says
+ * nothing of one container.
+ */
 static void limit_rule_add(struct limit_rule *rule, const cJSON *item, const char *name)
 {
 	int64_t ratio = qos_quantity(json_get(item, "maxLimitRequestRatio"), name);

@@ -194,7 +194,7 @@ static void reap(struct launcher *l)
 		launcher_kill_children(l);
 }
 
-static void forward(struct launcher *l, struct signalfd_siginfo *info)
+static void launcher_forward(struct launcher *l, struct signalfd_siginfo *info)
 {
 	bool asked = l->forwarding.run && (pid_t)info->ssi_pid == l->forwarding.run;
 
@@ -234,7 +234,7 @@ static void read_signals(struct launcher *l)
 		else if (info.ssi_code == SI_QUEUE && info.ssi_signo == SIGTERM && info.ssi_int == RELEASE_MARK)
 			l->release_ns = l->ended && !l->release_ns ? now_ns() + RELEASE_AFTER_NS : l->release_ns;
 		else if (!l->ended)
-			forward(l, &info);
+			launcher_forward(l, &info);
 		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			l->released = true; /* after the command's end, this signal asks the launcher itself to end */
 	}
