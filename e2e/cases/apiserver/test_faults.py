@@ -132,7 +132,8 @@ def test_a_version_that_is_gone_costs_one_list_and_the_copy_serves_meanwhile(sta
         """Notes how many pods the operator knows while it reads the list anew."""
         counts.append(objects(operator, "pods"))
         return line
-    peer.rule(lambda r: r.plural == "pods" and r.is_stream, lines=watch_counts)
+    # The stream is asked for again when it did not come: a busy API server answers 429.
+    peer.rule(lambda r: r.plural == "pods" and r.is_stream, times=1000, lines=watch_counts)
     if how == "by HTTP":
         rule = peer.rule(resumes("pods"), answer=(410, EXPIRED))
         peer.cut()
