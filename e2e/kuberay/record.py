@@ -36,7 +36,7 @@ def settle(plane, namespace):
 
 def play(plane, program, scene, namespace, **environment):
     plane.api().create("namespaces", {"metadata": {"name": namespace}})
-    daemon = Daemon([program / "kuberay-operator", "--watch-namespace", namespace, "--leader-election-namespace", "default",
+    daemon = Daemon([program / "kuberay-operator", "--watch-namespace", namespace, "--enable-leader-election=false",
                      "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
                      "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
                     plane.file(f"{namespace}.log"), {**os.environ, **environment, "KUBECONFIG": str(plane.kubeconfig(USER))})

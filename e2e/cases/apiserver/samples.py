@@ -13,6 +13,7 @@ import re
 import subprocess
 import urllib.request
 
+import pytest
 import yaml
 
 from conftest import wait_for
@@ -70,9 +71,9 @@ def short_name(path):
 
 @contextlib.contextmanager
 def kuberay(plane, program, namespace):
-    """Runs KubeRay's operator for one namespace."""
+    """Runs KubeRay's operator for one namespace. It is the only one there, so it has no lease that it could lose on a busy machine."""
     port = free_port()
-    daemon = KubeRay([program / "kuberay-operator", "--watch-namespace", namespace, "--leader-election-namespace", "default",
+    daemon = KubeRay([program / "kuberay-operator", "--watch-namespace", namespace, "--enable-leader-election=false",
                       "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
                       "--metrics-addr", f"127.0.0.1:{port}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
                      plane.file(f"{namespace}.log"), {**os.environ, "KUBECONFIG": str(plane.kubeconfig(USER))})
@@ -222,7 +223,16 @@ class Run:
 
     def pass_marker(self):
         self.marker.write()
-        wait_for("KubeRay to answer the marker", self.marker.answered, timeout=150, interval=0.1)
+        try:
+            wait_for("KubeRay to answer the marker", self.answered, timeout=150, interval=0.1)
+        except AssertionError as error:
+            words = [line[:1000] for line in self.operator.text().splitlines() if MARKER in line]
+            raise AssertionError("\n".join([str(error), "KubeRay's words on the marker:", *words[-20:]])) from error
+
+    def answered(self):
+        if not self.operator.running():
+            pytest.fail(f"KubeRay has ended: {self.operator.text()[-2000:]}")  # nothing to wait for
+        return self.marker.answered()
 
     def note(self, samples):
         everything = self.objects()
