@@ -226,7 +226,8 @@ def test_a_redis_that_is_gone_keeps_no_cluster(make, k, namespace):
         make("widowed", 2, lambda spec: spec.update(gcsFaultToleranceOptions=options))
     # Both attempts of the Job find nobody; in the foreground, as tools for continuous delivery do it.
     k("delete", "raycluster", "widowed", "--cascade=foreground", "--timeout=420s", timeout=440)
-    (event,) = [e for e in k.items("events") if e["reason"] == "RedisCleanupFailed"]
+    # Events have a queue of their own.
+    (event,) = wait_for("the Event", lambda: [e for e in k.items("events") if e["reason"] == "RedisCleanupFailed"])
     assert event["type"] == "Warning" and "failed" in event["message"]
 
 
