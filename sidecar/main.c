@@ -35,6 +35,7 @@
 #define TERMINATION_LOG "/dev/termination-log" /* the kubelet's, and so it is there in a pod */
 /* After the last container's end; the operator reserves 5 s of the pod's grace period. */
 #define SHIP_AT_LEAST_S 4
+#define SERVE_AGAIN_S 5 /* how long after a port was taken it is tried again */
 
 struct service {
 	const struct record_options *options;
@@ -174,17 +175,24 @@ static void expect_somebody(struct service *s)
 }
 
 /*
- * Serves HTTP. If another program in the Ray container or on the node has the port, there are no
- * metrics, but reports are still written.
+ * Serves HTTP. As long as another program in the Ray container or on the node has the port, or a
+ * child of the sidecar before this one, there are no metrics, but reports are still written.
  */
-static void serve(struct service *s)
+static void serve(evutil_socket_t, short again, void *arg)
 {
+	const struct timeval later = { .tv_sec = SERVE_AGAIN_S };
+	struct service *s = arg;
 	struct err err = { 0 };
 
-	if (!s->options->http)
+	if (pod_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http,
+			   &err) == 0) {
+		if (again)
+			log_info("metrics and health are served now");
 		return;
-	if (pod_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
+	}
+	if (!again)
 		log_warning("metrics and health are not served: %s", err_text(&err));
+	event_base_once(s->base, -1, EV_TIMEOUT, serve, s, &later);
 }
 
 static int record(const struct record_options *options, struct err *err)
@@ -206,7 +214,8 @@ static int record(const struct record_options *options, struct err *err)
 		log_warning("%s", err_text(err));
 	if (rc >= 0) {
 		sidecar_on_idle(s.sidecar, stop_when_over, &s);
-		serve(&s);
+		if (options->http)
+			serve(-1, 0, &s);
 		expect_somebody(&s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);

@@ -186,8 +186,15 @@ start_sidecar --pid
 run_ray "$leak" --memory own --pid
 check "v$version, hostNetwork: the second one finds it taken" says 'metrics and health are not served'
 check "v$version, hostNetwork: and reports all the same" says 'class KernelOOMContainer'
+make_pod systemd
+start_sidecar --pid
+check "v$version, hostNetwork: the third one finds it taken" wait_until says 'metrics and health are not served'
 kill $neighbour
 wait $neighbour
+check "v$version, hostNetwork: when the port is free, it serves" wait_until says 'metrics and health are served now'
+kill $started
+wait $started
 wait_until remove_tree "$first"
+wait_until remove_tree "$pod"
 
 summary
