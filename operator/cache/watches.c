@@ -49,15 +49,12 @@ bool cluster_key(const cJSON *object, char *buf, size_t size)
 
 bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
 {
-	const char *namespace = json_str(pod, "metadata.namespace");
+	const cJSON *owner = object_controller(pod);
+	const char *namespace = json_str(pod, "metadata.namespace"),
+		   *name = json_str(owner, "name");
 
-	json_each(owner, json_get(pod, "metadata.ownerReferences")) {
-		const char *name = json_str(owner, "name");
-
-		if (json_bool(owner, "controller", false) && json_is(owner, "kind", "RayCluster") &&
-		    namespace && name)
-			return snprintf(buf, size, "%s/%s", namespace, name) < (int)size;
-	}
+	if (namespace && name && json_is(owner, "kind", "RayCluster"))
+		return snprintf(buf, size, "%s/%s", namespace, name) < (int)size;
 	return cluster_key(pod, buf, size);
 }
 

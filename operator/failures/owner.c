@@ -69,15 +69,13 @@ static bool set(struct owner *owner, enum owner_kind kind, const char *name, con
 
 static bool by_reference(const cJSON *cluster, struct owner *owner)
 {
-	json_each(reference, json_get(cluster, "metadata.ownerReferences")) {
-		const char *kind = json_str(reference, "kind"), *version = json_str(reference, "apiVersion");
-		enum owner_kind known;
+	const cJSON *reference = object_controller(cluster);
+	const char *kind = json_str_or(reference, "kind", "");
+	enum owner_kind known;
 
-		if (json_bool(reference, "controller", false) && kind && version && strncmp(version, "ray.io/", 7) == 0 &&
-		    kind_from_name(kind, strlen(kind), &known) && known != OWNER_RAY_CLUSTER)
-			return set(owner, known, json_str(reference, "name"), json_str(reference, "uid"));
-	}
-	return false;
+	return text_begins_with(json_str(reference, "apiVersion"), "ray.io/") &&
+	       kind_from_name(kind, strlen(kind), &known) && known != OWNER_RAY_CLUSTER &&
+	       set(owner, known, json_str(reference, "name"), json_str(reference, "uid"));
 }
 
 static bool by_labels(const cJSON *cluster, struct owner *owner)

@@ -32,6 +32,14 @@ const char *object_label(const cJSON *object, const char *name)
 	return json_member(json_get(object, "metadata.labels"), name);
 }
 
+const cJSON *object_controller(const cJSON *object)
+{
+	json_each(owner, json_get(object, "metadata.ownerReferences"))
+		if (json_bool(owner, "controller", false))
+			return owner;
+	return NULL;
+}
+
 bool object_condition_is_true(const cJSON *object, const char *type)
 {
 	return json_is(json_find(json_get(object, "status.conditions"), "type", type), "status", "True");

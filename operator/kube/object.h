@@ -14,6 +14,9 @@ cJSON *object_new(const char *api_version, const char *kind, const char *ns, con
 const char *object_annotation(const cJSON *object, const char *name);
 const char *object_label(const cJSON *object, const char *name);
 
+/* Returns the owner that controls the object; NULL: there is none. The API server accepts one. */
+const cJSON *object_controller(const cJSON *object);
+
 /* Returns whether the object's status has the condition of that type with status "True". */
 bool object_condition_is_true(const cJSON *object, const char *type);
 

@@ -11,36 +11,16 @@
 #include "operator/kube/object.h"
 
 #define ARGO_CD_USER "argocd-application-controller"
-#define OWNERS_MAX 16 /* further owner references are ignored */
 #define FIELD_MANAGERS_MAX 256
-
-static bool is_kuberay_owner(const cJSON *owner)
-{
-	static const char *const kinds[] = { "RayJob", "RayService", "RayCronJob" };
-	const char *kind = json_str(owner, "kind"), *version = json_str(owner, "apiVersion");
-
-	if (!kind || !version || strncmp(version, "ray.io/", 7) != 0 || !json_bool(owner, "controller", false))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kind, kinds[i]) == 0)
-			return true;
-	return false;
-}
 
 /* Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
 static bool is_kuberays(const cJSON *cluster)
 {
-	int n = 0;
+	const cJSON *owner = object_controller(cluster);
 
-	if (object_label(cluster, "ray.io/originated-from-crd"))
-		return true;
-	json_each(owner, json_get(cluster, "metadata.ownerReferences")) {
-		if (n++ == OWNERS_MAX)
-			break;
-		if (is_kuberay_owner(owner))
-			return true;
-	}
-	return false;
+	return object_label(cluster, "ray.io/originated-from-crd") ||
+	       (text_begins_with(json_str(owner, "apiVersion"), "ray.io/") &&
+		TEXT_IS_ONE_OF(json_str(owner, "kind"), "RayJob", "RayService", "RayCronJob"));
 }
 
 static bool ends_with(const char *text, const char *end)
