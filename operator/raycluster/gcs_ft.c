@@ -125,22 +125,15 @@ static bool is_retained(const cJSON *storage)
 	return json_is(storage, "deletionPolicy", "Retain");
 }
 
-static const cJSON *controller_of(const cJSON *object)
-{
-	json_each(owner, json_get(object, "metadata.ownerReferences"))
-		if (json_bool(owner, "controller", false))
-			return owner;
-	return NULL;
-}
-
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 {
-	const cJSON *controller = controller_of(claim);
-	bool ours = pod_is_owned(claim, json_str(cluster, "metadata.uid")),
-	     retained = is_retained(json_get(cluster, OPTIONS ".storage"));
+	const cJSON *controller = object_controller(claim);
+	const char *uid = json_str(cluster, "metadata.uid");
+	bool retained = is_retained(json_get(cluster, OPTIONS ".storage"));
 
 	/* A claim that others made would be deleted with the cluster. */
-	if (retained ? !ours : controller || !object_is_of_cluster(claim, cluster))
+	if (retained ? !pod_is_owned(claim, uid) :
+		       controller || !object_is_of_cluster(claim, cluster))
 		return NULL;
 	cJSON *body = object_new("v1", "PersistentVolumeClaim", json_str(claim, "metadata.namespace"), json_str(claim, "metadata.name"));
 	cJSON *metadata = json_get(body, "metadata");
@@ -150,6 +143,7 @@ cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim)
 		if (owner != controller)
 			json_append(owners, cJSON_Duplicate(owner, true));
 	json_set(metadata, "ownerReferences", owners);
+	json_set_str(json_object_at(metadata, "annotations"), CLUSTER_UID_ANNOTATION, uid);
 	return body;
 }
 
@@ -168,6 +162,9 @@ cJSON *gcs_ft_claim(const cJSON *cluster)
 		     json_str(cluster, "metadata.name"));
 	if (!is_retained(storage))
 		json_set(json_get(claim, "metadata"), "ownerReferences", owner_references(cluster));
+	/* This one may own it later, and no other cluster of the name may, which would delete it. */
+	json_set_str(json_object_at(json_get(claim, "metadata"), "annotations"),
+		     CLUSTER_UID_ANNOTATION, json_str(cluster, "metadata.uid"));
 	cJSON *spec = json_object_at(claim, "spec");
 	if (cJSON_IsArray(modes) && modes->child)
 		json_set(spec, "accessModes", cJSON_Duplicate(modes, true));

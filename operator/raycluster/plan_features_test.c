@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "operator/kube/object.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/plan_world.h"
 #include "operator/raycluster/pod_state.h"
@@ -136,6 +137,10 @@ static void a_foreign_service_of_that_name_is_left_alone(void **state)
 	static const char *const foreign[] = {
 		"metadata: {namespace: ml, name: demo-head-svc}\nspec: {clusterIP: 10.0.0.9, ports: [{name: web, port: 80}]}",
 		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: other}}\nspec: {ports: [{name: web, port: 80}]}",
+		/* Anybody may write the label, and the operator would delete the Service with the cluster. */
+		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}\nspec: {ports: [{name: web, port: 80}]}",
+		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}, "
+		"ownerReferences: [{apiVersion: ray.io/v1, kind: RayService, name: demo, uid: u-9, controller: true}]}\nspec: {ports: [{name: web, port: 80}]}",
 	};
 	struct world *w = *state;
 
@@ -163,7 +168,8 @@ static void a_foreign_service_of_that_name_is_left_alone(void **state)
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 1);
 	w->service = json_of(
-		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}");
+		"metadata: {namespace: ml, name: demo-head-svc, "
+		"ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true}]}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
 }
@@ -180,8 +186,11 @@ static void of_the_services_the_workers_own_is_left_alone_as_well(void **state)
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-head-svc");
 }
 
-/* KubeRay's headless Service has no label ray.io/cluster. */
-static void a_service_of_the_cluster_is_known_by_its_owner_or_its_label(void **state)
+/*
+ * KubeRay's headless Service has no label ray.io/cluster. That of a former cluster of the name would
+ * be deleted if nobody took it over.
+ */
+static void a_service_of_the_cluster_is_known_by_its_owner(void **state)
 {
 	struct world *w = *state;
 	char owned[300];
@@ -193,7 +202,8 @@ static void a_service_of_the_cluster_is_known_by_its_owner_or_its_label(void **s
 		json_str(w->cluster, "metadata.uid"));
 	w->service = json_of(owned);
 	w->headless = json_of(
-		"metadata: {namespace: ml, name: demo-headless, uid: u-2, labels: {ray.io/cluster: demo}}");
+		"metadata: {namespace: ml, name: demo-headless, uid: u-2, "
+		"ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, uid: former, controller: true}]}");
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 2);
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 1), "metadata.uid"), "u-2");
@@ -208,19 +218,23 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		/* The number of owners that are written; -1: nothing is written. */
 		int owners;
 		const char *label; /* its label ray.io/cluster */
+		const char *made_for; /* its annotation: the cluster for which it was made */
 	} rows[] = {
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, "demo" },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1, "demo" },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1, "demo" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, "demo", NULL },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1, "demo", NULL },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1, "demo", NULL },
 		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1,
-		  "demo" },
-		{ "{backend: rocksdb}", "", 1, "demo" },
+		  "demo", NULL },
+		{ "{backend: rocksdb}", "", 1, NULL, uid },
 		/* A second controller is never added. */
-		{ "{backend: rocksdb}", "another", -1, "demo" },
+		{ "{backend: rocksdb}", "another", -1, "demo", NULL },
 		/* A foreign claim must not be deleted with the cluster. */
-		{ "{backend: rocksdb}", "", -1, NULL },
-		{ "{backend: rocksdb}", "", -1, "other" },
-		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, NULL },
+		{ "{backend: rocksdb}", "", -1, NULL, NULL },
+		{ "{backend: rocksdb}", "", -1, "other", NULL },
+		{ "{backend: rocksdb}", "", -1, "demo", NULL },
+		/* One that a former cluster of the name has left to be kept. */
+		{ "{backend: rocksdb}", "", -1, "demo", "former" },
+		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0, NULL, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -230,6 +244,8 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 
 		json_set_str(json_object_at(json_get(claim, "metadata"), "labels"),
 			     "ray.io/cluster", rows[i].label);
+		json_set_str(json_object_at(json_get(claim, "metadata"), "annotations"),
+			     "afterglow.dev/cluster-uid", rows[i].made_for);
 		json_set_str(owner, "uid", rows[i].owner);
 		if (*rows[i].owner)
 			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
@@ -245,6 +261,8 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 			assert_ptr_equal(written, op(w, PLAN_MERGE, 0));
 			assert_string_equal(json_str(written, "metadata.resourceVersion"), "7");
 			assert_int_equal(cJSON_GetArraySize(json_get(written, "metadata.ownerReferences")), rows[i].owners);
+			/* Where it has no owner, it says itself for which cluster it was made. */
+			assert_string_equal(object_annotation(written, "afterglow.dev/cluster-uid"), uid);
 		}
 		w->gcs_claim = NULL;
 	}
@@ -263,6 +281,7 @@ static void nobody_is_bound_to_a_role_that_is_not_the_clusters(void **state)
 {
 	static const char *const foreign[] = {
 		"metadata: {namespace: ray, name: demo}",
+		"metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: demo}}",
 		"metadata: {namespace: ray, name: demo, ownerReferences: [{uid: another, controller: true}]}",
 		NULL, /* may not be read */
 	};
@@ -301,7 +320,8 @@ static void other_objects_of_others_are_left_alone_and_reported_once(void **stat
 	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
 	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0), "ports",
 		 json_of("[{name: serve, containerPort: 8000}]"));
-	w->role = json_of("metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: demo}}");
+	w->role = json_of("metadata: {namespace: ray, name: demo, "
+			  "ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true}]}");
 	w->account = w->binding = w->serve = w->gcs_claim = foreign;
 	plan(w);
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
@@ -927,7 +947,7 @@ int main(void)
 		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
 		TEST(a_foreign_service_of_that_name_is_left_alone),
 		TEST(of_the_services_the_workers_own_is_left_alone_as_well),
-		TEST(a_service_of_the_cluster_is_known_by_its_owner_or_its_label),
+		TEST(a_service_of_the_cluster_is_known_by_its_owner),
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(nobody_is_bound_to_a_role_that_is_not_the_clusters),
 		TEST(other_objects_of_others_are_left_alone_and_reported_once),

@@ -60,8 +60,8 @@ static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 }
 
 /*
- * Plans an object that is created once: as with KubeRay, it stays as it is if it exists. Takes
- * wanted; NULL means that there is nothing to do.
+ * Plans an object that is created once: as with KubeRay, it stays as it is if it exists. One that
+ * is to have no owner may be anybody's. Takes wanted; NULL means that there is nothing to do.
  */
 static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wanted)
 {
@@ -69,7 +69,7 @@ static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wan
 
 	if (!body || is_believed(p, body))
 		return;
-	if (have && !object_is_of_cluster(have, p->in->cluster))
+	if (have && object_controller(body) && !object_is_of_cluster(have, p->in->cluster))
 		plan_objects_leave(p, TAKE_PTR(body), NOT_OURS);
 	else
 		planner_add(p, have ? PLAN_BELIEVE : PLAN_CREATE, TAKE_PTR(body));

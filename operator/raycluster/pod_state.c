@@ -20,16 +20,18 @@ const char *pod_label(const cJSON *pod, const char *name)
 
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 {
-	json_each(owner, json_get(pod, "metadata.ownerReferences"))
-		if (json_bool(owner, "controller", false))
-			return json_is(owner, "uid", cluster_uid ? cluster_uid : "");
-	return false;
+	return json_is(object_controller(pod), "uid", cluster_uid ? cluster_uid : "");
 }
 
 bool object_is_of_cluster(const cJSON *object, const cJSON *cluster)
 {
-	return pod_is_owned(object, json_str(cluster, "metadata.uid")) ||
-	       json_is(cluster, "metadata.name", object_label(object, "ray.io/cluster"));
+	const cJSON *owner = object_controller(object);
+	const char *uid =
+		owner ? json_str(owner, "uid") : object_annotation(object, CLUSTER_UID_ANNOTATION);
+
+	return json_is(cluster, "metadata.uid", uid) ||
+	       (json_is(owner, "kind", "RayCluster") &&
+		json_is(cluster, "metadata.name", json_str(owner, "name")));
 }
 
 /* Either label may have been removed. No group of workers has this name. */

@@ -249,6 +249,25 @@ def test_the_volume_of_rocksdb_stays_when_that_is_asked_for_later(make, api):
     wait_for("the owner", lambda: owner_of(api.get("persistentvolumeclaims", "demo-gcs-pvc")) == OWNER)
 
 
+def test_what_has_the_label_of_a_cluster_and_not_its_owner_is_left_alone(make, operator, api, kubelet):
+    """Who may write RayClusters chooses their names, and need have no right to what others have labelled so."""
+    labelled = {"labels": {"ray.io/cluster": "demo"}}
+    api.create("services", {"metadata": {"name": "demo-head-svc", **labelled}, "spec": {"ports": [{"port": 80}]}})
+    api.create("persistentvolumeclaims", {"metadata": {"name": "demo-gcs-pvc", **labelled}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    api.create("roles", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "demo", **labelled},
+                         "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]})
+    kinds = {"services": "demo-head-svc", "persistentvolumeclaims": "demo-gcs-pvc", "roles": "demo"}
+    before = {plural: api.get(plural, name) for plural, name in kinds.items()}
+    make("demo", group("small"), enableInTreeAutoscaling=True, gcsFaultToleranceOptions={"backend": "rocksdb"}).wait_pods(1, 1)
+    for kind in ("Service", "PersistentVolumeClaim", "Role"):
+        (event,) = wait_for(f"the Event about the {kind}", lambda: events(api, f"FailedToCreate{kind}"))
+        assert "not owned by this RayCluster" in event["note"]
+    settle(operator, api, kubelet)
+    assert {plural: api.get(plural, name) for plural, name in kinds.items()} == before
+    assert api.items("rolebindings") == []
+
+
 # --- tokens, ingress, services ---
 
 def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
