@@ -35,6 +35,7 @@
  */
 #define WATCHED_MAX 8
 #define DIGEST_MAX (128 * 1024)
+#define FINISH_LOOK_MS 10 /* between two looks whether all reports are written */
 
 struct sidecar {
 	struct event_base *base;
@@ -637,8 +638,11 @@ static void say_digest(struct sidecar *r)
 
 void sidecar_finish_reports(struct sidecar *r)
 {
+	const struct timeval look = { .tv_usec = FINISH_LOOK_MS * 1000 };
+
+	/* With EVLOOP_ONCE it would not return while clients always have one more request. */
 	while (r->keeper && keeper_is_keeping(r->keeper) &&
-	       event_base_loop(r->base, EVLOOP_ONCE) == 0)
+	       event_base_loopexit(r->base, &look) == 0 && event_base_loop(r->base, 0) == 0)
 		;
 }
 

@@ -28,6 +28,7 @@
 #include "lib/log.h"
 #include "lib/termination_mark.h"
 #include "lib/units.h"
+#include "sidecar/http/server.h"
 #include "sidecar/launch/protocol.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/socket/channel.h"
@@ -37,6 +38,8 @@
 
 static char directory[64], socket_path[96], log_path[96];
 static pid_t sidecar;
+static bool sidecar_ended;
+static int sidecar_status; /* where it has ended */
 static int silent = -1; /* a connection that never says hello */
 static int64_t silent_since_ns;
 
@@ -70,12 +73,20 @@ static void stop(evutil_socket_t fd, short what, void *base)
 	event_base_loopbreak(base);
 }
 
+/* Stands for clients that always have one more request. */
+static void has_more(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	event_active(*(struct event **)arg, EV_TIMEOUT, 0);
+}
+
 _Noreturn static void run_sidecar(void)
 {
 	struct record_options options = { .socket_path = socket_path, .store.url = directory, .warn_at = 0.8, .report_fd = 2,
 					    .events = true, .say_reports = true };
-	struct event_base *base = event_base_new();
-	struct event *term = evsignal_new(base, SIGTERM, stop, base);
+	struct event_base *base = pod_server_loop();
+	struct event *term = evsignal_new(base, SIGTERM, stop, base), *busy;
 	int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	struct err err = { 0 };
 	struct sidecar *r;
@@ -86,7 +97,11 @@ _Noreturn static void run_sidecar(void)
 	if (sidecar_new(base, &options, &r, &err) < 0)
 		_exit(3);
 	event_base_dispatch(base);
+	dprintf(log, "the loop has ended\n");
+	busy = evtimer_new(base, has_more, &busy);
+	event_active(busy, EV_TIMEOUT, 0);
 	sidecar_free(r);
+	event_free(busy);
 	event_free(term);
 	event_base_free(base);
 	libevent_global_shutdown();
@@ -116,8 +131,10 @@ static int teardown(void **state)
 	int status;
 	(void)state;
 
-	kill(sidecar, SIGTERM);
-	waitpid(sidecar, &status, 0);
+	if (sidecar_ended)
+		status = sidecar_status;
+	else if (kill(sidecar, SIGTERM) < 0 || waitpid(sidecar, &status, 0) != sidecar)
+		return -1;
 	snprintf(command, sizeof(command), "%s %s", status ? "tail -50" : "true", log_path);
 	if (system(command) < 0)
 		return -1;
@@ -850,6 +867,34 @@ static void nothing_is_left_open(void **state)
 	assert_true(idle <= 14);
 }
 
+/* Ends the sidecar, so this is the last test. */
+static void it_ends_when_its_reports_are_written_though_clients_ask_without_end(void **state)
+{
+	static const char last[] = "frozen-last";
+	unsigned int attached = log_lines("\"event\":\"attached\"");
+	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+	char thaw[96];
+	(void)state;
+
+	thaw_path(thaw);
+	unlink(thaw);
+	say_hello(fd, "r", last, &root, 1);
+	close(root);
+	assert_true(log_has("\"event\":\"attached\"", attached + 1));
+	exits(fd, 1);
+	assert_true(log_has("Container frozen-last ended with exit code 1", 1));
+	kill(sidecar, SIGTERM);
+	assert_true(log_has("the loop has ended", 1));
+	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	for (int i = 0; i < PATIENCE_MS && !sidecar_ended; i += 10, usleep(10000))
+		sidecar_ended = waitpid(sidecar, &sidecar_status, WNOHANG) == sidecar;
+	if (!sidecar_ended)
+		kill(sidecar, SIGKILL);
+	assert_true(sidecar_ended);
+	assert_int_equal(bundles(last), 1);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -876,6 +921,8 @@ int main(void)
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),
 		cmocka_unit_test(nothing_is_left_open),
+		cmocka_unit_test(
+			it_ends_when_its_reports_are_written_though_clients_ask_without_end),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
