@@ -36,6 +36,7 @@ static const char script[] = "#!/bin/sh\n"
 			     "ok) echo '{\"file\":\"report.txt\",\"sent\":1,\"total\":1}'; echo '{\"result\":\"shipped\",\"url\":\"s3://b\"}';;\n"
 			     "again) echo '{\"result\":\"failed\",\"retry\":true,\"kind\":\"network\",\"error\":\"cut off\"}'; exit 1;;\n"
 			     "mend) echo '{\"result\":\"failed\",\"retry\":false,\"kind\":\"credentials\",\"error\":\"wrong key\"}'; exit 3;;\n"
+			     "pause) echo '{\"result\":\"failed\",\"retry\":true,\"retryAfterSeconds\":300,\"kind\":\"server\"}'; exit 1;;\n"
 			     "once) echo ok >$d/mode; exit 1;;\n"
 			     "hang) exec sleep 1000;;\n"
 			     "die) kill -9 $$;;\n"
@@ -278,6 +279,22 @@ static void the_grace_of_the_pod_is_used_and_no_more(void **state)
 	assert_true(n_failed >= 1);
 	assert_true(in_spool(FIRST));
 	assert_true(now_boottime_ns() < begin + 38 * NS_PER_SEC);
+}
+
+static void a_pause_that_the_store_asked_for_ends_when_the_pod_goes(void **state)
+{
+	(void)state;
+
+	mode("pause");
+	make_bundle(FIRST);
+	shipper_kick(shipper);
+	run_until_failed();
+	assert_int_equal(n_failed, 1);
+	mode("ok");
+	shipper_stop(shipper, now_boottime_ns() + 60 * NS_PER_SEC);
+	run(60);
+	assert_int_equal(n_shipped, 1);
+	assert_false(in_spool(FIRST));
 }
 
 static void what_only_a_person_can_mend_does_not_keep_a_pod(void **state)
@@ -579,6 +596,7 @@ int main(void)
 		TEST(what_failed_is_tried_again_and_stays_until_then),
 		TEST(a_store_that_is_down_keeps_everything_here),
 		TEST(the_grace_of_the_pod_is_used_and_no_more),
+		TEST(a_pause_that_the_store_asked_for_ends_when_the_pod_goes),
 		TEST(what_only_a_person_can_mend_does_not_keep_a_pod),
 		TEST(one_that_cannot_be_shipped_does_not_keep_back_the_others),
 		TEST(a_child_that_dies_is_a_failure),

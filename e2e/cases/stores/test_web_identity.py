@@ -99,3 +99,12 @@ def test_what_sts_says_is_told(store, servers, bundle, status, body, kind, retry
     assert "web identity" in outcome.result["error"]
     assert not s3.requests
     assert TOKEN not in outcome.stderr + str(outcome.lines)
+
+
+def test_sts_is_reached_by_the_proxy_alone_too(store, servers, bundle):
+    _, proxy = servers
+    proxy.answers["POST"] = [(200, {}, KEYS)]
+    store.set("--s3-sts-endpoint", "http://sts.example.invalid").set("--s3-endpoint", "http://s3.example.invalid")
+    shipped(store, bundle, "--proxy", proxy.url, env={"http_proxy": "http://127.0.0.1:1", "no_proxy": ""})
+    assert [request.path for request in proxy.requests["POST"]] == ["http://sts.example.invalid/"]
+    assert len(proxy.requests["PUT"]) == len(bundle.files)
