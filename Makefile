@@ -510,6 +510,13 @@ test-push:
 test-first-screen:
 	@e2e/release/first_screen.sh
 
+# Their jobs in fresh roots of Debian, which have nothing but apt: the release, and the build on Debian 12 and 13. Half an hour, nothing cached.
+.PHONY: test-workflows
+test-workflows:
+	@tools/apt-install.sh git mmdebstrap python3-yaml
+	@e2e/release/workflow_job.py release.yml release
+	@for suite in bookworm trixie; do e2e/release/workflow_job.py test.yml build --suite $$suite || exit; done
+
 # .github/workflows, as GitHub reads them.
 check-workflows:
 	@tools/actionlint.sh
