@@ -88,12 +88,17 @@ struct setting {
 	char text[80];
 };
 
-/* A setting of `ray start`, in the form that the reader writes it. */
+/* A setting of a node of Ray, in the form that the reader writes it: for a driver that began Ray itself, for `ray start`, or for KubeRay. */
 static struct setting setting_of(const struct report *r, const char *name, double value)
 {
 	struct setting s;
 
-	snprintf(s.text, sizeof(s.text), r->of_command ? "ray start --%s=%.0f" : "%s: \"%.0f\" in rayStartParams", name, value);
+	if (r->node.of_driver)
+		name = strcmp(name, "memory") == 0 ? "_memory" : "object_store_memory";
+	snprintf(s.text, sizeof(s.text),
+		 r->node.of_driver ? "ray.init(%s=%.0f)" :
+		 r->of_command	   ? "ray start --%s=%.0f" :
+				     "%s: \"%.0f\" in rayStartParams", name, value);
 	return s;
 }
 /* A limit in the form in which this place sets it. Slurm's M are MiB. */
@@ -266,8 +271,8 @@ static void advise_smaller_store(struct report *r)
 {
 	ADVISE(r, "%s%s (%.0f %% of the limit; now \"%" PRId64 "\"): beyond that Ray spills objects to disk",
 	       SETTING(r, "object-store-memory", STORE_SHARE * (double)r->memory.limit),
-	       r->of_command ? ", or object_store_memory of ray.init()" : "", STORE_SHARE * 100,
-	       r->node.object_store);
+	       r->of_command && !r->node.of_driver ? ", or object_store_memory of ray.init()" : "",
+	       STORE_SHARE * 100, r->node.object_store);
 }
 
 static bool runs_ray(const struct report *r)
@@ -346,8 +351,8 @@ static bool driver_on_head(struct report *r)
 	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name, SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
 	say_growth(r);
 	SAY(r, ".");
-	ADVISE(r, "keep large results out of the driver (ray.get brings them there); or run it on a worker: "
-		  "ray job submit --entrypoint-num-cpus 1");
+	ADVISE(r, "keep large results out of the driver (ray.get brings them there)%s",
+	       r->node.of_driver ? "" : "; or run it on a worker: ray job submit --entrypoint-num-cpus 1");
 	advise_limit(r, "; or ");
 	return true;
 }
@@ -370,7 +375,9 @@ static bool rays_own(struct report *r)
 			  "finished ones");
 	else if (kind == COMPONENT_DASHBOARD)
 		ADVISE(r, "%s, if the dashboard is not needed",
-		       r->of_command ? "ray start --include-dashboard=false" : "include-dashboard: \"false\" in rayStartParams of the head");
+		       r->node.of_driver ? "ray.init(include_dashboard=False)" :
+		       r->of_command	 ? "ray start --include-dashboard=false" :
+					   "include-dashboard: \"false\" in rayStartParams of the head");
 	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
 	return true;
 }
@@ -606,8 +613,8 @@ static bool idle_workers(struct report *r)
 	    SIZE_TEXT(own), percent(r, own));
 	ADVISE(r, "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer)");
 	if (r->node.cpus >= 2000)
-		ADVISE(r, ", or fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
-		       r->node.cpus / 1000);
+		ADVISE(r, ", or fewer CPUs for Ray on this node (%s, now \"%" PRId64 "\"): it keeps about one idle worker for each",
+		       r->node.of_driver ? "num_cpus of ray.init()" : "num-cpus", r->node.cpus / 1000);
 	return true;
 }
 
@@ -748,7 +755,9 @@ static void tasks_on_head(struct report *r)
 	int64_t own;
 	uint32_t count = components_of_kind(&r->components, COMPONENT_TASK, &own);
 
-	if (!is_head(r) || r->node.cpus == 0 || count == 0 || share(r, own) < IDLE_WORTH_SAYING)
+	/* What a driver began is the only node. */
+	if (!is_head(r) || r->node.of_driver || r->node.cpus == 0 || count == 0 ||
+	    share(r, own) < IDLE_WORTH_SAYING)
 		return;
 	SAY(r, " %" PRIu32 " %s ran on the head, beside gcs_server.", count, count == 1 ? "task or actor" : "tasks and actors");
 	ADVISE(r, "%s%s%s keeps tasks off it", r->advice[0] ? "; " : "", SETTING(r, "num-cpus", 0), r->of_command ? "" : " of the head");

@@ -38,7 +38,7 @@ static const struct row {
 	struct trend trend; /* of the first process */
 	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: unknown */
 	int64_t file, kernel;
-	bool of_part, of_command;
+	bool of_part, of_command, of_driver;
 	/* 0: memory.high had not slowed it down; memory.high is not known */
 	int64_t slowed_ns, high;
 	const char *pod, *cluster;
@@ -167,6 +167,8 @@ static const struct row {
 	{ "idle workers", OOM, FULL_4G, 0, { { "ray::IDLE", 100 * MIB, 0, 24 }, { "ray::x", GIB, 0, 0 } },
 	  "24 idle workers (ray::IDLE) held 2.3 GiB, 59 % of the memory", "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer), or fewer CPUs for Ray on this node (num-cpus, "
 	  "now \"24\")", .cpus = 24000 },
+	{ "idle workers of a driver that began Ray", OOM, FULL_4G, 0, { { "ray::IDLE", 100 * MIB, 0, 24 } }, "24 idle workers",
+	  "fewer CPUs for Ray on this node (num_cpus of ray.init(), now \"24\")", .cpus = 24000, .of_driver = true },
 	{ "IO workers do not wait for tasks", OOM, FULL_4G, 0, { { "ray::IDLE_SpillWorker", GIB, 0, 3 }, { "ray::x", GIB / 2, 0, 0 } },
 	  "3 of Ray's IO workers, which spill and restore objects, held 3.0 GiB, 75 % of the memory.", "RAY_max_io_workers" },
 	{ "submitted jobs", OOM, FULL_4G, 0, { { "ray::JobSupervisor", 60 * MIB, 0, 37 }, { "python3 train.py", 40 * MIB, 0, 37 } },
@@ -198,6 +200,9 @@ static const struct row {
 	  "include-dashboard: \"false\" in rayStartParams of the head, if the dashboard is not needed; or a limit of 5.0 GiB", .container = "ray-head" },
 	{ "the dashboard of a command", OOM, FULL_4G, 0, { { "ray::DashboardAgent", 3 * GIB, 0, 0 } }, "Ray's own ray::DashboardAgent held",
 	  "ray start --include-dashboard=false, if the dashboard is not needed", .of_command = true },
+	{ "the dashboard of a driver that began Ray", OOM, FULL_4G, 0, { { "ray::DashboardAgent", 3 * GIB, 0, 0 } },
+	  "Ray's own ray::DashboardAgent held", "ray.init(include_dashboard=False), if the dashboard is not needed", .of_command = true,
+	  .of_driver = true },
 	{ "a task on the head", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "1 task or actor ran on the head, beside gcs_server.", "num-cpus: \"0\" in rayStartParams of the head",
 	  .container = "ray-head", .cpus = 4000 },
@@ -217,6 +222,9 @@ static const struct row {
 	  .object_store = 3584 * MIB, .shm_used = 3 * GIB },
 	{ "the same of a command", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } }, "The object store may have 3.5 GiB.",
 	  "ray start --object-store-memory=1288490189, or object_store_memory of ray.init() (30 % of the limit; now", .of_command = true,
+	  .object_store = 3584 * MIB, .shm_used = 3 * GIB },
+	{ "the same of a driver that began Ray", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } }, "The object store may have 3.5 GiB.",
+	  "ray.init(object_store_memory=1288490189) (30 % of the limit; now \"3758096384\")", .of_command = true, .of_driver = true,
 	  .object_store = 3584 * MIB, .shm_used = 3 * GIB },
 	{ "shared memory beyond the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "The object store may have 1.0 GiB; what is beyond belongs to something else.", "what else writes to /dev/shm",
@@ -326,7 +334,7 @@ static struct report report_of(const struct row *row)
 		.shmem_at_start = known(row->shmem_at_start),
 		.machine = row->machine,
 		.node = { .shm_size = -1, .shm_used = known(row->shm_used), .object_store = known(row->object_store),
-			  .memory = known(row->memory), .cpus = known(row->cpus) },
+			  .memory = known(row->memory), .cpus = known(row->cpus), .of_driver = row->of_driver },
 	};
 
 	if (row->stack || row->open_files)
@@ -457,6 +465,7 @@ static const struct premise {
 	{ "idle workers", "processes that wait for the next task.", NUMBER(components.list[0].count), 2 },
 	{ "idle workers", "processes that wait for the next task.", NUMBER(components.list[0].own), MIB },
 	{ "idle workers", "fewer CPUs for Ray on this node", NUMBER(node.cpus), -1 },
+	{ "idle workers of a driver that began Ray", "num_cpus of ray.init()", NUMBER(node.of_driver), false },
 	{ "IO workers do not wait for tasks", " of Ray's IO workers, which spill and restore objects", NUMBER(components.n), 0 },
 	{ "IO workers do not wait for tasks", " of Ray's IO workers, which spill and restore objects", NUMBER(components.list[0].own), MIB },
 	{ "submitted jobs", " submitted jobs ran on this node", NUMBER(components.n), 0 },
@@ -470,6 +479,7 @@ static const struct premise {
 	{ "gcs_server", "It keeps what is known of tasks, actors and objects, not their data.", NUMBER(top[0].rss), GIB },
 	{ "the dashboard", "if the dashboard is not needed", NUMBER(top[0].rss), GIB },
 	{ "the dashboard of a command", "ray start --include-dashboard=false", NUMBER(of_command), false },
+	{ "the dashboard of a driver that began Ray", "ray.init(include_dashboard=False)", NUMBER(node.of_driver), false },
 	{ "a task on the head", " ran on the head, beside gcs_server.", NUMBER(id.container), 0 },
 	{ "a task on the head", " ran on the head, beside gcs_server.", NUMBER(node.cpus), 0 },
 	{ "a task on the head", " ran on the head, beside gcs_server.", NUMBER(components.list[0].count), 0 },

@@ -702,6 +702,13 @@ static void advice_has_the_form_of_the_place(void **state)
 	report_diagnose(&r);
 	assert_null(strstr(r.advice, "rayStartParams"));
 	assert_non_null(strstr(r.advice, "ray start --object-store-memory=1288490189"));
+	r.node.of_driver = true;
+	r.diagnosis[0] = r.advice[0] = '\0';
+	report_diagnose(&r);
+	assert_null(strstr(r.advice, "ray start"));
+	assert_null(strstr(r.advice, "keeps tasks off"));
+	assert_non_null(strstr(r.advice, "ray.init(object_store_memory=1288490189)"));
+	assert_non_null(strstr(r.advice, "ray.init(_memory="));
 }
 
 static void our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one(void **state)

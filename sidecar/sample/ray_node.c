@@ -10,6 +10,8 @@
 #include <sys/vfs.h>
 
 #include "lib/macros.h"
+#include "sidecar/sample/components.h"
+#include "sidecar/sample/proc_stat.h"
 #include "sidecar/sample/rootfd.h"
 
 #define COMMAND_LINE_MAX (32 * 1024) /* Ray 2.60's command line has 4 KiB */
@@ -126,6 +128,26 @@ void ray_node_read_shm(struct ray_node *n, int shm_fd)
 	n->shm_used = (int64_t)(st.f_blocks - st.f_bfree) * st.f_bsize;
 }
 
+/*
+ * The raylet of ray.init() is a child of the program that called it. That of `ray start` is a child of `ray start`, and later of
+ * whoever gets its orphans. A program with an argument "start" may be a `ray start` of another name.
+ */
+static bool ray_node_is_of_driver(int root_fd, pid_t raylet)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(COMMAND_LINE_MAX);
+	char stat[PROC_STAT_MAX], path[40], name[PROCESS_NAME_MAX], command[PROCESS_COMMAND_MAX],
+		label[PROCESS_NAME_MAX];
+	pid_t parent;
+
+	if (!proc_stat_read(root_fd, raylet, stat) || !proc_parse_stat(stat, &parent, name))
+		return false;
+	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)parent);
+	return rootfd_read(root_fd, path, &text, NULL) >= 0 &&
+	       proc_parse_cmdline(strbuf_str(&text), text.len, name, command) &&
+	       component_of(name, command, label) == COMPONENT_DRIVER &&
+	       !memmem(strbuf_str(&text), text.len, "\0start", sizeof("\0start"));
+}
+
 bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(COMMAND_LINE_MAX);
@@ -141,6 +163,7 @@ bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet)
 	if ((rootfd_read(root_fd, path, &text, NULL) < 0 && text.len == 0) || text.len == 0)
 		return false;
 	ray_node_parse(strbuf_str(&text), text.len, n);
+	n->of_driver = ray_node_is_of_driver(root_fd, raylet);
 	n->raylet = raylet;
 	return true;
 }

@@ -21,6 +21,8 @@ struct ray_node {
 	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
 	int64_t cpus; /* logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no tasks has 0. */
 	bool head;
+	/* A Python program began it by ray.init(): it was raylet's parent when raylet was read. False: `ray start`, or not known. */
+	bool of_driver;
 	char id[RAY_NODE_ID_MAX]; /* Ray's ID of the node, hexadecimal; "": not known */
 	/* Ray's name of the session, which all nodes of a cluster share: "session_2026-11-27_11-52-09_843279_30"; "": not known */
 	char session[RAY_NODE_SESSION_MAX];
@@ -37,7 +39,7 @@ struct ray_node {
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
 
 /*
- * Reads the command line of raylet, unless it was read already; raylet 0: there is none. Returns false
+ * Reads the command lines of raylet and of its parent, unless they were read already; raylet 0: there is none. Returns false
  * if n is unchanged.
  */
 bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);

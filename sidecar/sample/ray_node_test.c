@@ -4,9 +4,12 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -140,11 +143,59 @@ static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 	assert_int_equal(n.raylet, getpid());
 }
 
+#define BEGINS_ONE "-c", "sleep 300 & echo $!; wait"
+
+static void a_driver_that_began_ray_is_the_parent_of_its_raylet(void **state)
+{
+	static const struct {
+		char *argv[8];
+		bool of_driver;
+	} cases[] = {
+		{ { "python3", BEGINS_ONE, "train.py", NULL }, true },
+		{ { "/venv/bin/python", BEGINS_ONE, "-m", "ipykernel_launcher", NULL }, true },
+		{ { "python3", BEGINS_ONE, "restart", "start.py", NULL }, true },
+		{ { "python3", BEGINS_ONE, "/venv/bin/ray", "start", "--head", NULL }, false },
+		{ { "python3", BEGINS_ONE, "-m", "ray.scripts.scripts", "start", NULL }, false },
+		{ { "afterglow-launch", BEGINS_ONE, NULL }, false },
+		{ { "sh", BEGINS_ONE, NULL }, false },
+	};
+	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ray_node n = RAY_NODE_UNKNOWN;
+		char text[16] = "";
+		int ends[2];
+
+		assert_int_equal(pipe(ends), 0);
+		pid_t parent = fork();
+		if (parent == 0) {
+			dup2(ends[1], STDOUT_FILENO);
+			execv("/bin/sh", cases[i].argv);
+			_exit(127);
+		}
+		assert_true(read(ends[0], text, sizeof(text) - 1) > 1);
+		pid_t raylet = (pid_t)strtol(text, NULL, 10);
+		bool was_read = false;
+		/* Between fork and exec there is a moment without a command line. */
+		while (!was_read && kill(raylet, 0) == 0)
+			was_read = ray_node_read_raylet(&n, root, raylet);
+		kill(parent, SIGKILL);
+		kill(raylet, SIGKILL);
+		waitpid(parent, NULL, 0);
+		close(ends[0]);
+		close(ends[1]);
+		if (!was_read || n.of_driver != cases[i].of_driver)
+			fail_msg("case %zu: read %d, of a driver %d", i, was_read, n.of_driver);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raylet_says_which_session_it_belongs_to),
 		cmocka_unit_test(raylet_says_where_it_spills),
+		cmocka_unit_test(a_driver_that_began_ray_is_the_parent_of_its_raylet),
 		cmocka_unit_test(raylet_says_which_node_of_ray_it_is),
 		cmocka_unit_test(raylet_says_what_its_node_was_given),
 		cmocka_unit_test(shm_is_measured_and_no_raylet_is_no_harm),
