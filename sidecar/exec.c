@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,6 +38,8 @@
 #include "sidecar/socket/channel.h"
 
 #define LAUNCHER "afterglow-launch"
+/* What a run has open at once. libevent ends a program that has too few for its loop, and a report that lacks some is of little use. */
+#define FILES_MIN 32
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
 #define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
@@ -67,6 +70,19 @@ static int find_launcher(struct run *r, struct err *err)
 	if (access(r->launcher, X_OK) < 0)
 		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar", r->launcher);
 	return 0;
+}
+
+static int files_suffice(struct err *err)
+{
+	int fds[FILES_MIN], n = 0;
+
+	while (n < FILES_MIN && (fds[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < FILES_MIN)
+		err_set(err, errno, "it takes %d more open files", FILES_MIN);
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	return n < FILES_MIN ? -err->code : 0;
 }
 
 static int make_directory(struct run *r, struct err *err)
@@ -360,7 +376,8 @@ static int run(struct run *r, struct err *err)
 	check_store(r);
 	limit_memory(r);
 	leave_the_choice_of_the_oom_killer(r);
-	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
+	if (files_suffice(err) < 0 || find_launcher(r, err) < 0 || make_directory(r, err) < 0 ||
+	    start_loop(r, err) < 0)
 		return -err->code;
 	r->record_options.hand_over = survivors_hand_over;
 	r->record_options.hand_over_arg = r;

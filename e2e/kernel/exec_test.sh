@@ -398,6 +398,12 @@ check "a launcher that this machine cannot run is named" says 'runs without a re
 TMPDIR=/no/such run -- "$probe" exit 5
 check "a TMPDIR that is not there does not change the exit code" gives 5
 check "a TMPDIR that is not there does not keep it from reporting" has_class ApplicationError
+for files in 6 20; do
+	(ulimit -n $files && exec "$sidecar" exec --store "$store" -- "$probe" exit 5) 2>"$work/err"
+	code=$?
+	check "with $files open files the command runs" gives 5
+	check "with $files open files one line says why there is no report" test "$(wc -l <"$work/err") $(grep -c 'runs without a report: .*Too many open files' "$work/err")" = '1 1'
+done
 # A test machine's setpriv may not be able to change the user.
 if setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all true 2>/dev/null; then
 	mkdir -m 777 "$work/user"
