@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/units.h"
@@ -17,6 +18,7 @@
  * sidecar. With more processes than this, those that rest get no descriptor.
  */
 #define STATM_FDS_MAX 256
+#define STATM_FDS_SHARE 4 /* of so many files that may be open, one; a look at a process takes another */
 #define REST_CHANGE ((int64_t)64 << 10) /* bytes of RSS-SHR; a smaller difference is no change */
 #define REST_AFTER 3 /* a process rests after so many readings without a change */
 
@@ -39,8 +41,10 @@ ssize_t process_read(const struct process_table *t, pid_t pid, const char *file,
 static void keep_open(struct process_table *t, struct entry *e)
 {
 	char path[40];
+	struct rlimit files;
 
-	if (e->statm_fd >= 0 || t->n_fds >= STATM_FDS_MAX)
+	if (e->statm_fd >= 0 || t->n_fds >= STATM_FDS_MAX ||
+	    (getrlimit(RLIMIT_NOFILE, &files) == 0 && t->n_fds >= files.rlim_cur / STATM_FDS_SHARE))
 		return;
 	snprintf(path, sizeof(path), "%d/statm", (int)e->pid);
 	e->statm_fd = rootfd_open_no_fuse(t->proc_fd, path, O_RDONLY, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -138,6 +139,24 @@ static void the_largest_come_first_by_what_they_hold_alone(void **state)
 	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 0), 0);
 	process_table_free(table);
 	assert_int_equal(open_descriptors(), before);
+}
+
+static void where_few_files_may_be_open_all_processes_are_counted(void **state)
+{
+	struct tree *t = *state;
+	struct rlimit usual;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	for (int pid = 2; pid <= 100; pid++)
+		put_process(t, pid, 1, 10, 5, "sleep");
+	struct process_table *table = process_table_new(t->fd, 1, NULL);
+	assert_non_null(table);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 64, usual.rlim_max }), 0);
+	int swept = process_table_sweep(table, NS_PER_SEC, NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(swept, 0);
+	assert_int_equal(process_table_count(table), 100);
+	process_table_free(table);
 }
 
 static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **state)
@@ -846,6 +865,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_that_came_after_the_title_was_read_is_not_counted_for_it, setup,
 						teardown),
 		cmocka_unit_test(a_root_without_proc_is_an_error),
+		cmocka_unit_test_setup_teardown(where_few_files_may_be_open_all_processes_are_counted, setup, teardown),
 		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
