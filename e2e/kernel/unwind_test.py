@@ -165,7 +165,7 @@ class Native(unittest.TestCase):
 
     def test_c_with_debug_information_shows_inlined_functions_and_lines(self):
         ours = self.compare(compile_c("debug", "-g", "-O2"), "null", self.CHAIN)
-        self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 in deref \(debug\), thread \d+ of 1$")
+        self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 in deref \(debug\)$")
         line = next(i for i, text in enumerate(source_lines("crash.c"), 1) if "int v = *(const" in text)
         self.assertEqual(ours.summary["crashedFrame"]["source"], f"{SOURCES}/crash.c:{line}")
         self.assertEqual((ours.summary["signal"], ours.summary["code"], ours.summary["faultAddress"]), (11, "SEGV_MAPERR", "0x0"))
@@ -335,7 +335,7 @@ class Native(unittest.TestCase):
     def test_an_abort_in_a_library_without_symbols_is_not_its_callers(self):
         one, other = (self.library(way) for way in ("1", "2"))
         for ours in one, other:
-            self.assertRegex(ours.headline, r"^SIGABRT in library\.so, thread")
+            self.assertRegex(ours.headline, r"^SIGABRT in library\.so$")
             self.assertIn("innocent", ours.names())
         self.assertNotEqual(one.summary["crashedFrame"]["offset"], other.summary["crashedFrame"]["offset"])
 
@@ -355,7 +355,7 @@ class Native(unittest.TestCase):
             with self.subTest(kind):
                 program = compile_c("musl" + kind, "-O2", *([kind] if kind == "-static" else []), compiler="musl-gcc")
                 ours = Result(core_of(program, "abort"))
-                self.assertRegex(ours.headline, r"^SIGABRT, raised by an unknown caller, thread")
+                self.assertRegex(ours.headline, r"^SIGABRT, raised by an unknown caller$")
                 self.assertIsNone(ours.summary["crashedFrame"].get("function"))
                 self.assertNotIn("corrupt", ours.text)
                 self.assertIn("in give_up", ours.text.split("  Addresses of calls further up")[1])
@@ -475,7 +475,7 @@ class Python(unittest.TestCase):
                     ours = Result(core)
                     self.assertEqual(ours.python(), self.expected(minor), ours.text)
                     self.assertEqual(ours.python(1)[0][2], "sleeper")
-                    self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 in boom::deref_null\(int const\*\) \(boom.so\), thread \d+ of 2$")
+                    self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 in boom::deref_null\(int const\*\) \(boom.so\), thread \d+ \(one of 2\)$")
                     self.assertIn("crash.py:", ours.summary["python"])
                     executable = os.path.realpath(path)
                     self.assertEqual(ours.names(inlined=False), stack_names(core, executable)[0])
@@ -560,7 +560,7 @@ class Damaged(unittest.TestCase):
             f.write(data[:kind] + b"XXXX" + data[kind + 4:])
         ours = Result(path)
         self.assertEqual(ours.code, 0)
-        self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 at 0x[0-9a-f]+, in code of no known file, thread")
+        self.assertRegex(ours.headline, r"^SIGSEGV at address 0x0 at 0x[0-9a-f]+, in code of no known file$")
         self.assertIn("holds no list of mapped files", ours.text)
 
     def test_a_module_with_flipped_bits_costs_its_names_at_most(self):

@@ -236,15 +236,16 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 static void add_crash(const struct report *r, struct strbuf *out)
 {
 	const struct crash_info *c = &r->crash;
-	char line[512], where[340], threads[40] = "";
+	char line[512], where[340], thread[64] = "";
 
 	if (!c->known)
 		return;
 	crash_info_where(c, where, sizeof(where));
 	if (c->threads > 1)
-		snprintf(threads, sizeof(threads), " of %u threads", c->threads);
-	snprintf(line, sizeof(line), "%s (PID %d), thread %d%s%s%s%s%s", c->comm[0] ? c->comm : "?", (int)c->pid, (int)c->tid,
-		 threads, where[0] ? ", in " : "", where, c->source[0] ? " at " : "", c->source);
+		snprintf(thread, sizeof(thread), ", thread %d (one of %u)", (int)c->tid, c->threads);
+	snprintf(line, sizeof(line), "%s (PID %d)%s%s%s%s%s", c->comm[0] ? c->comm : "?",
+		 (int)c->pid, thread, where[0] ? ", in " : "", where, c->source[0] ? " at " : "",
+		 c->source);
 	add_item(out, "crash", line);
 	if (c->python[0])
 		add_item(out, "", c->python);

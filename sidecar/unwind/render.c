@@ -71,11 +71,6 @@ static const char *meaning_of(const struct core_siginfo *info)
 	return NULL;
 }
 
-static pid_t crashed_tid(const struct core *core)
-{
-	return core->threads[0].tid;
-}
-
 /* --- The beginning --- */
 
 void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash)
@@ -108,8 +103,9 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 		path_text(module_name(m), path);
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
 	}
-	strbuf_addf(out, ", thread %d of %zu%s\n", (int)crashed_tid(core), core->threads_seen,
-		    crash->finalizing ? ", while the Python interpreter ended" : "");
+	if (core->threads_seen > 1)
+		strbuf_addf(out, ", thread %d (one of %zu)", (int)core->threads[0].tid, core->threads_seen);
+	strbuf_adds(out, crash->finalizing ? ", while the Python interpreter ended\n" : "\n");
 }
 
 static void add_registers(struct strbuf *out, const struct core_machine *machine, const struct crash *crash)
@@ -380,7 +376,7 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	if (crash->sent)
 		json_set_int(summary, "sentBy", crash->info.sender);
 	json_set_int(summary, "pid", core->pid);
-	json_set_int(summary, "tid", crashed_tid(core));
+	json_set_int(summary, "tid", core->threads[0].tid);
 	json_set_str(summary, "comm", core->command);
 	json_set_str(summary, "executable", executable ? path_text(executable->path, text) : NULL);
 	json_set_int(summary, "threads", (int64_t)core->threads_seen);

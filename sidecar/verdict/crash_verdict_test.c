@@ -25,7 +25,7 @@ static const struct crash_info segfault = {
 	.function = "deref_null",
 	.module = "/x/boom.so",
 	.python = "crash.py:12 in f",
-	.sentence = "SIGSEGV at address 0x0 in deref_null (boom.so), thread 163 of 9",
+	.sentence = "SIGSEGV at address 0x0 in deref_null (boom.so), thread 163 (one of 9)",
 };
 
 static const struct observation lives = {
