@@ -119,10 +119,13 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 	default:
 		return RAY_KNOWN;
 	}
-	return ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
+	enum ray_outcome outcome = ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
+	t->untold |= outcome == RAY_COUNTED && e->kind != RAY_NODE_LOST;
+	return outcome;
 }
 
-bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary)
+bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,
+		       struct ray_summary *ret_summary)
 {
 	struct ray_summary s = {
 		.memory_kills = t->memory_kills,
@@ -132,8 +135,9 @@ bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *
 		.span_ns = now_ns - t->since_ns,
 	};
 
-	if (s.span_ns < RAY_SUMMARY_NS)
+	if (last ? !t->untold : s.span_ns < RAY_SUMMARY_NS)
 		return false;
+	t->untold = false;
 	t->memory_kills = t->crashes = t->kernel_kills = t->fds_exhausted = 0;
 	t->since_ns = now_ns;
 	if (!s.memory_kills && !s.crashes && !s.kernel_kills && !s.fds_exhausted)

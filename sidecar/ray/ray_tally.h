@@ -48,6 +48,7 @@ struct ray_tally {
 	/* Since the last summary: */
 	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
 	int64_t since_ns;
+	bool untold; /* the death of a worker among them got no report */
 };
 
 void ray_tally_init(struct ray_tally *t, int64_t now_ns);
@@ -68,8 +69,12 @@ struct ray_summary {
 	int64_t span_ns;
 };
 
-/* Returns true, and starts counting again, if a minute in which anything happened is over. */
-bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary);
+/*
+ * Returns true, and starts counting again, if a minute in which anything happened is over. last: at
+ * the container's end, if deaths got no report since then.
+ */
+bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,
+		       struct ray_summary *ret_summary);
 
 /* Writes the summary in Ray's words, as one line without a newline. where: the pod, or NULL. Returns text. */
 const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size);

@@ -47,7 +47,7 @@ static void a_death_in_two_logs_counts_once(void **state)
 	assert_int_equal(tell(1, RAY_MEMORY_KILL, 7, "ray::leak"), RAY_REPORT);
 	assert_int_equal(tell(1, RAY_MEMORY_KILL, 7, "ray::leak"), RAY_KNOWN);
 	assert_int_equal(tell(2, RAY_WORKER_CRASH, 7, ""), RAY_KNOWN);
-	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 60 * S, false, &s));
 	assert_int_equal(s.memory_kills, 1);
 	assert_int_equal(s.crashes, 0);
 }
@@ -88,7 +88,7 @@ static void new_names_each_time_do_not_make_endless_reports(void **state)
 		reports += tell(i, RAY_WORKER_CRASH, i, name) == RAY_REPORT;
 	}
 	assert_int_equal(reports, RAY_REPORTS_MAX);
-	assert_true(ray_tally_summary(&t, START + 290 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 290 * S, false, &s));
 	assert_int_equal(s.crashes, 290);
 	assert_int_equal(tell(700, RAY_WORKER_CRASH, 1000, "ray::task1000"), RAY_REPORT);
 }
@@ -106,7 +106,7 @@ static void what_the_kernel_took_is_no_crash(void **state)
 	/* Long after the OOM kill, a crash is a separate event. */
 	ray_tally_kernel(&t, START + 20 * S, 3);
 	assert_int_equal(tell(40, RAY_WORKER_CRASH, 4, "ray::b"), RAY_REPORT);
-	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 60 * S, false, &s));
 	assert_int_equal(s.kernel_kills, 3);
 	assert_int_equal(s.crashes, 2);
 	assert_string_equal(ray_summary_format(&s, "w-1", text, sizeof(text)),
@@ -119,12 +119,28 @@ static void a_quiet_minute_says_nothing(void **state)
 	struct ray_summary s;
 	(void)state;
 
-	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_false(ray_tally_summary(&t, START + 60 * S, false, &s));
 	tell(70, RAY_WORKER_CRASH, 1, "");
-	assert_false(ray_tally_summary(&t, START + 119 * S, &s));
-	assert_true(ray_tally_summary(&t, START + 120 * S, &s));
+	assert_false(ray_tally_summary(&t, START + 119 * S, false, &s));
+	assert_true(ray_tally_summary(&t, START + 120 * S, false, &s));
 	assert_int_equal(s.span_ns, 60 * S);
-	assert_false(ray_tally_summary(&t, START + 180 * S, &s));
+	assert_false(ray_tally_summary(&t, START + 180 * S, false, &s));
+}
+
+static void the_end_says_how_many_deaths_got_no_report(void **state)
+{
+	struct ray_summary s;
+	(void)state;
+
+	tell(1, RAY_WORKER_CRASH, 1, "ray::a");
+	tell(1, RAY_NODE_LOST, 0, "");
+	tell(2, RAY_NODE_LOST, 0, "");
+	assert_false(ray_tally_summary(&t, START + 3 * S, true, &s));
+	tell(4, RAY_WORKER_CRASH, 2, "ray::a");
+	assert_true(ray_tally_summary(&t, START + 5 * S, true, &s));
+	assert_int_equal(s.crashes, 2);
+	assert_int_equal(s.span_ns, 5 * S);
+	assert_false(ray_tally_summary(&t, START + 6 * S, true, &s));
 }
 
 static void descriptors_that_run_out_again_and_again_run_out_once(void **state)
@@ -135,7 +151,7 @@ static void descriptors_that_run_out_again_and_again_run_out_once(void **state)
 	assert_int_equal(tell(0, RAY_FDS_EXHAUSTED, 0, ""), RAY_REPORT);
 	for (int i = 1; i < 50; i++)
 		assert_int_equal(tell(i, RAY_FDS_EXHAUSTED, 0, ""), RAY_KNOWN);
-	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 60 * S, false, &s));
 	assert_int_equal(s.fds_exhausted, 1);
 	assert_int_equal(s.crashes, 0);
 }
@@ -147,7 +163,7 @@ static void a_lost_node_is_reported_once_and_is_no_worker(void **state)
 
 	assert_int_equal(tell(0, RAY_NODE_LOST, 0, ""), RAY_REPORT);
 	assert_int_equal(tell(13, RAY_NODE_LOST, 0, ""), RAY_COUNTED);
-	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_false(ray_tally_summary(&t, START + 60 * S, false, &s));
 }
 
 static void several_workers_at_once_all_count(void **state)
@@ -157,7 +173,7 @@ static void several_workers_at_once_all_count(void **state)
 	(void)state;
 
 	ray_tally_event(&t, START, &e, -1, &left_out);
-	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_true(ray_tally_summary(&t, START + 60 * S, false, &s));
 	assert_int_equal(s.memory_kills, 3);
 }
 
@@ -171,7 +187,7 @@ static void a_counter_that_is_not_known_or_goes_back_is_no_kill(void **state)
 	ray_tally_kernel(&t, START, 7); /* it was before our time */
 	ray_tally_kernel(&t, START, -1);
 	ray_tally_kernel(&t, START, 5);
-	assert_false(ray_tally_summary(&t, START + 60 * S, &s));
+	assert_false(ray_tally_summary(&t, START + 60 * S, false, &s));
 }
 
 int main(void)
@@ -183,6 +199,7 @@ int main(void)
 		cmocka_unit_test_setup(new_names_each_time_do_not_make_endless_reports, setup),
 		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),
 		cmocka_unit_test_setup(a_quiet_minute_says_nothing, setup),
+		cmocka_unit_test_setup(the_end_says_how_many_deaths_got_no_report, setup),
 		cmocka_unit_test_setup(descriptors_that_run_out_again_and_again_run_out_once, setup),
 		cmocka_unit_test_setup(a_lost_node_is_reported_once_and_is_no_worker, setup),
 		cmocka_unit_test_setup(several_workers_at_once_all_count, setup),

@@ -417,7 +417,11 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 /* Goes on with the end when the rest of Ray's logs was read. */
 static void end_with_logs(struct container *c)
 {
+	struct ray_summary summary;
+
 	container_workers_due(c, INT64_MAX);
+	if (ray_watch_last_summary(c->observer.ray, &summary))
+		container_tell_workers(&summary, c);
 	if (container_death_waits(c) || container_awaits_sender(c))
 		return;
 	container_event(c, CONTAINER_UNWOUND);

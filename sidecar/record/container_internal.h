@@ -254,6 +254,8 @@ void container_go_on(struct container *c);
  */
 void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_finding *finding, void *arg);
+/* Says how many workers died lately. arg is the container. */
+void container_tell_workers(const struct ray_summary *s, void *arg);
 /*
  * After each sample, and with INT64_MAX at the container's end: reports the deaths of workers that
  * waited for their cores.

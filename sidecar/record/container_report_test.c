@@ -36,6 +36,7 @@ static unsigned int n_reports;
 static struct core_stats stats;
 static int late_logs[2]; /* a pipe in the place of the process that reads Ray's logs; -1: there is none */
 static bool is_core, logs_are_read;
+static unsigned int crashed; /* workers whose deaths got no report */
 
 bool __wrap_keeper_is_keeping(const struct keeper *k);
 bool __wrap_keeper_is_keeping(const struct keeper *k)
@@ -87,6 +88,14 @@ bool __wrap_ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)
 	(void)now_ns;
 	*ret_fd = late_logs[0];
 	return late_logs[0] < 0 || logs_are_read;
+}
+
+bool __wrap_ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_summary);
+bool __wrap_ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_summary)
+{
+	(void)w;
+	*ret_summary = (struct ray_summary){ .crashes = crashed, .span_ns = 8 * NS_PER_SEC };
+	return crashed > 0;
 }
 
 static struct history *no_history(struct container *c, const struct life *life, void *arg)
@@ -149,6 +158,7 @@ static int setup(void **state)
 	stats = (struct core_stats){ 0 };
 	late_logs[0] = late_logs[1] = -1;
 	is_core = logs_are_read = false;
+	crashed = 0;
 	waiting = NULL;
 	return 0;
 }
@@ -217,6 +227,17 @@ static void a_container_is_held_before_the_launchers_patience_is_over(void **sta
 	assert_true(is_held_meanwhile());
 	assert_int_equal(n_reports, 1);
 	assert_true(held_until_unix_ns > now_realtime_ns());
+}
+
+static void the_end_says_how_many_workers_died_without_a_report(void **state)
+{
+	(void)state;
+	crashed = 3;
+	send_exit(3 << 8);
+	run_until(is_waiting);
+	assert_true(has_got("say [afterglow] 0 Workers (tasks / actors) killed due to memory pressure "
+			    "(OOM), 3 Workers crashed due to other reasons in the last 8 s\n"));
+	finish_kept(TAKE_PTR(waiting));
 }
 
 static void a_container_whose_launcher_has_gone_is_not_said_to_be_held(void **state)
@@ -481,6 +502,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_container_is_held_before_the_launchers_patience_is_over),
+		TEST(the_end_says_how_many_workers_died_without_a_report),
 		TEST(a_container_whose_launcher_has_gone_is_not_said_to_be_held),
 		TEST(the_wait_for_a_signals_sender_is_over_in_time),
 		TEST(logs_that_never_end_do_not_hold_the_report),

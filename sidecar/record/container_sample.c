@@ -32,7 +32,7 @@ static void on_node_lost(const struct ray_finding *finding, void *arg)
 	container_emit(c, "node-lost", fields);
 }
 
-static void on_ray_summary(const struct ray_summary *s, void *arg)
+void container_tell_workers(const struct ray_summary *s, void *arg)
 {
 	struct container *c = arg;
 	char text[320], line[352];
@@ -56,7 +56,7 @@ static void container_poll_ray(struct container *c, int64_t now_ns)
 				&(struct ray_watch_callbacks){
 					.died = container_worker_died,
 					.node_lost = on_node_lost,
-					.summary = on_ray_summary,
+					.summary = container_tell_workers,
 					.kills_are_shared = c->observer.cgroup_shared,
 					.workers = &c->observer.workers,
 					.arg = c,

@@ -236,9 +236,14 @@ int ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now
 	w->callbacks = callbacks;
 	ray_follower_poll(&w->follower, w->raylet, now_ns);
 	report_pending(w);
-	if (ray_tally_summary(&w->tally, now_ns, &summary))
+	if (ray_tally_summary(&w->tally, now_ns, false, &summary))
 		callbacks->summary(&summary, callbacks->arg);
 	return w->follower.asked ? w->follower.child.fd : -1;
+}
+
+bool ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_summary)
+{
+	return w && ray_tally_summary(&w->tally, w->now_ns, true, ret_summary);
 }
 
 bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd)

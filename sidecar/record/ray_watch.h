@@ -58,6 +58,12 @@ int ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now
 bool ray_watch_finish(struct ray_watch *w, int64_t now_ns, int *ret_fd);
 
 /*
+ * After that: what was counted since the last summary, if deaths among it got no report. w may be
+ * NULL.
+ */
+bool ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_summary);
+
+/*
  * The last log event that may be related to an end at now_ns; NULL: there was none in the last
  * seconds.
  */
