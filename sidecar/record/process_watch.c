@@ -2,6 +2,7 @@
 /* Finds Ray's own processes in a container, and keeps what is known of their ends. */
 #include "sidecar/record/process_watch.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 #define REPORTED_WITHIN_NS (2 * NS_PER_SEC)
 /* Of supervisors and drivers together; the other places are for the processes of the node. */
 #define JOBS_MAX 12
+#define STOPS_WITHIN_NS \
+	(10 * NS_PER_SEC) /* when Ray is stopped, between the ends of its processes */
 #define ANCESTORS_MAX 3 /* how far a driver is from its job's supervisor: a shell is between them */
 
 static struct watched_ray_process *find(struct process_watch *w, pid_t pid)
@@ -229,6 +232,16 @@ bool process_watch_lived_until(const struct process_watch *w, enum ray_process_k
 		if (w->ends[i].kind == kind && ended_ns - w->ends[i].ended_ns <= NS_PER_SEC)
 			return true;
 	return process_watch_lives(w, kind);
+}
+
+bool process_watch_goes_on(const struct process_watch *w, const struct ray_process_end *end)
+{
+	for (const struct ray_process_end *e = w->ends; e < w->ends + w->n_ends; e++)
+		if ((e->kind == RAY_PROCESS_RAYLET || e->kind == RAY_PROCESS_GCS_SERVER) &&
+		    llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
+			return false;
+	return process_watch_lives(w, RAY_PROCESS_RAYLET) &&
+	       !process_watch_lives(w, RAY_PROCESS_START);
 }
 
 bool process_watch_any_lives(const struct process_watch *w)

@@ -317,6 +317,33 @@ static void what_a_damaged_history_says_of_kinds_is_passed_over(void **state)
 	assert_int_equal(w.n_ends, 0);
 }
 
+static void ray_goes_on_without_its_log_monitor(void **state)
+{
+	struct ray_process_end monitor = { RAY_PROCESS_LOG_MONITOR, 12, true, SIGKILL, 0, 0 };
+	(void)state;
+
+	begin(11, 1, RAYLET);
+	begin(12, 1, "/usr/bin/python3 -u " RAY "_private/log_monitor.py");
+	look();
+	end(12);
+	look();
+	monitor.ended_ns = now_ns;
+	process_watch_ended(&w, 12, true, SIGKILL, now_ns);
+	assert_true(process_watch_goes_on(&w, &monitor));
+	begin(10, 1, START);
+	look();
+	assert_false(process_watch_goes_on(&w, &monitor)); /* `ray start` does not */
+	end(10);
+	look();
+	end(11);
+	look();
+	process_watch_ended(&w, 11, true, SIGTERM, now_ns);
+	assert_false(process_watch_goes_on(&w, &monitor));
+	begin(13, 1, RAYLET);
+	look();
+	assert_false(process_watch_goes_on(&w, &monitor)); /* Ray was stopped and began anew */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +358,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_driver_is_the_python_program_below_a_supervisor, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crowd_leaves_room_for_what_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(ray_goes_on_without_its_log_monitor, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(what_a_damaged_history_says_of_kinds_is_passed_over, setup, teardown),
 	};
 
