@@ -13,6 +13,7 @@ enum ray_kind {
 	RAY_NOTHING,
 	RAY_MEMORY_KILL, /* Ray's memory monitor killed a worker */
 	RAY_WORKER_CRASH, /* a worker died, and Ray did not end it */
+	RAY_NO_ENVIRONMENT, /* a runtime environment could not be made, so no worker started */
 	RAY_FDS_EXHAUSTED, /* "Too many open files" */
 	RAY_DAEMON_CRASH, /* a signal ended raylet or the GCS, and its handler could log that */
 	RAY_NODE_LOST, /* a node's health check failed, or it was declared dead */

@@ -338,6 +338,23 @@ static void parse_failed_start(struct span text, struct ray_event *e)
 	e->pid = (pid_t)number(span_after(text, "worker process("), PID_MAX_LIMIT);
 }
 
+static const char no_environment_mark[] = "Failed to create runtime env for job ";
+
+/* What went wrong is in the last line: a traceback is before it, and what pip wrote. */
+static void parse_no_environment(struct span text, struct ray_event *e)
+{
+	struct span line = text;
+
+	while (text.len) {
+		struct span next = span_take_line(&text);
+
+		while (span_take(&next, " "))
+			;
+		line = next.len ? next : line;
+	}
+	parse_other(line, RAY_NO_ENVIRONMENT, e, no_environment_mark);
+}
+
 static const char *const fds_marks[] = { "Too many open files",
 					 "Too many workers, failed to create a file", NULL };
 static const char *const lost_node_marks[] = {
@@ -395,6 +412,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_crash(text, ret_event);
 	else if (has(text, failed_start_mark))
 		parse_failed_start(text, ret_event);
+	else if (has(text, no_environment_mark))
+		parse_no_environment(text, ret_event);
 	bool may_lack_fds = IS_ONE_OF(ret_event->kind, RAY_NOTHING, RAY_WORKER_CRASH);
 	const char *mark = may_lack_fds ? mark_in(text, fds_marks) : NULL;
 	if (mark) /* the cause, for a worker that crashed */

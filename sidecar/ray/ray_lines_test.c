@@ -175,6 +175,21 @@ static void a_worker_that_ends_before_it_is_ready_has_died(void **state)
 	assert_int_equal(e.kind, RAY_NOTHING);
 }
 
+static void a_runtime_environment_that_cannot_be_made_has_its_last_line(void **state)
+{
+	struct ray_event e = parse("[2026-11-28 03:57:01,501 I 15 15] (raylet) runtime_env_agent_client.cc:374: Failed to create runtime env for job 01000000, "
+				   "error message: Traceback (most recent call last):\n  File \"x.py\", line 366, in _create_runtime_env_with_retry\n"
+				   "ray._private.runtime_env.utils.SubprocessCalledProcessError: Run cmd[5] failed with the following details.\nLast 50 lines of stdout:\n"
+				   "    ERROR: Could not find a version that satisfies the requirement x\n    ERROR: No matching distribution found for x\n\n");
+	(void)state;
+
+	assert_int_equal(e.kind, RAY_NO_ENVIRONMENT);
+	assert_string_equal(e.detail, "ERROR: No matching distribution found for x");
+	e = parse("[2026-11-28 03:57:01,501 I 15 15] (raylet) runtime_env_agent_client.cc:374: Failed to create runtime env for job 01000000, status = IOError: x");
+	assert_int_equal(e.kind, RAY_NO_ENVIRONMENT);
+	assert_string_equal(e.detail, "runtime_env_agent_client.cc:374: Failed to create runtime env for job 01000000, status = IOError: x");
+}
+
 static void file_descriptors_in_any_log(void **state)
 {
 	struct ray_event e = parse("[2026-11-21 05:01:59,920 E 1 1] (raylet) io.cc:1: accept failed: Too many open files\n");
@@ -349,6 +364,7 @@ int main(void)
 		cmocka_unit_test(texts_of_older_versions),
 		cmocka_unit_test(a_crash_that_was_a_memory_kill_is_one),
 		cmocka_unit_test(a_worker_that_ends_before_it_is_ready_has_died),
+		cmocka_unit_test(a_runtime_environment_that_cannot_be_made_has_its_last_line),
 		cmocka_unit_test(file_descriptors_in_any_log),
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),

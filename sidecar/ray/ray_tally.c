@@ -115,12 +115,13 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 		t->crashes += e->pid > 0;
 		break;
 	case RAY_NODE_LOST:
+	case RAY_NO_ENVIRONMENT:
 		break;
 	default:
 		return RAY_KNOWN;
 	}
 	enum ray_outcome outcome = ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
-	t->untold |= outcome == RAY_COUNTED && e->kind != RAY_NODE_LOST;
+	t->untold |= outcome == RAY_COUNTED && !IS_ONE_OF(e->kind, RAY_NODE_LOST, RAY_NO_ENVIRONMENT);
 	return outcome;
 }
 

@@ -346,6 +346,17 @@ static void crash(const struct observation *o, struct verdict *v)
 		gpu_worker_verdict(o, who, v);
 }
 
+static void no_environment(const struct observation *o, struct verdict *v)
+{
+	verdict_set(v, FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY,
+		    "Ray says that it could not make a runtime environment in container %s, so no worker "
+		    "started for it%s.",
+		    o->container, lives_on(o));
+	verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", o->ray->event.detail);
+	verdict_add_missing(v, "what else was written as it was made",
+			    "runtime_env_agent.log and runtime_env_setup-*.log of Ray's session");
+}
+
 void ray_verdict(const struct observation *o, struct verdict *v)
 {
 	int signal = knows_status(o) ? status_signal(o) : SIGKILL;
@@ -354,6 +365,8 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 	/* Ray's monitor sends SIGKILL, or SIGTERM: another wait status proves its log wrong. */
 	if (o->ray->event.kind == RAY_MEMORY_KILL && (signal == SIGKILL || signal == SIGTERM))
 		memory_kill(o, v);
+	else if (o->ray->event.kind == RAY_NO_ENVIRONMENT)
+		no_environment(o, v);
 	else
 		crash(o, v);
 	if (o->ray->left_out)

@@ -227,7 +227,8 @@ static void add_gpu_words(const struct observation *o, struct signature_cause *c
  */
 static bool is_of_the_node(enum ray_kind kind)
 {
-	return kind != RAY_WORKER_CRASH && kind != RAY_MEMORY_KILL && kind != RAY_SUMMARY && kind != RAY_NODE_LOST;
+	return !IS_ONE_OF(kind, RAY_WORKER_CRASH, RAY_NO_ENVIRONMENT, RAY_MEMORY_KILL, RAY_SUMMARY,
+			  RAY_NODE_LOST);
 }
 
 static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
