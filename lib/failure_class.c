@@ -44,6 +44,11 @@ bool failure_class_is_oom(int c)
 	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD || c == FAILURE_KERNEL_OOM_NODE;
 }
 
+bool failure_class_is_of_memory(int c)
+{
+	return failure_class_is_oom(c) || c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
+}
+
 int failure_class_from_name(const char *name)
 {
 	for (size_t i = 0; name && i < ARRAY_SIZE(classes); i++)

@@ -25,7 +25,7 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
 	if (t->kernel_kills_known >= 0 && oom_kill > t->kernel_kills_known) {
 		unsigned int n = (unsigned int)MIN(oom_kill - t->kernel_kills_known, (int64_t)1000);
 
-		t->kernel_kills += n;
+		t->counted.kernel_kills += n;
 		t->kernel_credit = now_ns - t->kernel_ns > KERNEL_EXPLAINS_NS ? n : MIN(t->kernel_credit + n, 1000u);
 		t->kernel_ns = now_ns;
 	}
@@ -101,18 +101,18 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 		return RAY_KNOWN;
 	switch (e->kind) {
 	case RAY_MEMORY_KILL:
-		t->memory_kills += MAX(e->workers, 1u);
+		t->counted.memory_kills += MAX(e->workers, 1u);
 		break;
 	case RAY_WORKER_CRASH:
 		if (t->kernel_credit && now_ns - t->kernel_ns <= KERNEL_EXPLAINS_NS) {
 			t->kernel_credit--;
 			return RAY_KNOWN;
 		}
-		t->crashes++;
+		t->counted.crashes++;
 		break;
 	case RAY_FDS_EXHAUSTED:
-		t->fds_exhausted++;
-		t->crashes += e->pid > 0;
+		t->counted.fds_exhausted++;
+		t->counted.crashes += e->pid > 0;
 		break;
 	case RAY_NODE_LOST:
 	case RAY_NO_ENVIRONMENT:
@@ -128,18 +128,13 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,
 		       struct ray_summary *ret_summary)
 {
-	struct ray_summary s = {
-		.memory_kills = t->memory_kills,
-		.crashes = t->crashes,
-		.kernel_kills = t->kernel_kills,
-		.fds_exhausted = t->fds_exhausted,
-		.span_ns = now_ns - t->since_ns,
-	};
+	struct ray_summary s = t->counted;
 
+	s.span_ns = now_ns - t->since_ns;
 	if (last ? !t->untold : s.span_ns < RAY_SUMMARY_NS)
 		return false;
 	t->untold = false;
-	t->memory_kills = t->crashes = t->kernel_kills = t->fds_exhausted = 0;
+	t->counted = (struct ray_summary){ 0 };
 	t->since_ns = now_ns;
 	if (!s.memory_kills && !s.crashes && !s.kernel_kills && !s.fds_exhausted)
 		return false;

@@ -27,6 +27,12 @@ enum ray_outcome {
 	RAY_REPORT, /* it was counted, and a report is due */
 };
 
+/* What happened since the last summary. */
+struct ray_summary {
+	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
+	int64_t span_ns;
+};
+
 struct ray_tally {
 	struct {
 		enum ray_kind kind;
@@ -45,8 +51,7 @@ struct ray_tally {
 	int64_t kernel_kills_known; /* the counter as it was; -1 before the first reading */
 	unsigned int kernel_credit; /* kernel kills that Ray has not logged as crashes yet */
 	int64_t kernel_ns; /* the time of the latest kernel kill */
-	/* Since the last summary: */
-	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
+	struct ray_summary counted; /* since the last summary */
 	int64_t since_ns;
 	bool untold; /* the death of a worker among them got no report */
 };
@@ -62,12 +67,6 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill);
  */
 enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e,
 				 int wait_status, unsigned int *ret_left_out);
-
-/* What happened since the last summary. */
-struct ray_summary {
-	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
-	int64_t span_ns;
-};
 
 /*
  * Returns true, and starts counting again, if a minute in which anything happened is over. last: at

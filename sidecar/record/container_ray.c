@@ -25,25 +25,15 @@
 /* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
-static bool watch_order(const struct container *c, pid_t pid, unsigned long long start)
+/* Of workers it is not kept that the launcher does not watch them. */
+static void watch_order(pid_t pid, unsigned long long start, void *arg)
 {
+	struct container *c = arg;
 	char text[48];
 
 	snprintf(text, sizeof(text), "%d %llu", (int)pid, start);
-	return launch_send(c->fd, "watch", text, NULL) >= 0;
-}
-
-static void order_process(pid_t pid, unsigned long long start, void *arg)
-{
-	struct container *c = arg;
-
-	if (!watch_order(c, pid, start))
+	if (launch_send(c->fd, "watch", text, NULL) < 0)
 		process_watch_set_unwatched(&c->observer.processes, pid);
-}
-
-static void order_worker(pid_t pid, unsigned long long start, void *arg)
-{
-	(void)watch_order(arg, pid, start);
 }
 
 void container_ray_message(struct container *c, const struct launch_message *m)
@@ -175,8 +165,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	struct observer *o = &c->observer;
 	const struct ray_process_end *end;
 
-	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order_process, c);
-	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, order_worker,
+	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, watch_order, c);
+	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, watch_order,
 			  c);
 	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_unreported(c))) {
 		bool missed = is_missed(c, end);

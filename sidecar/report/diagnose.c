@@ -45,11 +45,6 @@
 #define TABLE_ENTRY_MAX (32 << 10) /* bytes; a table of all possible open files has smaller ones */
 #define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than one allocation */
 
-static bool is_memory_death(enum failure_class c)
-{
-	return failure_class_is_oom((int)c) || c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
-}
-
 /* --- Words --- */
 
 static void _printf_(3, 4) append(char *text, size_t size, const char *fmt, ...)
@@ -817,7 +812,7 @@ static void (*const remarks[])(struct report *r) = {
 /* A kill frees the memory, and the last sample may be from right after it. */
 static bool was_freed(const struct report *r)
 {
-	return !is_memory_death(r->verdict.class) &&
+	return !failure_class_is_of_memory((int)r->verdict.class) &&
 	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
 }
 
@@ -870,14 +865,14 @@ void report_diagnose(struct report *r)
 		zombies_at_limit(r);
 		files_at_limit(r);
 		own_words(r);
-		if (r->still_running && !is_memory_death(r->verdict.class))
+		if (r->still_running && !failure_class_is_of_memory((int)r->verdict.class))
 			SAY(r, "%s%s.", r->diagnosis[0] ? " " : "", r->still_running);
 	}
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
 	 * too.
 	 */
-	if ((!is_memory_death(r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
+	if ((!failure_class_is_of_memory((int)r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
 	    r->memory.usage <= 0)
 		return;
 	if (was_freed(r)) {

@@ -424,18 +424,8 @@ static void add_words(const struct page *p, struct strbuf *out)
 /* Whether memory is what a reader wants to see first. */
 static bool is_about_memory(enum failure_class class)
 {
-	switch (class) {
-	case FAILURE_KERNEL_OOM_CONTAINER:
-	case FAILURE_KERNEL_OOM_POD:
-	case FAILURE_KERNEL_OOM_NODE:
-	case FAILURE_KERNEL_OOM_PROCESS:
-	case FAILURE_RAY_MEMORY_MONITOR:
-	case FAILURE_KILLED:
-	case FAILURE_EVICTED:
-		return true;
-	default:
-		return false;
-	}
+	return failure_class_is_of_memory((int)class) || class == FAILURE_KILLED ||
+	       class == FAILURE_EVICTED;
 }
 
 static void add_memory(const struct page *p, struct strbuf *out)

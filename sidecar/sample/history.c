@@ -50,12 +50,9 @@ struct history *history_new(void)
 struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
+	int r = h ? ring_create(&h->ring, dirfd, file, &layout, err) : err_set(err, ENOMEM, "history");
 
-	if (!h) {
-		err_set(err, ENOMEM, "history");
-		return NULL;
-	}
-	if (ring_create(&h->ring, dirfd, file, &layout, err) < 0) {
+	if (r < 0) {
 		free(h);
 		return NULL;
 	}
@@ -123,12 +120,9 @@ static bool life_valid(const struct life *l)
 struct history *history_open(int dirfd, const char *file, struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
+	int r = h ? ring_open(&h->ring, dirfd, file, &layout, err) : err_set(err, ENOMEM, "history");
 
-	if (!h) {
-		err_set(err, ENOMEM, "history");
-		return NULL;
-	}
-	if (ring_open(&h->ring, dirfd, file, &layout, err) < 0) {
+	if (r < 0) {
 		free(h);
 		return NULL;
 	}

@@ -115,24 +115,17 @@ size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
 
 /* --- Headers --- */
 
-static int compare_segments(const void *a, const void *b)
+int core_compare_starts(const void *a, const void *b)
 {
-	const struct core_segment *one = a, *other = b;
+	const uint64_t *one = a, *other = b;
 
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
-static int compare_maps(const void *a, const void *b)
-{
-	const struct core_map *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
+	return *one < *other ? -1 : *one > *other;
 }
 
 static void arrange_segments(struct core_segment *list, size_t n)
 {
 	if (n)
-		qsort(list, n, sizeof(*list), compare_segments);
+		qsort(list, n, sizeof(*list), core_compare_starts);
 	for (size_t i = 1; i < n; i++)
 		if (list[i].start < list[i - 1].end)
 			list[i].end = list[i].start;
@@ -143,7 +136,7 @@ void core_arrange(struct core *core)
 	arrange_segments(core->segments, core->n_segments);
 	arrange_segments(core->copies, core->n_copies);
 	if (core->n_maps)
-		qsort(core->maps, core->n_maps, sizeof(*core->maps), compare_maps);
+		qsort(core->maps, core->n_maps, sizeof(*core->maps), core_compare_starts);
 }
 
 static void take_load(struct core *core, const Elf64_Phdr *p)

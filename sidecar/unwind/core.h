@@ -90,6 +90,9 @@ struct core {
 int core_open(struct core *core, int fd, struct err *err);
 void core_close(struct core *core);
 
+/* For qsort, of structures that begin with an address: segments, maps, modules. */
+int core_compare_starts(const void *a, const void *b);
+
 /* Reads memory of the process: as many of len bytes at address as the core has. */
 size_t core_read(struct core *core, uint64_t address, void *out, size_t len);
 

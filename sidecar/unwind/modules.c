@@ -140,13 +140,6 @@ static void add_vdso(struct modules *modules)
 	read_headers(modules->core, m);
 }
 
-static int modules_compare(const void *a, const void *b)
-{
-	const struct module *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
 /* libdwfl requires that each address belongs to one module only. */
 static void drop_overlaps(struct modules *modules)
 {
@@ -177,7 +170,7 @@ int modules_find(struct modules *modules, struct core *core, struct files *files
 	add_vdso(modules);
 	for (size_t i = 0; i < core->n_maps;)
 		i += add_mapped(modules, i);
-	qsort(modules->list, modules->n, sizeof(*modules->list), modules_compare);
+	qsort(modules->list, modules->n, sizeof(*modules->list), core_compare_starts);
 	drop_overlaps(modules);
 	return 0;
 }

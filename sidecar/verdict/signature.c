@@ -239,14 +239,11 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 		o, ray_process_of_type(v->process.name, strlen(v->process.name)));
 	if (c->words)
 		return;
-	switch (v->class) {
-	case FAILURE_KERNEL_OOM_CONTAINER:
-	case FAILURE_KERNEL_OOM_POD:
-	case FAILURE_KERNEL_OOM_NODE:
-	case FAILURE_KERNEL_OOM_PROCESS:
-	case FAILURE_RAY_MEMORY_MONITOR:
+	if (failure_class_is_of_memory((int)v->class)) {
 		c->words = "memory";
-		break;
+		return;
+	}
+	switch (v->class) {
 	case FAILURE_GPU_FAILED:
 		c->xid = o->kernel.gpu.fault.xid;
 		if (!c->xid)
