@@ -32,10 +32,10 @@ void outlet_guard(int fd)
 }
 
 /*
- * Returns how much was written. A pipe that is ready takes PIPE_BUF bytes at once. The pipe is not
- * made non-blocking: that would change the pipe's end for other processes that share it.
+ * A pipe that is ready takes PIPE_BUF bytes at once. The pipe is not made non-blocking: that would
+ * change the pipe's end for other processes that share it.
  */
-static size_t write_ready(int fd, const char *text, size_t len)
+size_t outlet_write_ready(int fd, const char *text, size_t len)
 {
 	size_t done = 0;
 
@@ -63,7 +63,7 @@ static size_t write_ready(int fd, const char *text, size_t len)
 /* Returns false if a part of the kept text could not be written. */
 static bool outlet_drain(int fd, struct outlet *o)
 {
-	size_t done = write_ready(fd, strbuf_str(&o->kept), o->kept.len);
+	size_t done = outlet_write_ready(fd, strbuf_str(&o->kept), o->kept.len);
 	char text[120];
 
 	strbuf_consume(&o->kept, done);
@@ -90,7 +90,7 @@ void outlet_write(int fd, const void *text, size_t len)
 		return;
 	}
 	if (!o->kept.len || outlet_drain(fd, o))
-		done = write_ready(fd, text, len);
+		done = outlet_write_ready(fd, text, len);
 	if (done == len)
 		return;
 	/*
@@ -103,11 +103,6 @@ void outlet_write(int fd, const void *text, size_t len)
 		return;
 	}
 	strbuf_add(&o->kept, (const char *)text + done, MIN(len - done, OUTLET_KEPT_MAX - o->kept.len));
-}
-
-void outlet_write_apart(int fd, const void *text, size_t len)
-{
-	write_ready(fd, text, len);
 }
 
 void outlet_flush(void)

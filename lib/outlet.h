@@ -18,13 +18,16 @@
 void outlet_guard(int fd);
 
 /*
- * Writes text to fd. If fd is guarded, keeps what the pipe does not take; otherwise waits as Writes
- * text to fd. If fd is guarded, keeps the part that the pipe does not take; otherwise waits as
+ * Writes text to fd. If fd is guarded, keeps what the pipe does not take; otherwise waits as
+ * write(2) does.
  */
 void outlet_write(int fd, const void *text, size_t len);
 
-/* For another thread: writes as much as the pipe takes at once, before the texts that are kept. */
-void outlet_write_apart(int fd, const void *text, size_t len);
+/*
+ * Writes as much as the pipe takes at once, before the texts that are kept. Returns how much that
+ * was. Another thread may call it.
+ */
+size_t outlet_write_ready(int fd, const char *text, size_t len);
 
 /*
  * Call this about every second: writes the texts that are kept, as far as the pipe takes them

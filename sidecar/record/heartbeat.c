@@ -69,7 +69,7 @@ static void say(unsigned int looks, const char *what_follows)
 			   time_format(now_realtime_ns(), when), (long long)(looks * patience.look_ns / NS_PER_SEC),
 			   task_file("syscall", call, sizeof(call)), task_file("wchan", place, sizeof(place)), what_follows);
 
-	outlet_write_apart(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
+	outlet_write_ready(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
 }
 
 static void *heartbeat_watch(void *)
