@@ -234,7 +234,7 @@ $(BUILD)/test/sidecar/record/cgroup_watch_test: LDFLAGS += -Wl,--wrap=vm_events_
 $(BUILD)/test/sidecar/record/node_words_test: LDFLAGS += -Wl,--wrap=now_boottime_ns
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/container_threshold_test: LDFLAGS += -Wl,--wrap=report_to_termination_message
-$(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin
+$(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin,--wrap=report_to_termination_message
 $(BUILD)/test/sidecar/record/container_events_test: LDFLAGS += -Wl,--wrap=gate_admit,--wrap=fd_is_on_cgroupfs
 $(BUILD)/test/sidecar/record/container_report_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=elf_core_open,--wrap=ray_watch_finish,--wrap=ray_watch_last_summary
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start

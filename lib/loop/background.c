@@ -79,7 +79,8 @@ void background_limit(struct background *b, int64_t within_ns)
 
 bool background_await(struct background *b, int64_t within_ns)
 {
-	bool ended = b->event && errand_wait(&b->errand, within_ns, background_pass_on, b) == ERRAND_ENDED;
+	bool ended = b->event && errand_wait_outside_loop(&b->errand, within_ns, background_pass_on,
+							  b) == ERRAND_ENDED;
 
 	if (ended)
 		background_finish(b, true);

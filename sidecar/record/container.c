@@ -200,24 +200,21 @@ static void end(struct container *c)
 	container_end(c);
 }
 
-static void container_leave(struct container *c)
+static void on_turn(evutil_socket_t, short, void *arg)
 {
+	struct container *c = arg;
+
 	/*
 	 * The container is not watched any more, but it is not freed: children still write reports
 	 * and the cores that were reported, and freeing it would end them.
 	 */
 	if (c->state == CONTAINER_LOST)
 		container_report_waiting(c);
-	if (c->state == CONTAINER_LOST && (c->publications || crashes_keeping(c->crashes))) {
+	if (c->state == CONTAINER_LOST && (container_publishes(c) || crashes_keeping(c->crashes))) {
 		event_add(c->turn, &(struct timeval){ .tv_sec = 1 });
 		return;
 	}
 	c->callbacks.done(c, c->callbacks.arg);
-}
-
-static void on_turn(evutil_socket_t, short, void *arg)
-{
-	container_leave(arg);
 }
 
 void container_event(struct container *c, enum container_event event)

@@ -99,8 +99,8 @@ const struct observer *container_observer(const struct container *c);
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
 /*
- * Whether reports of it are being written. It must not be freed then. While it lives, it is only
- * sampled meanwhile, and none of its launcher's messages is read.
+ * Whether reports of it are being written, or its termination message. It must not be freed then:
+ * while the event loop turns, that would wait for the message.
  */
 bool container_publishes(const struct container *c);
 

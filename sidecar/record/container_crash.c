@@ -475,8 +475,7 @@ static void on_idle(void *arg)
 
 void container_cores_changed(struct container *c)
 {
-	if (c->concluded && !container_writes_message(c) && !c->publications &&
-	    !container_keeps_core(c))
+	if (c->concluded && !container_publishes(c) && !container_keeps_core(c))
 		container_event(c, CONTAINER_CORES_KEPT);
 }
 

@@ -156,7 +156,7 @@ static void container_publish(struct container *c, struct publication *p)
 
 bool container_publishes(const struct container *c)
 {
-	return c->publications > 0;
+	return c->publications > 0 || container_writes_message(c);
 }
 
 void container_listen(struct container *c)
@@ -254,7 +254,7 @@ void container_conclude(struct container *c)
 
 void container_dismiss(struct container *c)
 {
-	if (container_writes_message(c) || c->publications)
+	if (container_publishes(c))
 		return;
 	if (!c->dismissed && c->held_until_unix_ns)
 		tell_of_hold(c);

@@ -168,7 +168,7 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
 void container_write_message(struct container *c, const struct report *r, bool final);
 bool container_writes_message(const struct container *c);
 /*
- * Before c is freed: waits until the message is written, and notes its place for whoever takes
+ * When the sidecar ends: waits until the message is written, and notes its place for whoever takes
  * over. If the disk is late, the message will count as the container's own.
  */
 void container_settle_message(struct container *c);

@@ -131,9 +131,9 @@ static bool has_launcher(const struct sidecar *r, const char *name)
 }
 
 /*
- * Whether the hello has to wait for a report of a container of that name: what is said of the
- * previous instance comes first, and a connection that has lost its launcher makes room for the new
- * one.
+ * Whether the hello has to wait for a report of a container of that name, or for the termination
+ * message of its own old connection: what is said of the previous instance comes first, and a
+ * connection that has lost its launcher makes room for the new one.
  */
 static bool waits_for_report(struct sidecar *r, const struct container *but,
 			     const struct launch_message *hello)
@@ -141,8 +141,8 @@ static bool waits_for_report(struct sidecar *r, const struct container *but,
 	recovery_finish_older(r->recovery, hello->name, hello->started_ns);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] && r->containers[i] != but &&
-		    is_same_start(r->containers[i], hello))
-			container_report_waiting(r->containers[i]);
+		    is_same_start(r->containers[i], hello) && !may_be_removed(r->containers[i]))
+			return true;
 	return keeper_is_keeping_of(r->keeper, hello->name);
 }
 
@@ -446,13 +446,18 @@ static void on_reconnect_over(evutil_socket_t, short, void *arg)
 	keeper_changed(r->keeper);
 }
 
+static void greet_again(struct sidecar *r)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			container_greet_again(r->containers[i]);
+}
+
 static void on_kept(void *arg)
 {
 	struct sidecar *r = arg;
 
-	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i])
-			container_greet_again(r->containers[i]);
+	greet_again(r);
 	if (r->idle)
 		r->idle(r->idle_arg);
 }
@@ -463,6 +468,7 @@ static void on_tick(evutil_socket_t, short, void *arg)
 
 	heartbeat_beat(now_boottime_ns());
 	outlet_flush();
+	greet_again(r); /* the termination message that a hello waited for may be written */
 	if (++r->ticks % STATE_COPY_S == 0)
 		recovery_copy_state(r->recovery);
 }

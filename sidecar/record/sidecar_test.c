@@ -66,6 +66,21 @@ int __wrap_bundle_begin(const char *store, const char *parent, const char *name,
 	return __real_bundle_begin(store, parent, name, ret_bundle, err);
 }
 
+void __real_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out);
+void __wrap_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out);
+void __wrap_report_to_termination_message(const struct report *r, bool final, size_t max,
+					  struct strbuf *out)
+{
+	char path[96];
+
+	thaw_path(path);
+	while (strcmp(r->id.container, "stuck-log") == 0 && access(path, F_OK) < 0)
+		usleep(10000);
+	__real_report_to_termination_message(r, final, max, out);
+}
+
 static void stop(evutil_socket_t fd, short what, void *base)
 {
 	(void)fd;
@@ -822,6 +837,34 @@ the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile(
 	close(root);
 }
 
+/* Its old connection is not dropped from the event loop before, because that would wait for the disk. */
+static void a_launcher_that_comes_back_waits_for_the_message_of_its_old_connection(void **state)
+{
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC), memfd_create("log", MFD_CLOEXEC) };
+	unsigned int attached = log_lines("\"event\":\"attached\"");
+	char thaw[96], hello[128];
+	int first = launcher(), next;
+	(void)state;
+
+	thaw_path(thaw);
+	unlink(thaw);
+	snprintf(hello, sizeof(hello), "hello 1 rt stuck-log %d %d %lld", (int)getpid(),
+		 (int)getpid(), (long long)now_boottime_ns());
+	assert_true(put_with(first, hello, fds, 2));
+	assert_true(log_has("\"event\":\"attached\"", attached + 1));
+	exits(first, 1);
+	assert_true(log_has("Container stuck-log ended with exit code 1", 1));
+	close(first);
+	next = launcher();
+	assert_true(put_with(next, hello, fds, 2));
+	assert_true(log_has("\"event\":\"attached\"", attached + 2));
+	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	end_with(next, "stuck-log", 2);
+	close(fds[0]);
+	close(fds[1]);
+	serves_an_honest_one();
+}
+
 static void what_is_a_pidfd_and_what_not(void **state)
 {
 	int pair[2];
@@ -917,6 +960,8 @@ int main(void)
 			an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
 		cmocka_unit_test(
 			the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile),
+		cmocka_unit_test(
+			a_launcher_that_comes_back_waits_for_the_message_of_its_old_connection),
 		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),
