@@ -132,6 +132,7 @@ esac
 case $suite in
 operator) workers=(-n 3 --dist loadgroup) ;;
 stores) workers=(-n 2 --dist loadgroup) ;;
+s3-servers) workers=(-n 3 --dist loadgroup) ;;
 classes | cluster | kuberay* | same) workers=(-n $((${AFTERGLOW_CORES:-$(nproc)} < 4 ? 2 : 3)) --dist loadgroup --no-loadscope-reorder) ;;
 *) workers=() ;;
 esac

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # Ceph for s3.sh, which sources this: Debian 12's monitor, object store daemon (it keeps objects in memory) and gateway for S3, unpacked into
 # the cache without installing them. There is no manager, which only statistics and balancing need, and no authentication between these.
+# What was removed is collected at once: by default it stays for two hours, by which a hundred killed uploads fill the store.
 
 build_ceph() {
 	local dir
@@ -38,6 +39,9 @@ write_ceph_conf() { # DIR ROOT PORT-OF-THE-MONITOR
 		osd objectstore = memstore
 		memstore device bytes = 4294967296
 		mon allow pool size one = true
+		rgw gc obj min wait = 1
+		rgw gc processor period = 2
+		rgw gc processor max time = 2
 		mon data avail crit = 0
 		mon data = $1/mon
 		osd data = $1/osd

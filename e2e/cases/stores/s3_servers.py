@@ -102,7 +102,8 @@ class AskedStore(S3Store):
             return []
 
 
-@pytest.fixture(name="s3_server", scope="module", params=["minio", "seaweedfs", "ceph"])
+# Each of them has a worker of its own.
+@pytest.fixture(name="s3_server", scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("minio", "seaweedfs", "ceph")])
 def server_that_people_run(request, tmp_path_factory):
     server = Server("s3.sh", tmp_path_factory.mktemp(request.param), env={**os.environ, "S3_SERVER": request.param}).start()
     S3Client(read_env(server.directory)).call("PUT")
