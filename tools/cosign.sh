@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# cosign.sh: builds cosign, which signs images, from the Go module that tools/cosign pins, once, and prints its path. Five minutes of
+# cosign.sh: builds cosign, which signs images, from the Go module that tools/cosign pins, once, and prints its path. Six minutes of
 # processor time when nothing is cached.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
