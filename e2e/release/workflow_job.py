@@ -11,7 +11,6 @@ are used and kept, which only a root of the same Debian may do."""
 import argparse
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -41,8 +40,7 @@ def make_root(suite, folder):
 def prepare(root, tagged):
     """Clones the repository into the root, which then reaches the network as this machine does."""
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-    if not re.search("localhost", (root / "etc/hosts").read_text() if (root / "etc/hosts").exists() else ""):
-        (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
     own = pathlib.Path("/usr/local/share/ca-certificates")
     if own.is_dir():
         shutil.copytree(own, root / own.relative_to("/"), dirs_exist_ok=True)
@@ -60,7 +58,7 @@ class Job:
     """A job in its root. `passed` and `left_out` have the names of steps."""
 
     def __init__(self, workflow, name, root, cache):
-        self.steps, self.root, self.cache = workflow["jobs"][name]["steps"], root, cache
+        self.steps, self.root, self.cache = workflow["jobs"][name]["steps"], root, cache  # a folder, or ""
         if "container" not in workflow["jobs"][name]:
             sys.exit(f"workflow_job.py: the job {name} has no container")
         version = prepare(root, name == "release")
@@ -73,18 +71,16 @@ class Job:
         for name, value in self.env.items():
             if "${{" in value:
                 sys.exit(f"workflow_job.py: {name}={value} is GitHub's to evaluate")
+        if cache:
+            self.env["AFTERGLOW_CACHE"] = cache
+            os.makedirs(cache, exist_ok=True)
+            os.makedirs(f"{root}{cache}", exist_ok=True)
         self.passed, self.left_out = [], []
 
     def run_step(self, step):
         (self.root / "tmp/step").write_text(step["run"])
         (self.root / "tmp/github_env").write_text("")
-        cache = ""
-        if self.cache:
-            cache = os.environ.get("AFTERGLOW_CACHE") or os.path.expanduser("~/.cache/afterglow")
-            os.makedirs(cache, exist_ok=True)
-            os.makedirs(f"{self.root}{cache}", exist_ok=True)
-            self.env["AFTERGLOW_CACHE"] = cache
-        code = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", ENTER, "sh", str(self.root), cache, CLONE],
+        code = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", ENTER, "sh", str(self.root), self.cache, CLONE],
                               env=self.env, stdin=subprocess.DEVNULL, check=False).returncode  # fmt: skip
         self.env.update(line.split("=", 1) for line in (self.root / "tmp/github_env").read_text().splitlines())
         return code
@@ -117,7 +113,8 @@ def main():
         if not args.root:
             make_root(args.suite, root)
         workflow = yaml.safe_load((ROOT / ".github/workflows" / args.workflow).read_text())
-        job = Job(workflow, args.job, root, args.cache)
+        cache = os.environ.get("AFTERGLOW_CACHE") or os.path.expanduser("~/.cache/afterglow")
+        job = Job(workflow, args.job, root, cache if args.cache else "")
         failed = job.run_all()
     for name in job.left_out:
         print(f"not run here: {name}")
