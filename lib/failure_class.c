@@ -72,37 +72,31 @@ int confidence_from_name(const char *name)
 
 enum failure_class failure_class_of_signal(int signo)
 {
-	switch (signo) {
-	case LINUX_SIGINT:
-		return FAILURE_INTERRUPTED;
-	case LINUX_SIGKILL:
-		return FAILURE_KILLED;
-	case LINUX_SIGSEGV:
-		return FAILURE_SEGFAULT;
-	case LINUX_SIGABRT:
-		return FAILURE_ABORT;
-	case LINUX_SIGBUS:
-		return FAILURE_BUS_ERROR;
-	case LINUX_SIGILL:
-		return FAILURE_ILLEGAL_INSTRUCTION;
-	case LINUX_SIGFPE:
-		return FAILURE_ARITHMETIC_ERROR;
-	case LINUX_SIGTRAP:
-		return FAILURE_TRAP;
-	case LINUX_SIGTERM:
-		return FAILURE_TERMINATED;
-	case LINUX_SIGCHLD:
-	case LINUX_SIGCONT:
-	case LINUX_SIGSTOP:
-	case LINUX_SIGTSTP:
-	case LINUX_SIGTTIN:
-	case LINUX_SIGTTOU:
-	case LINUX_SIGURG:
-	case LINUX_SIGWINCH:
+	/* 0 is FAILURE_COMPLETED, which no signal means: those that are not named are FAILURE_SIGNALED. */
+	static const enum failure_class of_signal[LINUX_SIGRTMAX + 1] = {
+		[0] = FAILURE_UNKNOWN,
+		[LINUX_SIGINT] = FAILURE_INTERRUPTED,
+		[LINUX_SIGKILL] = FAILURE_KILLED,
+		[LINUX_SIGSEGV] = FAILURE_SEGFAULT,
+		[LINUX_SIGABRT] = FAILURE_ABORT,
+		[LINUX_SIGBUS] = FAILURE_BUS_ERROR,
+		[LINUX_SIGILL] = FAILURE_ILLEGAL_INSTRUCTION,
+		[LINUX_SIGFPE] = FAILURE_ARITHMETIC_ERROR,
+		[LINUX_SIGTRAP] = FAILURE_TRAP,
+		[LINUX_SIGTERM] = FAILURE_TERMINATED,
+		[LINUX_SIGCHLD] = FAILURE_UNKNOWN,
+		[LINUX_SIGCONT] = FAILURE_UNKNOWN,
+		[LINUX_SIGSTOP] = FAILURE_UNKNOWN,
+		[LINUX_SIGTSTP] = FAILURE_UNKNOWN,
+		[LINUX_SIGTTIN] = FAILURE_UNKNOWN,
+		[LINUX_SIGTTOU] = FAILURE_UNKNOWN,
+		[LINUX_SIGURG] = FAILURE_UNKNOWN,
+		[LINUX_SIGWINCH] = FAILURE_UNKNOWN,
+	};
+
+	if (signo < 0 || signo > LINUX_SIGRTMAX)
 		return FAILURE_UNKNOWN;
-	default:
-		return signo > 0 && signo <= LINUX_SIGRTMAX ? FAILURE_SIGNALED : FAILURE_UNKNOWN;
-	}
+	return of_signal[signo] ? of_signal[signo] : FAILURE_SIGNALED;
 }
 
 bool signal_is_of_crash(int signo)
@@ -113,29 +107,23 @@ bool signal_is_of_crash(int signo)
 
 const char *signal_meaning(int signo)
 {
-	switch (signo) {
-	case LINUX_SIGHUP:
-		return "when its terminal or session closes";
-	case LINUX_SIGQUIT:
-		return "when somebody presses Ctrl-\\ or wants it to dump core";
-	case LINUX_SIGPIPE:
-		return "when it writes to a pipe or socket that has no reader";
-	case LINUX_SIGALRM:
-	case LINUX_SIGVTALRM:
-	case LINUX_SIGPROF:
-		return "when a timer runs out that it has set and does not handle";
-	case LINUX_SIGPOLL:
-		return "when a file or socket becomes ready, as it has asked to be told (O_ASYNC)";
-	case LINUX_SIGXCPU:
-		return "when it has used up its limit of CPU time (ulimit -t)";
-	case LINUX_SIGXFSZ:
-		return "when it writes beyond its limit of file size (ulimit -f)";
-	case LINUX_SIGSYS:
-		return "when a seccomp filter refuses a system call of it";
-	default:
-		return failure_class_of_signal(signo) == FAILURE_SIGNALED ? "when another process sends it, for a meaning of their own" :
-									    NULL;
-	}
+	static const char timer[] = "when a timer runs out that it has set and does not handle";
+	static const char *const meanings[LINUX_SIGRTMAX + 1] = {
+		[LINUX_SIGHUP] = "when its terminal or session closes",
+		[LINUX_SIGQUIT] = "when somebody presses Ctrl-\\ or wants it to dump core",
+		[LINUX_SIGPIPE] = "when it writes to a pipe or socket that has no reader",
+		[LINUX_SIGALRM] = timer,
+		[LINUX_SIGVTALRM] = timer,
+		[LINUX_SIGPROF] = timer,
+		[LINUX_SIGPOLL] = "when a file or socket becomes ready, as it has asked to be told (O_ASYNC)",
+		[LINUX_SIGXCPU] = "when it has used up its limit of CPU time (ulimit -t)",
+		[LINUX_SIGXFSZ] = "when it writes beyond its limit of file size (ulimit -f)",
+		[LINUX_SIGSYS] = "when a seccomp filter refuses a system call of it",
+	};
+
+	if (failure_class_of_signal(signo) != FAILURE_SIGNALED)
+		return NULL;
+	return meanings[signo] ? meanings[signo] : "when another process sends it, for a meaning of their own";
 }
 
 const char *signal_name(int signo)
