@@ -108,9 +108,10 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 		return true;
 	if (w->vital_ns && end->ended_ns - w->vital_ns <= FOLLOWS_NS)
 		return false;
-	if (!is_vital(end) && ray_process_is_of_start(end->kind) && end->status_known &&
-	    !ray_process_ended_in_order(end->wait_status))
-		return process_watch_goes_on(w, end);
+	/* Several nodes of a test may run here, each with a raylet. */
+	if ((!is_vital(end) || process_watch_lives(w, end->kind)) && ray_process_is_of_start(end->kind))
+		return end->status_known && !ray_process_ended_in_order(end->wait_status) &&
+		       process_watch_goes_on(w, end);
 	/* No command ends because of it where Ray was left behind. */
 	return is_vital(end) && !process_watch_lives(w, end->kind) &&
 	       (process_watch_any_lives(w) || (c->options->left_behind && end->status_known && !ray_process_ended_in_order(end->wait_status)));

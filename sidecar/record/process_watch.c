@@ -236,12 +236,15 @@ bool process_watch_lived_until(const struct process_watch *w, enum ray_process_k
 
 bool process_watch_goes_on(const struct process_watch *w, const struct ray_process_end *end)
 {
+	bool lives = false;
+
 	for (const struct ray_process_end *e = w->ends; e < w->ends + w->n_ends; e++)
 		if ((e->kind == RAY_PROCESS_RAYLET || e->kind == RAY_PROCESS_GCS_SERVER) &&
-		    llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
+		    e->pid != end->pid && llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
 			return false;
-	return process_watch_lives(w, RAY_PROCESS_RAYLET) &&
-	       !process_watch_lives(w, RAY_PROCESS_START);
+	for (const struct watched_ray_process *p = w->list; p < w->list + w->n; p++)
+		lives |= p->kind == RAY_PROCESS_RAYLET && !p->gone_ns && start_ns(p) < end->ended_ns;
+	return lives && !process_watch_lives(w, RAY_PROCESS_START);
 }
 
 bool process_watch_any_lives(const struct process_watch *w)

@@ -344,6 +344,23 @@ static void ray_goes_on_without_its_log_monitor(void **state)
 	assert_false(process_watch_goes_on(&w, &monitor)); /* Ray was stopped and began anew */
 }
 
+static void the_raylet_of_one_node_of_several_ends_alone(void **state)
+{
+	struct ray_process_end second = { RAY_PROCESS_RAYLET, 12, true, SIGKILL, 0, 0 };
+	(void)state;
+
+	begin(11, 1, RAYLET);
+	begin(12, 1, RAYLET);
+	look();
+	end(12);
+	look();
+	process_watch_ended(&w, 12, true, SIGKILL, now_ns);
+	second.ended_ns = now_ns;
+	assert_true(process_watch_goes_on(&w, &second));
+	second.ended_ns = 5 * NS_PER_SEC; /* before the other one began: it was Ray's only one */
+	assert_false(process_watch_goes_on(&w, &second));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +375,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_driver_is_the_python_program_below_a_supervisor, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crowd_leaves_room_for_what_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_raylet_of_one_node_of_several_ends_alone, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(ray_goes_on_without_its_log_monitor, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_a_damaged_history_says_of_kinds_is_passed_over, setup, teardown),

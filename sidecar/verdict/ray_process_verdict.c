@@ -472,7 +472,9 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 		    ray_process_title(c->kind), pid, how,
 		    by_oom_killer(o, c), o->container,
 		    c->story == STORY_AGENT ? ", and raylet ended with it" : "",
-		    c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
+		    c->story == STORY_AGENT	   ? " without raylet" :
+		    c->kind == RAY_PROCESS_RAYLET ? " without it" :
+						    "");
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
