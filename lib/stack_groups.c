@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/units.h"
 
 #define NAMED_MAX 8 /* threads that are named of each group */
 #define PYTHON_MARK "  Python"
@@ -20,6 +21,7 @@ struct stacked_thread {
 	int pid, tid;
 	const struct stack_place *place;
 	const char *process, *name;
+	long long used_ns, age_ns; /* of a processor, and since it began; age 0: not known */
 	char state; /* as in /proc/PID/stat */
 	bool still, has_python;
 	const char *stack; /* its lines */
@@ -44,6 +46,7 @@ struct stack_groups {
 	int pid;
 	const char *process;
 	struct stacked_thread *thread;
+	long long used_ns, age_ns; /* of the next one */
 	const struct stack_place *place;
 };
 
@@ -87,6 +90,9 @@ static void take_thread_line(struct stack_groups *g, const char *line)
 	char moved[8];
 	int at = 0;
 
+	t.used_ns = g->used_ns;
+	t.age_ns = g->age_ns;
+	g->age_ns = 0;
 	if (sscanf(line, "thread %d %c %7s %n", &t.tid, &t.state, moved, &at) != 3 || !at)
 		return;
 	if (g->n_threads == GROUP_THREADS_MAX) {
@@ -155,6 +161,8 @@ static void take_answer_line(struct stack_groups *g, char *line, size_t len)
 	}
 	line[len] = '\0';
 	g->thread = NULL; /* its stack has ended */
+	if (sscanf(line, "used %lld in %lld", &g->used_ns, &g->age_ns) == 2)
+		return;
 	if (strncmp(line, "target ", 7) == 0)
 		take_target_line(g, line);
 	else if (sscanf(line, "process %*d stopped for %u us", &us) == 1)
@@ -310,7 +318,11 @@ static void group_write(const struct stack_group *g, size_t processes, struct st
 		strbuf_addf(out, " %s", t->process);
 		if (!is_main(t))
 			strbuf_addf(out, ", thread %d %s", t->tid, t->name);
-		strbuf_addf(out, ": %s\n", state_text(t));
+		strbuf_addf(out, ": %s", state_text(t));
+		if (t->age_ns > 0)
+			strbuf_addf(out, "; used a processor for %s of %s",
+				    DURATION_TEXT(t->used_ns), DURATION_TEXT(t->age_ns));
+		strbuf_addc(out, '\n');
 	}
 	if (g->n > NAMED_MAX)
 		strbuf_addf(out, "  and %zu more\n", g->n - NAMED_MAX);
@@ -368,6 +380,11 @@ static cJSON *json_of_thread(const struct stacked_thread *t)
 	json_set_int(json, "tid", t->tid);
 	json_set_str(json, "thread", t->name);
 	json_set_str(json, "state", state_text(t));
+	if (t->age_ns > 0) {
+		json_set(json, "processorSeconds",
+			 cJSON_CreateNumber((double)t->used_ns / NS_PER_SEC));
+		json_set(json, "ageSeconds", cJSON_CreateNumber((double)t->age_ns / NS_PER_SEC));
+	}
 	return json;
 }
 

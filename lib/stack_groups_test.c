@@ -188,6 +188,29 @@ static void main_threads_are_counted_with_where_they_are(void **state)
 	}
 }
 
+static void the_processor_time_of_a_thread_is_beside_its_state(void **state)
+{
+	static char answer[] =
+		"target 5 a\nused 3000000000 in 60000000000\nthread 5 R still a\n" WAITS
+		"thread 6 S still b\n" LOADS "used -1 in -1\nthread 7 S still b\n" LOADS;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(65536);
+	struct stack_groups *g = stack_groups_new();
+
+	(void)state;
+	stack_groups_add(g, NULL, answer);
+	stack_groups_write(g, &out);
+	assert_non_null(strstr(strbuf_str(&out),
+			       "  PID 5 a: ran; used a processor for 3.0 s of 1 min 0 s\n"));
+	assert_non_null(strstr(strbuf_str(&out), ", thread 6 b: waits\n"));
+	assert_non_null(strstr(strbuf_str(&out), ", thread 7 b: waits\n"));
+	_cleanup_json_ cJSON *json = stack_groups_json(g);
+	const cJSON *thread = cJSON_GetArrayItem(
+		json_get(cJSON_GetArrayItem(json_get(json, "groups"), 0), "threads"), 0);
+	assert_int_equal(json_int(thread, "processorSeconds", -1), 3);
+	assert_int_equal(json_int(thread, "ageSeconds", -1), 60);
+	stack_groups_free(g);
+}
+
 static void where_main_threads_are_fits_whatever_the_names(void **state)
 {
 	char name[400], answer[4096];
@@ -238,6 +261,7 @@ int main(void)
 		cmocka_unit_test(names_drive_no_terminal),
 		cmocka_unit_test(main_threads_are_counted_with_where_they_are),
 		cmocka_unit_test(where_main_threads_are_fits_whatever_the_names),
+		cmocka_unit_test(the_processor_time_of_a_thread_is_beside_its_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

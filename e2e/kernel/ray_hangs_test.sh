@@ -106,6 +106,7 @@ of holds_the_gil
 check "who holds the GIL in C" line holds_the_gil holds_the_gil
 check "that it holds the GIL" prints 'Python \(it holds the GIL\)'
 of loops_in_cython
+check "a loop in Cython uses a processor" prints "PID $(pid_of loops_in_cython) .*: ran.*; used a processor for "
 check "a loop in Cython: the line that called it" line loops_in_cython loops_in_cython
 check "a loop in Cython: its function" prints 'spin.* \(loops.so\)'
 of child_in_the_kernel

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 
-#define DUMP_MAGIC "AFTGDMP1" /* the last character is the version */
+#define DUMP_MAGIC "AFTGDMP2" /* the last character is the version */
 #define DUMP_THREADS_MAX 1024 /* further threads are only counted */
 #define DUMP_STACK_MAX (64 << 10) /* bytes that are copied of a stack, from its top on */
 #define DUMP_STACKS_MAX (4 << 20) /* bytes of all stacks together */
@@ -33,9 +33,10 @@ struct dump_head {
 struct dump_thread {
 	int32_t tid;
 	int32_t error; /* why there are no registers; 0: there are. EBUSY: the kernel did not stop it in time */
-	uint32_t n_registers;
 	char state; /* as /proc/PID/task/TID/stat had it just before: 'R', 'S', 'D', 'T', ... */
 	char name[16]; /* any bytes */
+	/* Until just before it was stopped: of a processor, and since it began. 0: not known */
+	int64_t used_ns, age_ns;
 	char waits_in[31]; /* in state D: the kernel's function (wchan); "": not known */
 	union {
 		uint64_t registers[DUMP_REGISTERS_MAX]; /* without an error; the kernel's order */

@@ -102,9 +102,11 @@ static void timer_switch(bool on, struct sigaction *old)
 
 /* --- The list of threads --- */
 
-/* Notes name and state of a thread, and in state D where it waits. */
+/* Notes name, state and processor time of a thread, and in state D where it waits. */
 static void note_state(struct dump_thread *t)
 {
+	int64_t tick_ns = NS_PER_SEC / sysconf(_SC_CLK_TCK);
+	unsigned long long user, system, start;
 	char path[64], text[512];
 
 	snprintf(path, sizeof(path), "task/%d/stat", (int)t->tid);
@@ -116,6 +118,12 @@ static void note_state(struct dump_thread *t)
 	*end = '\0';
 	memcpy(t->name, name + 1, strnlen(name + 1, sizeof(t->name)));
 	t->state = end[2];
+	/* Fields 14, 15 and 22; the state is the third (man 5 proc). */
+	if (sscanf(end + 2, "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%llu%llu%*s%*s%*s%*s%*s%*s%llu",
+		   &user, &system, &start) == 3) {
+		t->used_ns = (int64_t)(user + system) * tick_ns;
+		t->age_ns = now_ns() - (int64_t)start * tick_ns;
+	}
 	if (t->state != 'D')
 		return;
 	snprintf(path, sizeof(path), "task/%d/wchan", (int)t->tid);
@@ -324,7 +332,6 @@ static void copy_registers(struct dump_thread *t)
 		return;
 	}
 	t->error = 0;
-	t->n_registers = (uint32_t)(part.iov_len / sizeof(uint64_t));
 #if defined(__x86_64__)
 	t->thread_pointer = t->registers[FS_BASE];
 #else

@@ -43,6 +43,7 @@ struct core_thread {
 	/* Of a thread that lives */
 	int error; /* why its registers are not known; 0: they are */
 	char state; /* as in /proc/PID/task/TID/stat */
+	int64_t used_ns, age_ns; /* of a processor, and since it began; age 0: not known */
 	/*
 	 * Printable. In state D: the kernel's function, and the file that it works on; "": not
 	 * known.

@@ -117,6 +117,8 @@ static void take_dumped(struct core *core, const struct dump_thread *from)
 	struct core_thread *t = &core->threads[core->n_threads++];
 
 	*t = (struct core_thread){ .tid = from->tid, .error = from->error, .state = from->state, .thread_pointer = from->thread_pointer };
+	t->used_ns = from->used_ns;
+	t->age_ns = from->age_ns;
 	copy_printable(t->name, sizeof(t->name), from->name, strnlen(from->name, sizeof(from->name)));
 	copy_printable(t->waits_in, sizeof(t->waits_in), from->waits_in, strnlen(from->waits_in, sizeof(from->waits_in)));
 	if (from->error)

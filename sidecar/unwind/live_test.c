@@ -34,7 +34,7 @@ static struct small_dump dump_new(void)
 	struct small_dump d = {
 		.head = { .magic = "", .machine = EM_X86_64, .pid = 7, .n_threads = 1, .threads_seen = 3, .auxv_len = 32, .command = "python3",
 			  .auxv = { AT_PHDR, BASE, AT_NULL, 0 } },
-		.threads = { { .tid = 7, .n_registers = 27, .state = 'S', .name = "main", .stack_address = STACK,
+		.threads = { { .tid = 7, .used_ns = 5, .age_ns = 50, .state = 'S', .name = "main", .stack_address = STACK,
 			       .stack_offset = offsetof(struct small_dump, stack), .stack_len = 256, .registers = { [SP_X86] = STACK + 16 } } },
 	};
 
@@ -91,6 +91,8 @@ static void stacks_come_from_the_dump_and_all_else_from_memory(void **state)
 	assert_int_equal(open_of(&core, &d, maps_text, &s), 0);
 	assert_int_equal(core.n_threads, 1);
 	assert_int_equal(core.threads_seen, 3);
+	assert_int_equal(core.threads[0].used_ns, 5);
+	assert_int_equal(core.threads[0].age_ns, 50);
 	assert_int_equal(core.program_headers, BASE);
 	assert_string_equal(core.command, "python3");
 	assert_int_equal(core.n_maps, 2);

@@ -133,7 +133,8 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 	if (t->error == 0 && unwinder_walk(u, t, FRAMES_SHOWN, &stack, err) < 0)
 		return -err->code;
 	bool still = t->error == 0 && waits_still(u->modules->core, t, &stack);
-	strbuf_addf(out, "thread %d %c %s %s\n", (int)t->tid, t->state >= 'A' && t->state <= 'z' ? t->state : '?', still ? "still" : "moved",
+	strbuf_addf(out, "used %lld in %lld\nthread %d %c %s %s\n", (long long)t->used_ns,
+		    (long long)t->age_ns, (int)t->tid, t->state >= 'A' && t->state <= 'z' ? t->state : '?', still ? "still" : "moved",
 		    t->name);
 	strbuf_add(out, strbuf_str(python), python->len);
 	if (t->error)

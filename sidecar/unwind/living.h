@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the stacks of a process that lives: for each thread a heading "thread TID STATE MOVED NAME",
+ * Writes the stacks of a process that lives: for each thread "used NS in NS" (of a processor, since it
+ * began; "in 0": it is not known), a heading "thread TID STATE MOVED NAME",
  * then its stack in lines that begin with blanks. The stack has no addresses and no numbers of its
  * thread, so threads that wait in the same place have the same text (lib/stack_groups.h).
  *
