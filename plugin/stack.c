@@ -131,14 +131,13 @@ static void pods_ask(const struct options *o, const cJSON *pods, struct asks *as
 static int answers_write(const struct options *o, struct asks *asks, struct strbuf *out, struct err *err)
 {
 	struct stack_groups *groups = stack_groups_new();
-	size_t processes = 0;
 
 	if (!groups)
 		return err_set(err, ENOMEM, "stacks");
 	for (size_t i = 0; i < asks->n; i++)
 		if (asks->all[i].answer.len)
 			stack_groups_add(groups, &asks->all[i].place, asks->all[i].answer.data);
-	processes = stack_groups_processes(groups);
+	size_t processes = stack_groups_processes(groups);
 	if (o->output) {
 		_cleanup_json_ cJSON *json = stack_groups_json(groups);
 

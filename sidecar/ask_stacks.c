@@ -168,7 +168,6 @@ static size_t answers_print(const struct ask_options *o, struct strbuf *answers)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(ANSWERS_MAX);
 	struct stack_groups *groups = stack_groups_new();
-	size_t n = 0;
 
 	if (groups && answers->len)
 		stack_groups_add(groups, NULL, answers->data);
@@ -180,7 +179,7 @@ static size_t answers_print(const struct ask_options *o, struct strbuf *answers)
 	} else if (groups)
 		stack_groups_write(groups, &out);
 	fd_write_all(STDOUT_FILENO, strbuf_str(&out), out.len, NULL);
-	n = groups ? stack_groups_processes(groups) : 0;
+	size_t n = groups ? stack_groups_processes(groups) : 0;
 	stack_groups_free(groups);
 	return n;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/macros.h"
 #include "sidecar/report/report_html.h"
 
 struct texts {
@@ -14,21 +15,14 @@ struct texts {
 	int rank; /* of the files that are added now */
 };
 
-static bool ends(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 static bool is_text(const char *file)
 {
-	return ends(file, ".log") || ends(file, ".txt") || ends(file, ".out") || ends(file, ".err");
+	return TEXT_IS_ONE_OF(strrchr(file, '.'), ".log", ".txt", ".out", ".err");
 }
 
 static bool is_backtrace(const char *file)
 {
-	return strcmp(file, "backtrace.txt") == 0 || strcmp(file, "stacks.txt") == 0;
+	return TEXT_IS_ONE_OF(file, "backtrace.txt", "stacks.txt");
 }
 
 /*
@@ -46,14 +40,13 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 {
 	struct texts *t = arg;
 	struct strbuf *content;
-	bool from_start;
 
 	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || rank_of(file) != t->rank)
 		return;
 	content = &t->contents[t->n];
 	/* One byte more than is shown, so that the page can say that there is more. */
 	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
-	from_start = is_backtrace(file);
+	bool from_start = is_backtrace(file);
 	if ((from_start ? bundle_read_head : bundle_read_tail)(b, file, content, NULL) < 0 || content->len == 0) {
 		strbuf_release(content);
 		return;
