@@ -252,10 +252,11 @@ static void group_threads(struct stack_groups *g)
 	g->n_groups = n;
 }
 
-static void add_main_thread(const struct stack_group *g, struct strbuf *out)
+/* before: the line's end before a frame of it; NULL: before the first one. */
+static void add_main_thread(const struct stack_group *g, const char *before, struct strbuf *out)
 {
 	const struct stacked_thread *t = g->first;
-	const char *frame = t->stack ? strstr(t->stack, "\n" FRAME_BLANKS) : NULL;
+	const char *frame = before || !t->stack ? before : strstr(t->stack, "\n" FRAME_BLANKS);
 	char place[121] = "a place that was not seen", process[41];
 
 	/* The file's name and the line are at the end. */
@@ -280,9 +281,40 @@ size_t stack_groups_main(struct stack_groups *g, struct strbuf *out)
 		if (i == 3 || out->len - begin > STACK_MAIN_ENOUGH + 2)
 			strbuf_adds(out, "others");
 		else
-			add_main_thread(&g->groups[named++], out);
+			add_main_thread(&g->groups[named++], NULL, out);
 	}
 	return n;
+}
+
+/*
+ * Returns the line's end before the frame that called Ray's core, if the innermost frame is one of
+ * the core; else NULL.
+ */
+static const char *ray_caller(const struct stacked_thread *t)
+{
+	const char *begin = t->has_python ? strchr(t->stack, '\n') : NULL, *end = begin;
+	size_t len;
+
+	for (; end && end + 1 < t->stack + t->len; end += 1 + len) {
+		len = strcspn(end + 1, "\n");
+		if (strncmp(end + 1, FRAME_BLANKS, FRAME_INDENT) != 0)
+			return NULL;
+		if (!memmem(end + 1, len, "/ray/_private/", 14) &&
+		    !memmem(end + 1, len, "/ray/util/placement_group.py:", 29))
+			return end > begin ? end : NULL;
+	}
+	return NULL;
+}
+
+void stack_groups_ray_call(const struct stack_groups *g, struct strbuf *out)
+{
+	const struct stacked_thread *first = NULL;
+
+	for (const struct stacked_thread *t = g->threads; t < g->threads + g->n_threads; t++)
+		if (is_main(t) && (!first || t->pid < first->pid) && ray_caller(t))
+			first = t;
+	if (first)
+		add_main_thread(&(struct stack_group){ first, 1 }, ray_caller(first), out);
 }
 
 /* --- Writing --- */

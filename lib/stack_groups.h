@@ -39,6 +39,13 @@ size_t stack_groups_processes(const struct stack_groups *g);
 #define STACK_MAIN_MAX 280
 size_t stack_groups_main(struct stack_groups *g, struct strbuf *out);
 
+/*
+ * Appends where a main thread is in a call of Ray's core, such as ray.get, ray.wait, ray.put and
+ * PlacementGroup.wait: "train.py (PID 12) at train.py:88 in main", the line that calls. Of several it
+ * is that of the lowest PID; where there is none, it appends nothing.
+ */
+void stack_groups_ray_call(const struct stack_groups *g, struct strbuf *out);
+
 /* Write all that was taken, for people or as JSON (docs/hangs.md), which the caller owns. Nothing can be added afterwards. */
 void stack_groups_write(struct stack_groups *g, struct strbuf *out);
 cJSON *stack_groups_json(struct stack_groups *g);

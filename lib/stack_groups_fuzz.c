@@ -20,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stack_groups_main(g, &places);
 	if (places.len > STACK_MAIN_MAX)
 		abort();
+	stack_groups_ray_call(g, &out);
+	strbuf_reset(&out);
 	stack_groups_write(g, &out);
 	cJSON_Delete(stack_groups_json(g));
 	stack_groups_free(g);

@@ -188,6 +188,61 @@ static void main_threads_are_counted_with_where_they_are(void **state)
 	}
 }
 
+#define RAY "     /x/site-packages/ray/_private/"
+#define GET \
+	RAY "worker.py:977 in get_objects\n" RAY "worker.py:2962 in get\n" RAY \
+	    "client_mode_hook.py:104 in wrapper\n"
+#define PYTHON "  Python, innermost first:\n"
+
+static void a_main_thread_that_ray_has_not_answered_is_found_with_the_line_that_calls(void **state)
+{
+	static const struct {
+		const char *answer, *text;
+	} rows[] = {
+		{ "end\n", "" },
+		{ "target 5 a\nthread 5 S still a\n" PYTHON GET
+		  "     /home/ray/train.py:88 in main\n",
+		  "a (PID 5) at /home/ray/train.py:88 in main" },
+		{ "target 5 a\nthread 5 S still a\n" PYTHON
+		  "     /x/ray/util/placement_group.py:90 in PlacementGroup.wait\n     t.py:7 in main\n"
+		  "  native, innermost first:\n     f\n",
+		  "a (PID 5) at t.py:7 in main" },
+		{ "target 5 a\nthread 5 S moved a\n  Python (it holds the GIL), innermost first:\n" RAY
+		  "worker.py:3 in put\n     t.py:7 in main\n",
+		  "a (PID 5) at t.py:7 in main" },
+		/* It runs its own code, which Ray called. */
+		{ "target 5 a\nthread 5 S still a\n" PYTHON "     t.py:9 in callback\n" GET
+		  "     t.py:7 in main\n",
+		  "" },
+		/* Another thread, and native frames. */
+		{ "target 5 a\nthread 5 S still a\n  native, innermost first:\n     f at /ray/_private/x.c:1\n     main\nthread 6 S still a\n" PYTHON
+			  GET "     t.py:7 in main\n",
+		  "" },
+		{ "target 5 a\nthread 5 S still a\n" PYTHON GET, "" },
+		{ "target 5 a\nthread 5 S still a\n" PYTHON GET RAY "cut", "" },
+		{ "target 5 a\nthread 5 S still a\n" PYTHON GET
+		  "target 6 b\nthread 6 S still b\n" PYTHON "     t.py:7 in main\n",
+		  "" },
+		/* However large they are. */
+		{ "target 9 b\nthread 9 S still b\n" PYTHON GET
+		  "     u.py:1 in main\ntarget 5 a\nthread 5 S still a\n" PYTHON GET
+		  "     t.py:7 in main\n",
+		  "a (PID 5) at t.py:7 in main" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(STACK_MAIN_MAX);
+		_cleanup_free_ char *text = strdup(rows[i].answer);
+		struct stack_groups *g = stack_groups_new();
+
+		stack_groups_add(g, NULL, text);
+		stack_groups_ray_call(g, &out);
+		assert_string_equal(strbuf_str(&out), rows[i].text);
+		stack_groups_free(g);
+	}
+}
+
 static void the_processor_time_of_a_thread_is_beside_its_state(void **state)
 {
 	static char answer[] =
@@ -261,6 +316,8 @@ int main(void)
 		cmocka_unit_test(names_drive_no_terminal),
 		cmocka_unit_test(main_threads_are_counted_with_where_they_are),
 		cmocka_unit_test(where_main_threads_are_fits_whatever_the_names),
+		cmocka_unit_test(
+			a_main_thread_that_ray_has_not_answered_is_found_with_the_line_that_calls),
 		cmocka_unit_test(the_processor_time_of_a_thread_is_beside_its_state),
 	};
 

@@ -220,6 +220,9 @@ static const struct option_row rows[] = {
 	{ "--stacks-at-stop", "SECONDS", OPTION_INT, AT(stacks_at_stop_s), .max = 86400,
 	  .help = "this long after a request to stop, see where what still runs hangs, for the\n"
 		  "report; it stands still for some milliseconds (default 0: do not)" },
+	{ "--stacks-at-wait", "SECONDS", OPTION_INT, AT(stacks_at_wait_s), .max = 604800,
+	  .help = "look at drivers of Ray jobs; when one has stood at the same wait of Ray for so long,\n"
+		  "say that, and where all processes are (default 0: do not look)" },
 	{ "--stacks-at-threshold", NULL, OPTION_FLAG, AT(stacks_at_threshold),
 	  .help = "when memory use has risen above --warn-at, see where the processes are, for the\n"
 		  "report, at most every 10 minutes; they stand still for some milliseconds" },

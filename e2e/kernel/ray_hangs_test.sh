@@ -62,7 +62,7 @@ as_user() {
 /usr/bin/python3 "$here/dead_fuse.py" "$work/dead" >"$work/fuse" &
 wait_until test -s "$work/fuse"
 
-as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" -- "$work/bin/all" >"$work/err" 2>&1 &
+as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --stacks-at-wait 20 -- "$work/bin/all" >"$work/err" 2>&1 &
 there() { for name in "$@"; do [ -s "$work/$name" ] || return 1; done; }
 pid_of() { cat "$work/$1"; }
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat"; }
@@ -123,6 +123,9 @@ if [ -e "$work/has_torch" ]; then
 else
 	echo "note: without python3-torch there is no barrier"
 fi
+check "a driver that waits for long is said with its line" wait_until \
+	grep -Eq "A driver waits in Ray, .*PID $(pid_of driver)\) at .*ray_hangs.py:[0-9]+ in <module>: at each look within " "$work/err"
+check "then it is said where all processes are" wait_until grep -q 'When a driver had waited for long, .* main threads: ' "$work/err"
 of lost_object
 check "ray.get of an object that is lost" line lost_object lost_object
 kill -STOP "$raylet"

@@ -321,6 +321,9 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	take_holds(sinks, m, pod, &report);
 	if (report.store_trouble[0] && may_tell(sinks, pod, "StoreTrouble"))
 		tell(sinks, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
+	if (report.driver_waits[0] && may_tell(sinks, pod, "DriverWaits"))
+		tell(sinks, event_of_pod(pod, "Warning", "DriverWaits", "Watch",
+					 report.driver_waits, now_realtime_ns()));
 	take_growths(sinks, m, pod, &report);
 	infeasible_events_emit(sinks->recorder, &sinks->emitted, sinks->clusters, pod,
 			       report.infeasible);

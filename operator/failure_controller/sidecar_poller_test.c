@@ -499,6 +499,24 @@ static void a_standby_asks_nobody(void **state)
 	fake_api_turn(&f->bed.api, is_asked_once, f);
 }
 
+static bool has_event_of_driver(void *arg)
+{
+	const char *bodies = strbuf_str(&((struct fixture *)arg)->bed.api.bodies);
+
+	return strstr(bodies, "\"DriverWaits\"") && strstr(bodies, "\"A driver waits in Ray, a.\"");
+}
+
+static void a_driver_that_waits_is_an_event_of_its_pod(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"DriverWaits\",\"container\":\"ray-worker\","
+		    "\"sentence\":\"A driver waits in Ray, a.\"}]}";
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, has_event_of_driver, f);
+}
+
 static bool is_growing(void *arg)
 {
 	bool heard;
@@ -687,6 +705,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(a_driver_that_waits_is_an_event_of_its_pod, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

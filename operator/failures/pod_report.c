@@ -123,7 +123,8 @@ static void take_store(const cJSON *json, struct pod_report *report)
 static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, struct pod_report *report, struct err *err)
 {
 	const char *uid = json_str(json, "podUID"), *ours = json_str(pod, "metadata.uid"), *tag = json_str(json, "tag");
-	const cJSON *entries = json_get(json, "failures");
+	const cJSON *entries = json_get(json, "failures"), *warnings = json_get(json, "warnings");
+	const cJSON *driver = json_find(warnings, "kind", "DriverWaits");
 	size_t lost = oom_count();
 
 	if (!cJSON_IsArray(entries))
@@ -134,8 +135,10 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
 	unmet_ends_take(json_get(json, "unmetEnds"), &report->unmet);
-	infeasible_take(json_get(json, "warnings"), report->infeasible);
-	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
+	text_tame(json_str_or(driver, "sentence", ""), report->driver_waits,
+		  sizeof(report->driver_waits));
+	infeasible_take(warnings, report->infeasible);
+	report->n_growths = growth_take(warnings, pod, report->growths);
 	if (take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a sidecar");
 	return 0;

@@ -46,6 +46,8 @@ struct pod_report {
 		[INFEASIBLE_REQUEST_MAX]; /* a request that no Ray node can have; "": there is none */
 	/* Why bundles do not reach the store, according to the sidecar; "": they reach it. */
 	char store_trouble[POD_REPORT_TROUBLE_MAX];
+	/* The sidecar's sentence about a driver that waits for long; "": there is none. */
+	char driver_waits[POD_REPORT_TROUBLE_MAX];
 };
 
 /*

@@ -399,6 +399,21 @@ static void an_end_or_a_deletion_is_an_occasion(void **state)
 	assert_int_equal(pod_report_occasion(NULL), 0);
 }
 
+static void a_driver_that_waits_is_said_in_the_sidecars_words(void **state)
+{
+	struct pod_report report = report_of(
+		"{\"podUID\":\"u1\",\"failures\":[],\"warnings\":[7,{\"kind\":\"DriverWaits\","
+		"\"sentence\":\"A driver\\u001b[2J waits.\"}]}");
+	(void)state;
+
+	assert_string_equal(report.driver_waits, "A driver?[2J waits.");
+	report = report_of(
+		"{\"podUID\":\"u1\",\"failures\":[],\"warnings\":[{\"kind\":\"DriverWaits\",\"sentence\":8}]}");
+	assert_string_equal(report.driver_waits, "");
+	report = report_of("{\"podUID\":\"u1\",\"failures\":[]}");
+	assert_string_equal(report.driver_waits, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +431,7 @@ int main(void)
 		cmocka_unit_test(the_event_says_until_when_and_how_to_end_it),
 		cmocka_unit_test(only_sidecars_that_run_and_serve_are_asked),
 		cmocka_unit_test(an_end_or_a_deletion_is_an_occasion),
+		cmocka_unit_test(a_driver_that_waits_is_said_in_the_sidecars_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

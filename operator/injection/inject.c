@@ -284,6 +284,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	}
 	if (in->policy->recording.stacks_at_stop)
 		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
+	add_bound(args, "--stacks-at-wait", in->policy->recording.stacks_at_wait);
 	if (in->policy->recording.stacks_at_threshold)
 		json_append_str(args, "--stacks-at-threshold");
 	if (in->policy->syslog) {

@@ -770,6 +770,7 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 
 		p.recording.stacks_at_stop = i < ARRAY_SIZE(rows);
 		p.recording.stacks_at_threshold = i % 2;
+		p.recording.stacks_at_wait = i % 2 ? 1800 : 0;
 		if (rows[i % ARRAY_SIZE(rows)].grace >= 0)
 			json_set_int(spec, "terminationGracePeriodSeconds", rows[i % ARRAY_SIZE(rows)].grace);
 		assert_true(inject(spec, &in));
@@ -779,6 +780,8 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 		assert_int_equal(strstr(args, "--stacks-at-stop") != NULL, p.recording.stacks_at_stop);
 		assert_int_equal(strstr(args, "\"--stacks-at-threshold\"") != NULL,
 				 p.recording.stacks_at_threshold);
+		assert_int_equal(strstr(args, "\"--stacks-at-wait\",\"1800\"") != NULL, i % 2);
+		assert_int_equal(strstr(args, "\"--stacks-at-wait\"") != NULL, i % 2);
 	}
 }
 

@@ -95,6 +95,7 @@ struct policy_recording {
 	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
 	bool stacks_at_stop;        /* stacksAtStop, the sidecar's --stacks-at-stop */
+	int64_t stacks_at_wait; /* stacksAtWait, the sidecar's --stacks-at-wait, seconds; 0: not at all */
 	bool stacks_at_threshold;   /* stacksAtThreshold, the sidecar's --stacks-at-threshold */
 };
 

@@ -45,7 +45,7 @@ static void every_key_is_read(void **state)
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
 	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\n"
-	      "stacksAtStop: true\nstacksAtThreshold: true\nredisCleanup: false\nloginShell: true\n"
+	      "stacksAtStop: true\nstacksAtThreshold: true\nstacksAtWait: 1800\nredisCleanup: false\nloginShell: true\n"
 	      "syslog: /var/log\nsyslogGroup: 4\n"
 	      "hooks: {atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\"], atDeath: [a, b]}\n",
 	      &p);
@@ -67,6 +67,7 @@ static void every_key_is_read(void **state)
 	assert_false(p.recording.enabled);
 	assert_int_equal(p.recording.hold_on_failure, 600);
 	assert_true(p.recording.stacks_at_stop && p.recording.stacks_at_threshold);
+	assert_int_equal(p.recording.stacks_at_wait, 1800);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.recording.hooks, "atDeath")), 2);
 	policy_release(&p);
 }

@@ -122,6 +122,12 @@ static void add_warnings_of(const char *name, const struct observer *o, void *ar
 		json_set_str(warning, "request", request);
 		add_warning(warnings, "RequestInfeasible", name, warning);
 	}
+	if (o->driver_waits[0]) {
+		cJSON *warning = cJSON_CreateObject();
+
+		json_set_str(warning, "sentence", o->driver_waits);
+		add_warning(warnings, "DriverWaits", name, warning);
+	}
 }
 
 static void add_warnings(const struct pod_server *s, cJSON *json)

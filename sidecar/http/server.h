@@ -9,7 +9,8 @@
  *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "bundleIn", "heldUntil", "summary"}],
  *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"},
  *	 "warnings": [{"kind": "MemoryGrowing", "container", "sentence", "process", "pid", "bytes", "growthBytesPerHour", "grewSeconds",
- *	 "limitBytes", "secondsLeft"}, {"kind": "RequestInfeasible", "container", "request"}],
+ *	 "limitBytes", "secondsLeft"}, {"kind": "RequestInfeasible", "container", "request"},
+ *	 {"kind": "DriverWaits", "container", "sentence"}],
  *	 "unmetEnds": {"settled", "ends": [{"containerID", "endedAt", "class", "confidence", "cause", "memory", "evidence",
  *	 "missing"}]}}
  * - warnings predict failures, of at most eight containers. store and spool are null if there is

@@ -48,8 +48,11 @@ struct container_callbacks {
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
 	/* Its launcher has answered container_dump. The descriptors stay the caller's. NULL: nobody asks. */
 	void (*dumped)(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg);
-	/* It may end soon: returns whether its stacks will come (stacks_take). */
-	bool (*hangs)(struct container *c, void *arg);
+	/*
+	 * It may end soon, or its drivers are to be looked at: returns whether its stacks, or
+	 * theirs, will come (stacks_take).
+	 */
+	bool (*hangs)(struct container *c, bool drivers, void *arg);
 	/*
 	 * The container is over: no report will follow. The callee frees c. Called from the event
 	 * loop only.

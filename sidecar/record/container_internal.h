@@ -43,7 +43,8 @@ enum stop_looked {
 struct stacks_moment {
 	int64_t at_ns; /* CLOCK_BOOTTIME; 0: none */
 	char when[STACKS_WHEN_MAX]; /* begins a sentence */
-	const char *ran; /* what the processes did: "ran" or "still ran" */
+	/* What the processes did: "ran" or "still ran"; NULL: only drivers are looked at. */
+	const char *ran;
 };
 
 /* A core of the container that the node agent sends. */
@@ -116,6 +117,10 @@ struct container {
 	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
 	enum stop_looked stops_looked;
 	int64_t full_looked_ns; /* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
+	/* When drivers were last looked at, and when one was last said to wait; 0: never */
+	int64_t driver_looked_ns, driver_told_ns;
+	int64_t driver_since_ns; /* the first of the looks in a row that showed the same */
+	char driver_where[STACK_MAIN_MAX]; /* what they showed; "": none is in a call of Ray's */
 	bool full_waits; /* others were being answered when memory rose above it */
 	/* The one whose answer is still to come, and the last in which a process was seen. */
 	struct stacks_moment stacks_begun, stacks_taken;
@@ -214,6 +219,11 @@ void container_check_stop(struct container *c, int64_t now_ns);
  * be called again while c->full_waits.
  */
 void container_check_full(struct container *c, int64_t now_ns, double fraction);
+/*
+ * After each sample: looks at the drivers now and then, if the options say so. When one has waited
+ * for as long as they say, says so and takes the stacks of all.
+ */
+void container_check_driver(struct container *c, int64_t now_ns);
 /* At its end: adds to e what still ran when stacks were taken. */
 void container_add_stacks(struct container *c, struct ending *e);
 /*

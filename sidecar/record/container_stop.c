@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the stacks of a container's processes at moments after which it may end: some time after it
- * was asked to stop, and when its memory is nearly full.
+ * Takes the stacks of a container's processes: some time after it was asked to stop and when its
+ * memory is nearly full, because it may end then, and when a driver has waited for long.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "lib/outlet.h"
 #include "lib/stack_groups.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
@@ -18,6 +20,9 @@
  * come at the same time, and what ends at once has ended by then.
  */
 #define ALONE_AFTER_NS (1 * NS_PER_SEC)
+#define DRIVER_LOOKS 8 /* at a driver, in the time after which its wait is said */
+
+static const char driver_waited[] = "When a driver had waited for long";
 
 /* Returns when somebody who kills it later asked for its end; INT64_MAX: nobody did, it seems. */
 static int64_t stop_began_ns(const struct container *c)
@@ -31,7 +36,8 @@ static int64_t stop_began_ns(const struct container *c)
 }
 
 /*
- * Returns whether they will come; not while others are being taken. ran: what the processes did.
+ * Returns whether they will come; not while others are being taken. ran: what the processes did;
+ * NULL: only drivers are looked at.
  */
 static bool stacks_begin(struct container *c, int64_t now_ns, const char *when, const char *ran)
 {
@@ -41,7 +47,7 @@ static bool stacks_begin(struct container *c, int64_t now_ns, const char *when, 
 	strbuf_init(&c->stacks_answer, STACKS_TAKEN_TEXT_MAX);
 	c->stacks_begun = (struct stacks_moment){ .at_ns = now_ns, .ran = ran };
 	snprintf(c->stacks_begun.when, sizeof(c->stacks_begun.when), "%s", when);
-	if (c->callbacks.hangs(c, c->callbacks.arg))
+	if (c->callbacks.hangs(c, !ran, c->callbacks.arg))
 		return true;
 	c->stacks_begun.at_ns = 0;
 	return false;
@@ -83,12 +89,58 @@ void container_check_full(struct container *c, int64_t now_ns, double fraction)
 		c->full_looked_ns = now_ns;
 }
 
+void container_check_driver(struct container *c, int64_t now_ns)
+{
+	int64_t after_ns = c->options->stacks_at_wait_s * NS_PER_SEC;
+	/* When a look has shown that one has waited for long, the next is at all processes. */
+	bool all = c->driver_told_ns && c->driver_told_ns == c->driver_looked_ns;
+
+	if (after_ns && (all || now_ns - c->driver_looked_ns >= after_ns / DRIVER_LOOKS) &&
+	    stacks_begin(c, now_ns, all ? driver_waited : "", all ? "ran" : NULL))
+		c->driver_looked_ns = now_ns;
+}
+
+static void driver_look_digest(struct container *c, int64_t at_ns)
+{
+	char *said = c->observer.driver_waits, line[DRIVER_WAITS_MAX + 20];
+	_cleanup_strbuf_ struct strbuf where = STRBUF_INIT(STACK_MAIN_MAX);
+	_cleanup_free_ char *answer = strbuf_detach(&c->stacks_answer);
+	/* A driver that was not seen may wait or not. */
+	bool seen = answer && !strstr(answer, "\nfailed ");
+	struct stack_groups *groups = seen ? stack_groups_new() : NULL;
+
+	c->stacks_begun.at_ns = 0;
+	if (!groups)
+		return;
+	stack_groups_add(groups, NULL, answer);
+	stack_groups_ray_call(groups, &where);
+	stack_groups_free(groups);
+	if (strcmp(strbuf_str(&where), c->driver_where) != 0) {
+		snprintf(c->driver_where, STACK_MAIN_MAX, "%s", strbuf_str(&where));
+		c->driver_since_ns = at_ns;
+		said[0] = '\0';
+	}
+	if (!where.len || said[0] ||
+	    at_ns - c->driver_since_ns < c->options->stacks_at_wait_s * NS_PER_SEC)
+		return;
+	c->driver_told_ns = at_ns;
+	snprintf(said, DRIVER_WAITS_MAX,
+		 "A driver waits in Ray, %s: at each look within %s it stood there, or came back",
+		 c->driver_where, DURATION_TEXT(at_ns - c->driver_since_ns));
+	snprintf(line, sizeof(line), "[afterglow] %s\n", said);
+	container_say(c, line);
+}
+
 /*
  * Makes what people read of the answer, which takes the place of that of an earlier moment. Returns
- * false if the answer shows no process.
+ * false if the answer shows no process, or is that of a look at drivers.
  */
 static bool stacks_digest(struct container *c, bool all)
 {
+	if (!c->stacks_begun.ran) {
+		driver_look_digest(c, c->stacks_begun.at_ns);
+		return false;
+	}
 	_cleanup_free_ char *answer = strbuf_detach(&c->stacks_answer);
 	_cleanup_strbuf_ struct strbuf where = STRBUF_INIT(STILL_RUNNING_MAX);
 	struct stack_groups *groups = answer ? stack_groups_new() : NULL;
@@ -130,6 +182,9 @@ void container_take_stacks(struct container *c, const char *text, size_t len, bo
 	/* Where all of a pod is killed at once, we are as well: this line is all that is left. */
 	snprintf(line, sizeof(line), "[afterglow] %s%s\n", c->stacks_taken.when, c->still_run);
 	container_say(c, line);
+	/* Below exec, who runs the command can ask for them. */
+	if (strcmp(c->stacks_taken.when, driver_waited) == 0 && !c->options->own_launcher)
+		outlet_write(c->options->report_fd, strbuf_str(&c->stacks), c->stacks.len);
 }
 
 void container_add_stacks(struct container *c, struct ending *e)

@@ -16,14 +16,15 @@
 #define SOME "some of its processes"
 #define ANSWER "target 12 train.py\nthread 12 S still python3\n  Python, innermost first:\n     train.py:88 in wait\n"
 
-static unsigned int n_wanted;
+static unsigned int n_wanted, n_of_drivers;
 static bool refused;
 
-static bool on_hangs(struct container *c, void *arg)
+static bool on_hangs(struct container *c, bool drivers, void *arg)
 {
 	(void)c;
 	(void)arg;
-	n_wanted += !refused;
+	n_wanted += !refused && !drivers;
+	n_of_drivers += !refused && drivers;
 	return !refused;
 }
 
@@ -32,7 +33,7 @@ static const struct record_options at_threshold = { .stacks_at_stop_s = 24, .sta
 
 static struct container container_with(const struct record_options *options)
 {
-	n_wanted = 0;
+	n_wanted = n_of_drivers = 0;
 	refused = false;
 	return (struct container){ .state = CONTAINER_RUNNING, .fd = -1, .options = options, .callbacks = { .hangs = on_hangs } };
 }
@@ -230,6 +231,55 @@ static void a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_see
 	}
 }
 
+#define IN_RAY(line) \
+	"target 12 train.py\nthread 12 S still python3\n  Python, innermost first:\n" \
+	"     /x/ray/_private/worker.py:9 in get\n     train.py:" line " in main\n"
+
+static void
+a_driver_that_stands_at_the_same_call_of_ray_for_long_is_said_once_and_all_are_looked_at(
+	void **state)
+{
+	static const struct record_options at_wait = { .stacks_at_wait_s = 80, .report_fd = -1 };
+	struct container c = container_with(&without);
+	char said[DRIVER_WAITS_MAX] = "";
+	int said_s = 0;
+	(void)state;
+
+	container_check_driver(&c, AT(100));
+	assert_int_equal(n_of_drivers, 0);
+	c = container_with(&at_wait);
+	for (int at_s = 100; at_s < 1000; at_s++) {
+		unsigned int drivers = n_of_drivers, all = n_wanted;
+
+		/* A look that comes later, one that shows nothing, and another line. */
+		refused = at_s == 120;
+		container_check_driver(&c, AT(at_s));
+		if (n_of_drivers > drivers)
+			take_answer(&c, at_s == 141 ? "target 12 train.py\nfailed no time\n" :
+					at_s < 111  ? IN_RAY("7") :
+					at_s > 900  ? ANSWER :
+						      IN_RAY("88"));
+		if (n_wanted > all)
+			take_answer(&c, IN_RAY("88"));
+		if (c.observer.driver_waits[0] && !said_s) {
+			said_s = at_s;
+			memcpy(said, c.observer.driver_waits, sizeof(said));
+		}
+	}
+	assert_int_equal(n_wanted, 1);
+	/* It stood there first at 121 s. The look at 141 s showed nothing. */
+	assert_int_equal(said_s, 201);
+	assert_string_equal(
+		said,
+		"A driver waits in Ray, train.py (PID 12) at train.py:88 in main: at each look "
+		"within 1 min 20 s it stood there, or came back");
+	assert_in_range(n_of_drivers, 85, 90); /* every 10 s, but at 120 s and once for all */
+	assert_string_equal(c.stacks_taken.when, "When a driver had waited for long");
+	assert_non_null(strstr(strbuf_str(&c.stacks), "train.py:88 in main"));
+	assert_string_equal(c.observer.driver_waits, ""); /* it goes on */
+	container_stacks_release(&c);
+}
+
 static void what_there_is_no_room_for_is_left_out(void **state)
 {
 	static char large[(1 << 20) + 1];
@@ -249,11 +299,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(they_are_taken_when_who_asked_will_soon_kill),
 		cmocka_unit_test(they_are_taken_later_while_somebody_else_asks_for_stacks),
-		cmocka_unit_test(after_a_threshold_they_are_taken_later_but_not_when_memory_has_fallen),
+		cmocka_unit_test(
+			after_a_threshold_they_are_taken_later_but_not_when_memory_has_fallen),
 		cmocka_unit_test(the_end_has_what_was_seen_until_then),
 		cmocka_unit_test(they_are_taken_when_memory_is_nearly_full_but_not_too_often),
-		cmocka_unit_test(a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen),
+		cmocka_unit_test(
+			a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen),
 		cmocka_unit_test(what_there_is_no_room_for_is_left_out),
+		cmocka_unit_test(
+			a_driver_that_stands_at_the_same_call_of_ray_for_long_is_said_once_and_all_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

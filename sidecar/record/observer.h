@@ -11,6 +11,7 @@
 
 #include "lib/err.h"
 #include "lib/loop/errand.h"
+#include "lib/stack_groups.h"
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/node/node_signals.h"
 #include "sidecar/record/cgroup_watch.h"
@@ -29,6 +30,8 @@
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
 #include "sidecar/sample/sweep_plan.h"
+
+#define DRIVER_WAITS_MAX (STACK_MAIN_MAX + 120)
 
 struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
@@ -52,6 +55,8 @@ struct observer {
 	const struct hooks *hooks; /* owned by the owner; NULL: none */
 	const struct spill_watch *spill; /* likewise */
 	const struct memory_watch *growth; /* likewise */
+	/* A sentence about a driver that waits for long; "": none does, as far as is known. */
+	char driver_waits[DRIVER_WAITS_MAX];
 	/*
 	 * postmortem_keep calls it when the bundle has a name, right before the bundle becomes
 	 * visible, and when there will be no bundle. May be NULL.

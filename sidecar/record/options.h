@@ -70,6 +70,11 @@ struct record_options {
 	bool record_success; /* also record an end with exit code 0 */
 	enum leave_after leave_after; /* a pod that is not restarted ends only when all its containers have */
 	int stacks_at_stop_s; /* from a request to stop to the stacks of what still runs; 0: none */
+	/*
+	 * After a driver has stood in the same wait of Ray's for so long: the stacks of all; 0: none,
+	 * and no driver is looked at.
+	 */
+	int stacks_at_wait_s;
 	bool stacks_at_threshold; /* take them when memory has risen above warn_at */
 	int grace_s; /* seconds to ship the spool's bundles after SIGTERM */
 	int reconnect_s; /* seconds to wait until the launchers of a previous sidecar reconnect */

@@ -251,11 +251,11 @@ static void on_dumped(struct container *c, const struct launch_message *m, const
 	stacks_dumped(r->stacks, c, m, fds, n_fds);
 }
 
-static bool on_hangs(struct container *c, void *arg)
+static bool on_hangs(struct container *c, bool drivers, void *arg)
 {
 	struct sidecar *r = arg;
 
-	return stacks_take(r->stacks, c);
+	return stacks_take(r->stacks, c, drivers);
 }
 
 /*
@@ -409,7 +409,7 @@ static void pass_process(const struct process *p, void *arg)
 	const struct each_process *each = arg;
 
 	if (p->pid != each->launcher && strncmp(p->name, "afterglow-", 10) != 0)
-		each->fn(each->container, p->pid, p->name, process_own(p), each->arg);
+		each->fn(each->container, p, each->arg);
 }
 
 static void each_process(stacks_fn *fn, void *fn_arg, void *arg)

@@ -47,6 +47,7 @@ struct stacks {
 	struct bufferevent *client; /* NULL: nobody asks */
 	struct container *subject; /* of stacks_take; NULL: none */
 	int64_t until_ns; /* with subject */
+	bool drivers; /* with subject: only they are looked at */
 	char wanted[STACKS_ARGUMENT_MAX]; /* "": all */
 	struct target targets[STACKS_PROCESSES_MAX];
 	size_t n_targets, next, left_out; /* next: the number of targets that were begun */
@@ -73,6 +74,7 @@ static void client_close(struct stacks *s)
 		bufferevent_free(s->client);
 	s->client = NULL;
 	s->subject = NULL;
+	s->drivers = false;
 	s->ordered = false;
 	dump_close(s);
 	s->n_targets = s->next = 0;
@@ -112,7 +114,8 @@ static void answer_end(struct stacks *s)
 		snprintf(text, sizeof(text), "note %zu more processes are not looked at\n", s->left_out);
 		answer_add(s, text, strlen(text));
 	}
-	s->free_ns = now_boottime_ns() + STACKS_SPACING_NS;
+	if (!s->drivers) /* its looks have their own spacing, and keep nobody waiting */
+		s->free_ns = now_boottime_ns() + STACKS_SPACING_NS;
 	s->next = s->n_targets + 1;
 	answer_add(s, "end\n", 4);
 	if (s->subject) {
@@ -281,12 +284,19 @@ static void answer_next(struct stacks *s)
 
 /* --- The question --- */
 
-static bool target_is_wanted(const struct stacks *s, pid_t pid, const char *name)
+static bool target_is_wanted(const struct stacks *s, const struct container *c,
+			     const struct process *p)
 {
+	char label[PROCESS_NAME_MAX];
+
+	if (s->drivers && component_of(p->name, p->command, label) != COMPONENT_DRIVER)
+		return false;
+	if (s->subject)
+		return c == s->subject;
 	/* A number is a PID, whatever the names have in them. */
 	if (s->wanted[strspn(s->wanted, "0123456789")] == '\0')
-		return !s->wanted[0] || strtol(s->wanted, NULL, 10) == pid;
-	return strstr(name, s->wanted);
+		return !s->wanted[0] || strtol(s->wanted, NULL, 10) == p->pid;
+	return strstr(p->name, s->wanted);
 }
 
 static int target_compare(const void *one, const void *other)
@@ -306,12 +316,12 @@ static void targets_choose(struct stacks *s)
 	s->n_targets = STACKS_TAKEN_PROCESSES_MAX;
 }
 
-static void target_add(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg)
+static void target_add(struct container *c, const struct process *p, void *arg)
 {
 	struct stacks *s = arg;
 	struct target *t;
 
-	if (s->subject ? c != s->subject : !target_is_wanted(s, pid, name))
+	if (!target_is_wanted(s, c, p))
 		return;
 	if (s->subject && s->n_targets == STACKS_PROCESSES_MAX)
 		targets_choose(s);
@@ -320,8 +330,8 @@ static void target_add(struct container *c, pid_t pid, const char *name, int64_t
 		return;
 	}
 	t = &s->targets[s->n_targets++];
-	*t = (struct target){ .container = c, .pid = pid, .memory = memory };
-	copy_printable(t->name, sizeof(t->name), name, strlen(name));
+	*t = (struct target){ .container = c, .pid = p->pid, .memory = process_own(p) };
+	copy_printable(t->name, sizeof(t->name), p->name, strlen(p->name));
 }
 
 static void answer_begin(struct stacks *s, const char *line)
@@ -338,12 +348,13 @@ static void answer_begin(struct stacks *s, const char *line)
 	answer_next(s);
 }
 
-bool stacks_take(struct stacks *s, struct container *c)
+bool stacks_take(struct stacks *s, struct container *c, bool drivers)
 {
 	if (!s || s->client || s->subject)
 		return false;
 	listener_stop(s->listener);
 	s->subject = c;
+	s->drivers = drivers;
 	s->until_ns = now_boottime_ns() + STACKS_TAKEN_WITHIN_NS;
 	answer_begin(s, "");
 	return true;

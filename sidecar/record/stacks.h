@@ -20,6 +20,7 @@
 
 #include "lib/err.h"
 #include "lib/units.h"
+#include "sidecar/sample/processes.h"
 #include "sidecar/socket/channel.h"
 
 #define STACKS_SOCKET_NAME "afterglow-stacks" /* then "/UID/PID/TIME", which nobody else has taken; in the abstract namespace */
@@ -35,8 +36,7 @@
 struct container;
 struct stacks;
 
-/* memory: its own bytes, RSS minus SHR. */
-typedef void stacks_fn(struct container *c, pid_t pid, const char *name, int64_t memory, void *arg);
+typedef void stacks_fn(struct container *c, const struct process *p, void *arg);
 
 struct stacks_callbacks {
 	/* Calls fn for each process of each container whose launcher is connected. */
@@ -55,10 +55,10 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 void stacks_free(struct stacks *s);
 
 /*
- * Answers, by taken(), as if somebody had asked for the processes of c alone, the largest first.
- * Returns false if somebody is being answered, or s is NULL.
+ * Answers, by taken(), as if somebody had asked for the processes of c alone, the largest first; or
+ * only for the drivers of Ray jobs among them. Returns false if somebody is being answered, or s is NULL.
  */
-bool stacks_take(struct stacks *s, struct container *c);
+bool stacks_take(struct stacks *s, struct container *c, bool drivers);
 
 /* Takes the answer of c's launcher to an order of ours; ignores others. The descriptors stay the caller's. s may be NULL. */
 void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m, const int *fds, size_t n_fds);

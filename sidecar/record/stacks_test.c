@@ -185,9 +185,11 @@ static struct container containers[2];
 static void each_of_two(stacks_fn *fn, void *fn_arg, void *arg)
 {
 	(void)arg;
-	fn(&containers[0], 5, "small", 10, fn_arg);
-	fn(&containers[1], 6, "other", 20, fn_arg);
-	fn(&containers[0], 7, "large", 11, fn_arg);
+	fn(&containers[0], &(struct process){ .pid = 5, .name = "small", .rss = 10 }, fn_arg);
+	fn(&containers[1], &(struct process){ .pid = 6, .name = "python other.py", .rss = 20 },
+	   fn_arg);
+	fn(&containers[0], &(struct process){ .pid = 7, .name = "large", .rss = 11 }, fn_arg);
+	fn(&containers[0], &(struct process){ .pid = 8, .name = "python a.py", .rss = 9 }, fn_arg);
 }
 
 static struct strbuf taken_text;
@@ -203,7 +205,8 @@ static void on_taken(struct container *c, const char *text, size_t len, bool all
 		taken_all = all;
 }
 
-static void a_container_gets_the_stacks_of_its_own_processes_the_largest_first(void **state)
+static void
+a_container_gets_the_stacks_of_its_own_processes_or_drivers_the_largest_first(void **state)
 {
 	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
 	struct event_base *base = event_base_new();
@@ -215,10 +218,43 @@ static void a_container_gets_the_stacks_of_its_own_processes_the_largest_first(v
 	taken_all = false;
 	containers[0].state = containers[1].state = CONTAINER_ENDED;
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
-	assert_true(stacks_take(stacks, containers));
+	assert_true(stacks_take(stacks, containers, false));
 	assert_true(taken_all);
-	assert_string_equal(strbuf_str(&taken_text), "target 7 large\nfailed its launcher cannot be reached\n"
-						     "target 5 small\nfailed its launcher cannot be reached\nend\n");
+	assert_string_equal(strbuf_str(&taken_text),
+			    "target 7 large\nfailed its launcher cannot be reached\n"
+			    "target 5 small\nfailed its launcher cannot be reached\n"
+			    "target 8 python a.py\nfailed its launcher cannot be reached\nend\n");
+	strbuf_reset(&taken_text);
+	taken_all = false;
+	assert_true(stacks_take(stacks, containers, true));
+	assert_string_equal(strbuf_str(&taken_text),
+			    "target 8 python a.py\nfailed its launcher cannot be reached\nend\n");
+	stacks_free(stacks);
+	event_base_free(base);
+	strbuf_release(&taken_text);
+}
+
+static void looks_at_drivers_keep_nobody_waiting(void **state)
+{
+	const struct stacks_callbacks callbacks = { .each = each, .taken = on_taken };
+	struct event_base *base = event_base_new();
+	struct stacks *stacks = NULL;
+	struct sockaddr_un address;
+	struct err err = { 0 };
+	char answer[16] = "";
+	(void)state;
+
+	strbuf_init(&taken_text, 4096);
+	taken_all = false;
+	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
+	assert_true(stacks_take(stacks, containers, true));
+	socklen_t size = address_find(getpid(), &address);
+	int fd = stacks_connect(&address, size);
+	assert_int_equal(write(fd, "stack\n", 6), 6);
+	while (read(fd, answer, sizeof(answer) - 1) < 0)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_string_equal(answer, "end\n");
+	close(fd);
 	stacks_free(stacks);
 	event_base_free(base);
 	strbuf_release(&taken_text);
@@ -229,7 +265,8 @@ static void each_of_many(stacks_fn *fn, void *fn_arg, void *arg)
 {
 	(void)arg;
 	for (int i = 1; i < 4 * STACKS_PROCESSES_MAX; i++)
-		fn(&containers[0], i, "worker", i, fn_arg);
+		fn(&containers[0], &(struct process){ .pid = i, .name = "worker", .rss = i },
+		   fn_arg);
 }
 
 static void of_very_many_processes_the_largest_are_looked_at(void **state)
@@ -245,7 +282,7 @@ static void of_very_many_processes_the_largest_are_looked_at(void **state)
 	taken_all = false;
 	containers[0].state = CONTAINER_ENDED;
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
-	assert_true(stacks_take(stacks, containers));
+	assert_true(stacks_take(stacks, containers, false));
 	snprintf(line, sizeof(line), "target %d worker\n", 4 * STACKS_PROCESSES_MAX - 1);
 	assert_ptr_equal(strstr(strbuf_str(&taken_text), line), strbuf_str(&taken_text));
 	snprintf(line, sizeof(line), "\nnote %d more processes are not looked at\n",
@@ -270,7 +307,7 @@ static void a_file_that_is_opened_after_an_answer_stays_open(void **state)
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
 	for (int round = 0; round < 2; round++) {
 		taken_all = false;
-		assert_true(stacks_take(stacks, containers));
+		assert_true(stacks_take(stacks, containers, false));
 		/* They get the numbers of what was closed. */
 		for (size_t i = 0; round == 0 && i < ARRAY_SIZE(fds); i++)
 			assert_return_code(fds[i] = dup(STDOUT_FILENO), errno);
@@ -296,12 +333,12 @@ static void others_wait_until_its_launcher_has_answered_or_it_has_gone(void **st
 	strbuf_init(&taken_text, 4096);
 	taken_all = false;
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);
-	assert_true(stacks_take(stacks, containers));
-	assert_false(stacks_take(stacks, containers + 1));
+	assert_true(stacks_take(stacks, containers, false));
+	assert_false(stacks_take(stacks, containers + 1, false));
 	assert_false(taken_all);
 	stacks_forget(stacks, containers);
 	assert_false(taken_all);
-	assert_true(stacks_take(stacks, containers));
+	assert_true(stacks_take(stacks, containers, false));
 	stacks_free(stacks);
 	event_base_free(base);
 	strbuf_release(&taken_text);
@@ -314,7 +351,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_of_a_pid_namespace_below_ours_is_refused),
 		cmocka_unit_test(a_process_outside_of_our_pid_namespace_is_refused),
-		cmocka_unit_test(a_container_gets_the_stacks_of_its_own_processes_the_largest_first),
+		cmocka_unit_test(
+			a_container_gets_the_stacks_of_its_own_processes_or_drivers_the_largest_first),
+		cmocka_unit_test(looks_at_drivers_keep_nobody_waiting),
 		cmocka_unit_test(of_very_many_processes_the_largest_are_looked_at),
 		cmocka_unit_test(a_file_that_is_opened_after_an_answer_stays_open),
 		cmocka_unit_test(others_wait_until_its_launcher_has_answered_or_it_has_gone),

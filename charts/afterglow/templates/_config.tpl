@@ -88,6 +88,7 @@ hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 stacksAtStop: {{ .Values.recording.stacksAtStop }}
 stacksAtThreshold: {{ .Values.recording.stacksAtThreshold }}
+stacksAtWait: {{ int64 .Values.recording.stacksAtWait }}
 {{- with .Values.memory }}
 memoryMode: {{ kindIs "bool" .mode | ternary "Off" .mode | default "" | quote }}
 memoryBudgets: {{ kindIs "bool" .budgets | ternary "Off" .budgets | default "" | quote }}
