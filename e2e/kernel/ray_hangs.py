@@ -54,6 +54,12 @@ def never():
 
 @ray.remote(**HERE)
 def full_store():
+    # A worker that starts while the store is full hangs in its own start, so all others come first.
+    others = ["deadlock", "rank_0", "rank_1", "rank_sleeps", "waits_for_resources", "dead_file_server", "holds_the_gil", "loops_in_cython",
+              "child_in_the_kernel", "blocks_its_loop", "made"]
+    others += [f"barrier_{rank}" for rank in range(3)] if os.path.exists(os.path.join(DIR, "has_torch")) else []
+    while not all(os.path.exists(os.path.join(DIR, other)) for other in others):
+        time.sleep(0.1)
     # What is read is pinned, so Ray cannot spill it.
     pinned = [ray.get(ray.put(numpy.zeros(6 << 20, dtype=numpy.uint8))) for _ in range(10)]
     hangs_now("full_store")
