@@ -121,11 +121,9 @@ static void take_container(struct span n, char ret_id[static CONTAINER_ID_MAX + 
 
 static struct span next_name(const char **at, const char *end)
 {
-	struct span n;
-
 	while (*at < end && **at == '/')
 		(*at)++;
-	n = (struct span){ .at = *at };
+	struct span n = (struct span){ .at = *at };
 	while (*at < end && **at != '/')
 		(*at)++;
 	n.len = (size_t)(*at - n.at);

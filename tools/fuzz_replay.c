@@ -33,13 +33,12 @@ static int replay_file(const char *path, size_t *inputs)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(INPUT_MAX);
 	struct err err = { 0 };
-	size_t step;
 
 	if (file_read(AT_FDCWD, path, &text, &err) < 0) {
 		fprintf(stderr, "%s\n", err_text(&err));
 		return -1;
 	}
-	step = text.len / BEGINNINGS_MAX + 1;
+	size_t step = text.len / BEGINNINGS_MAX + 1;
 	for (size_t len = 0; len < text.len; len += step, ++*inputs)
 		run(strbuf_str(&text), len);
 	run(strbuf_str(&text), text.len);

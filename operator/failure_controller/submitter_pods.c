@@ -44,14 +44,12 @@ static const char *submitter_cluster(const struct watches *watches, const cJSON 
 {
 	const cJSON *env = container_env(ray_container(json_get(pod, "spec")), "RAY_DASHBOARD_ADDRESS");
 	const char *namespace = json_str_or(pod, "metadata.namespace", ""), *address = json_str_or(env, "value", "");
-	const cJSON *service;
-	char *end;
 
 	snprintf(name, NAME_MAX_LEN + 1, "%.*s", (int)strcspn(address, ".:"), address);
-	service = watches_service(watches, namespace, name);
+	const cJSON *service = watches_service(watches, namespace, name);
 	if (service)
 		return object_label(service, CLUSTER_LABEL);
-	end = strstr(name, "-head-svc");
+	char *end = strstr(name, "-head-svc");
 	if (!end)
 		return NULL;
 	*end = '\0';

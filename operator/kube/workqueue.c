@@ -198,7 +198,6 @@ int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns)
 
 const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 {
-	struct workqueue_namespace *namespace;
 	struct workqueue_item *item, *next;
 
 	for (item = LIST_FIRST(&q->delayed); item; item = next) {
@@ -208,7 +207,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 		delayed_remove(q, item);
 		ready_append(q, item);
 	}
-	namespace = TAILQ_FIRST(&q->turns);
+	struct workqueue_namespace *namespace = TAILQ_FIRST(&q->turns);
 	if (!namespace)
 		return NULL;
 	item = TAILQ_FIRST(&namespace->ready);

@@ -191,11 +191,9 @@ char *x509_bundle_text(const struct x509_bundle *bundle)
  */
 static bool x509_verify(X509_STORE *store, X509_STORE_CTX *ctx, X509 *leaf, int64_t now_ns)
 {
-	X509_VERIFY_PARAM *param;
-
 	if (X509_STORE_CTX_init(ctx, store, leaf, NULL) != 1)
 		return false;
-	param = X509_STORE_CTX_get0_param(ctx);
+	X509_VERIFY_PARAM *param = X509_STORE_CTX_get0_param(ctx);
 	X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_X509_STRICT);
 	X509_VERIFY_PARAM_set_time(param, (time_t)(now_ns / NS_PER_SEC));
 	X509_VERIFY_PARAM_set_purpose(param, X509_PURPOSE_SSL_SERVER);

@@ -56,12 +56,11 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 		      struct err *err)
 {
 	struct memcg_place process, place;
-	int r;
 
 	*w = (struct cgroup_watch){ .kills_then = -1, .machine_kills_then = -1 };
 	if (handed && handed->fd >= 0 && open_handed(w, own, handed))
 		return 0;
-	r = memcg_place_of(root_fd, launcher, &process, err);
+	int r = memcg_place_of(root_fd, launcher, &process, err);
 	if (r < 0)
 		return r;
 	if (!process.own)
@@ -129,14 +128,13 @@ static void follow_command(struct cgroup_watch *w)
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory)
 {
 	struct memory memory;
-	int r;
 
 	/*
 	 * The cgroups below are read first, because a kill of the whole group removes them before
 	 * the container's own.
 	 */
 	memcg_tree_look(&w->tree, now_ns, at_end);
-	r = memcg_read(own, &memory, NULL);
+	int r = memcg_read(own, &memory, NULL);
 	if (r < 0)
 		return r;
 	if (memory.oom_kill >= 0)

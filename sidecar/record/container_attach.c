@@ -140,10 +140,9 @@ static int64_t headroom(void *arg)
 bool container_attach(struct container *c, struct received *hello)
 {
 	struct err err = { 0 };
-	int root_fd;
 
 	c->hello = hello->message;
-	root_fd = take_descriptors(c, hello);
+	int root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
 		log_warning_limited("%s: its launcher sent no root directory: only its exit can be seen", c->hello.name);
 	c->cgroup.made = c->options->own_memcg;

@@ -310,13 +310,12 @@ static bool explains(const struct crash *crash, const void *arg)
 static struct crash *crash_of_end(const struct container *c, const struct ending *e)
 {
 	struct end end = { .c = c, .e = e, .must_match = true };
-	struct crash *crash;
 
 	if (e->status_known && WIFSIGNALED(e->wait_status))
 		end.signal = WTERMSIG(e->wait_status);
 	else if (e->status_known && WEXITSTATUS(e->wait_status) > 128)
 		end.signal = WEXITSTATUS(e->wait_status) - 128;
-	crash = crashes_find(c->crashes, explains, &end);
+	struct crash *crash = crashes_find(c->crashes, explains, &end);
 	/*
 	 * `ray start` exits after one of Ray's processes has crashed. The first such process is
 	 * taken.

@@ -145,13 +145,12 @@ static bool stacks_digest(struct container *c, bool all)
 	_cleanup_strbuf_ struct strbuf where = STRBUF_INIT(STILL_RUNNING_MAX);
 	struct stack_groups *groups = answer ? stack_groups_new() : NULL;
 	const struct stacks_moment begun = c->stacks_begun;
-	size_t n;
 
 	c->stacks_begun.at_ns = 0;
 	if (!groups)
 		return false;
 	stack_groups_add(groups, NULL, answer);
-	n = stack_groups_main(groups, &where);
+	size_t n = stack_groups_main(groups, &where);
 	/* Where one has no stack, it may have run as well. */
 	all = all && n == stack_groups_processes(groups);
 	if (n) {

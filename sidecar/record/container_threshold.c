@@ -259,15 +259,13 @@ void container_check_growth(struct container *c, int64_t now_ns)
 void container_check_threshold(struct container *c, int64_t now_ns)
 {
 	const struct memory *m = &c->observer.last.memory;
-	double fraction;
 	struct report r;
-	int step;
 
 	if (m->limit <= 0 || m->usage < 0)
 		return;
 	/* Memory that the kernel can reclaim at once does not count. */
-	fraction = (double)(m->usage - MAX(m->inactive_file, 0)) / (double)m->limit;
-	step = threshold_step(c->options->warn_at, fraction);
+	double fraction = (double)(m->usage - MAX(m->inactive_file, 0)) / (double)m->limit;
+	int step = threshold_step(c->options->warn_at, fraction);
 	if (step < c->step && threshold_step(c->options->warn_at, fraction + REARM) < c->step)
 		c->step = step;
 	if (step > 0 && step <= c->step && c->full_waits)

@@ -45,11 +45,10 @@ bool fd_is_pidfd(int fd)
 {
 	static const char since_6_9[] = "pidfd:[";
 	char path[40], name[64];
-	ssize_t n;
 
 	/* Before Linux 5.14 a process that is not dumpable may not read its own fdinfo. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, name, sizeof(name) - 1);
+	ssize_t n = readlink(path, name, sizeof(name) - 1);
 	name[n > 0 ? n : 0] = '\0';
 	/* The name of a file begins with a slash, also that of a memfd. */
 	return strcmp(name, "anon_inode:[pidfd]") == 0 ||

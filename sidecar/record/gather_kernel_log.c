@@ -17,11 +17,10 @@ static int read_syslog(const struct kernel_log *k, const char *pod, struct strbu
 {
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT(SYSLOG_SEARCHED_MAX);
 	const struct syslog_subject subject = { k->pod_uid, pod, k->cgroup };
-	int rc;
 
 	if (!k->pod_uid)
 		return kernel_log_syslog_tail(k->options.syslog, SYSLOG_MAX, out, NULL);
-	rc = kernel_log_syslog_tail(k->options.syslog, SYSLOG_SEARCHED_MAX, &all, NULL);
+	int rc = kernel_log_syslog_tail(k->options.syslog, SYSLOG_SEARCHED_MAX, &all, NULL);
 	if (rc >= 0)
 		syslog_lines_of(strbuf_str(&all), all.len, &subject, SYSLOG_MAX, out);
 	return rc;

@@ -205,12 +205,11 @@ static int copy_collected(struct collection *c, const char *path, int fd, size_t
 {
 	char flat[200], file[256];
 	size_t len = strlen(path), skip = len >= sizeof(flat) ? len - sizeof(flat) + 1 : 0;
-	int rc;
 
 	snprintf(flat, sizeof(flat), "%s", path + skip);
 	bundle_sanitize(flat);
 	snprintf(file, sizeof(file), "collected/%s", flat);
-	rc = bundle_copy(c->b, file, fd, size, err);
+	int rc = bundle_copy(c->b, file, fd, size, err);
 	if (rc != -EEXIST)
 		return rc;
 	snprintf(file, sizeof(file), "collected/%u-%s", c->files + 1, flat);

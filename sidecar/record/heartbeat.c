@@ -50,11 +50,10 @@ static const char *task_file(const char *file, char *text, size_t size)
 {
 	char path[64];
 	_cleanup_close_ int fd = -1;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)loop_tid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
 	if (n <= 0)
 		return "unknown";
 	text[n] = '\0';
@@ -99,7 +98,6 @@ int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
 	pthread_attr_t attributes;
 	sigset_t all, before;
 	pthread_t thread;
-	int rc;
 
 	if (started)
 		return 0;
@@ -112,7 +110,7 @@ int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
 	/* glibc asks for 128 KiB on arm64, and would give 8 MiB for a size that it refuses. */
 	pthread_attr_setstacksize(&attributes, MAX(STACK, (size_t)PTHREAD_STACK_MIN));
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attributes, heartbeat_watch, NULL);
+	int rc = pthread_create(&thread, &attributes, heartbeat_watch, NULL);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	started = rc == 0;

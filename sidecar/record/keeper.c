@@ -283,12 +283,11 @@ static void find_below(struct keeper *k)
 static int find_programs(struct keeper *k, struct err *err)
 {
 	ssize_t n = readlink("/proc/self/exe", k->self, sizeof(k->self) - 1);
-	const char *slash;
 
 	if (n < 0)
 		return err_set(err, errno, "readlink /proc/self/exe");
 	k->self[n] = '\0';
-	slash = strrchr(k->self, '/');
+	const char *slash = strrchr(k->self, '/');
 	if (k->options->ship_program)
 		snprintf(k->ship_program, sizeof(k->ship_program), "%s", k->options->ship_program);
 	else if ((size_t)snprintf(k->ship_program, sizeof(k->ship_program), "%.*s/" SHIP_PROGRAM_NAME,
@@ -336,7 +335,6 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 	       struct keeper **ret_keeper, struct err *err)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
-	int rc;
 
 	if (!k)
 		return err_set(err, ENOMEM, "keeper");
@@ -345,7 +343,7 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 				      .rest_arg = &k->rest,
 				      .done = on_place_done,
 				      .arg = k };
-	rc = keeping_init(&k->work, base, err);
+	int rc = keeping_init(&k->work, base, err);
 	k->options = options;
 	k->journal = journal;
 	k->access = RECENT(ACCESS_SPACING_NS);

@@ -90,10 +90,9 @@ static void keep(int fd, void *arg)
 {
 	struct keep_work *w = arg;
 	struct err err = { 0 };
-	int rc;
 
 	w->fd = fd;
-	rc = keep_once(w, send_name, &err);
+	int rc = keep_once(w, send_name, &err);
 	send_keeping(w, true, rc, &err, w->kept->report);
 }
 

@@ -314,12 +314,11 @@ bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
 static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after, pid_t not_it)
 {
 	const struct process *victim = snapshot_victim(before, after, not_it);
-	int64_t size;
 
 	if (!victim ||
 	    (o->victim[0] && o->oom_seen_ns && after->at_ns - o->oom_seen_ns > VICTIM_DIES_NS))
 		return;
-	size = snapshot_victim_size(before, after, victim, o->command);
+	int64_t size = snapshot_victim_size(before, after, victim, o->command);
 	if (o->victim[0])
 		size = o->victim_pid == victim->pid ? MIN(o->victim_rss, size) : 0;
 	o->victim_pid = victim->pid;

@@ -39,11 +39,10 @@ static int rank_of(const char *file)
 static void take_text(const struct bundle *b, const char *file, void *arg)
 {
 	struct texts *t = arg;
-	struct strbuf *content;
 
 	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || rank_of(file) != t->rank)
 		return;
-	content = &t->contents[t->n];
+	struct strbuf *content = &t->contents[t->n];
 	/* One byte more than is shown, so that the page can say that there is more. */
 	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
 	bool from_start = is_backtrace(file);

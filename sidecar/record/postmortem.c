@@ -470,11 +470,10 @@ static int fill_light(struct bundle *b, struct report *r, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	_cleanup_strbuf_ struct strbuf json = STRBUF_INIT(REPORT_JSON_MAX);
-	int rc;
 
 	report_to_text(r, &text);
 	report_to_json(r, &json);
-	rc = add_text(b, "report.txt", &text, err);
+	int rc = add_text(b, "report.txt", &text, err);
 	return rc < 0 ? rc : add_text(b, "report.json", &json, err);
 }
 
@@ -485,11 +484,10 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
 	_cleanup_json_ cJSON *needs = memory_needs_json(o);
 	_cleanup_free_ char *needs_text = cJSON_Print(needs);
-	int rc;
 
 	gather_all(b, r, o);
 	history_each(o->history, add_sample_line, &lines);
-	rc = fill_light(b, r, err);
+	int rc = fill_light(b, r, err);
 	if (rc >= 0 && processes_text)
 		rc = bundle_add(b, "processes.json", processes_text, strlen(processes_text), err);
 	if (rc >= 0 && needs_text && cJSON_IsObject(needs))
@@ -547,11 +545,10 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 {
 	char parent[BUNDLE_PATH_MAX], name[128];
 	struct bundle *b;
-	int rc;
 
 	postmortem_parent_path(&r->id, parent, sizeof(parent));
 	bundle_name(r, name, sizeof(name));
-	rc = bundle_begin(directory, parent, name, &b, err);
+	int rc = bundle_begin(directory, parent, name, &b, err);
 	if (rc < 0)
 		return rc;
 	bundle_set_room(b, room);
@@ -576,7 +573,6 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 	const char *called = record_options_store_name(options);
 	int64_t room = spool ? spool_room(spool) : INT64_MAX;
 	struct err local = { 0 };
-	int rc;
 
 	if (!err)
 		err = &local;
@@ -586,7 +582,7 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 		tell_name(o, report);
 		return 0;
 	}
-	rc = keep_in(report, o, directory, called, room, err);
+	int rc = keep_in(report, o, directory, called, room, err);
 	if (rc < 0 && spool) {
 		/*
 		 * Something else has filled the disk meanwhile, or the disk fails. The report alone

@@ -166,14 +166,13 @@ static bool is_of_job_kind(enum ray_process_kind kind)
 static void take(struct look *l, const struct process *p, enum ray_process_kind looks)
 {
 	struct process_watch *w = l->w;
-	const struct watched_ray_process *parent;
 	struct watched_ray_process new = { .pid = p->pid, .kind = looks, .looks = looks, .seen = true };
 	pid_t ppid;
 
 	if (w->n == PROCESS_WATCH_MAX || (is_of_job_kind(looks) && l->jobs >= JOBS_MAX) ||
 	    !read_stat(l->root_fd, p->pid, &ppid, &new.start) || (looks == RAY_PROCESS_DRIVER && !is_of_job(l, ppid)))
 		return;
-	parent = find(w, ppid);
+	const struct watched_ray_process *parent = find(w, ppid);
 	if (parent && parent->looks == looks)
 		new.kind = RAY_PROCESS_NONE;
 	l->jobs += is_of_job_kind(new.kind);

@@ -266,7 +266,6 @@ static void take_over(struct recovery *r, const char *file)
 {
 	struct err err = { 0 };
 	struct history *h = NULL;
-	const struct life *l;
 
 	if (r->n_waiting < HISTORIES_MAX)
 		h = history_open(r->state.fd, file, &err);
@@ -280,7 +279,7 @@ static void take_over(struct recovery *r, const char *file)
 		unlinkat(r->state.fd, file, 0);
 		return;
 	}
-	l = history_life(h);
+	const struct life *l = history_life(h);
 	settle_process_report(r, h);
 	if (l->phase == LIFE_RUNS && strcmp(l->boot_id, r->here.boot_id) == 0)
 		r->waiting[r->n_waiting++] = h;

@@ -52,14 +52,13 @@ static void match_entries(struct walk *w, const char *prefix, const char *compon
 static void walk(struct walk *w, const char *prefix, const char *pattern)
 {
 	char component[NAME_MAX + 1], path[PATH_LEN_MAX];
-	size_t len;
 
 	pattern += strspn(pattern, "/");
 	if (!*pattern) {
 		w->enough = !w->fn(prefix, w->arg);
 		return;
 	}
-	len = strcspn(pattern, "/");
+	size_t len = strcspn(pattern, "/");
 	if (len >= sizeof(component))
 		return;
 	snprintf(component, sizeof(component), "%.*s", (int)len, pattern);

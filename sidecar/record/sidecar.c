@@ -532,7 +532,6 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 		struct err *err)
 {
 	struct sidecar *r = calloc(1, sizeof(*r));
-	int rc;
 
 	if (!r || !(r->words = calloc(1, sizeof(*r->words)))) {
 		free(r);
@@ -543,7 +542,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->needs = cJSON_CreateObject();
 	r->journal.dirfd = -1;
 	node_words_init(r->words, options->id.pod_uid);
-	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
+	int rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
 		rc = start_recovery(r, err);
 	if (rc >= 0)
@@ -630,12 +629,11 @@ static void say_digest(struct sidecar *r)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(DIGEST_MAX);
 	uint64_t n = r->journal.forgotten + r->journal.n;
-	cJSON *fields;
 
 	if (n == r->n_digested)
 		return;
 	r->n_digested = n;
-	fields = cJSON_CreateObject();
+	cJSON *fields = cJSON_CreateObject();
 	json_set_int(fields, "failures", (int64_t)n);
 	event_emit(r->options, "digest", NULL, fields);
 	journal_digest(&r->journal, &text);

@@ -38,11 +38,10 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	struct stat st;
 	_cleanup_close_ int fd = ray_file_path(logs_fd, STATE_FILE, &st);
-	int64_t written_ns;
 
 	if (fd < 0)
 		return false;
-	written_ns = file_time_ns(st.st_mtim);
+	int64_t written_ns = file_time_ns(st.st_mtim);
 	if (written_ns == w->written_ns || !ray_file_tail(logs_fd, STATE_FILE, STATE_MAX, &text) ||
 	    !spill_state_parse(strbuf_str(&text), text.len, ret_bytes))
 		return false;

@@ -255,7 +255,6 @@ static void answer_next(struct stacks *s)
 {
 	char line[PROCESS_NAME_MAX + 64];
 	struct err err = { 0 };
-	const struct target *t;
 
 	if (s->next >= s->n_targets || (s->subject && now_boottime_ns() >= s->until_ns)) {
 		s->left_out += s->n_targets - s->next;
@@ -267,7 +266,7 @@ static void answer_next(struct stacks *s)
 		client_close(s);
 		return;
 	}
-	t = &s->targets[s->next++];
+	const struct target *t = &s->targets[s->next++];
 	snprintf(line, sizeof(line), "target %d %s\n", (int)t->pid, t->name);
 	answer_add(s, line, strlen(line));
 	s->id = (s->id + 1) & INT_MAX;
@@ -319,7 +318,6 @@ static void targets_choose(struct stacks *s)
 static void target_add(struct container *c, const struct process *p, void *arg)
 {
 	struct stacks *s = arg;
-	struct target *t;
 
 	if (!target_is_wanted(s, c, p))
 		return;
@@ -329,7 +327,7 @@ static void target_add(struct container *c, const struct process *p, void *arg)
 		s->left_out++;
 		return;
 	}
-	t = &s->targets[s->n_targets++];
+	struct target *t = &s->targets[s->n_targets++];
 	*t = (struct target){ .container = c, .pid = p->pid, .memory = process_own(p) };
 	copy_printable(t->name, sizeof(t->name), p->name, strlen(p->name));
 }
@@ -378,13 +376,12 @@ static void on_question(struct bufferevent *client, void *arg)
 static bool is_in_our_pid_namespace(pid_t pid)
 {
 	_cleanup_strbuf_ struct strbuf status = STRBUF_INIT(STATUS_MAX);
-	const char *numbers;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (pid <= 0 || file_read(AT_FDCWD, path, &status, NULL) < 0)
 		return false;
-	numbers = strstr(strbuf_str(&status), "\nNSpid:\t");
+	const char *numbers = strstr(strbuf_str(&status), "\nNSpid:\t");
 	return !numbers || numbers[strcspn(numbers + 8, "\t\n") + 8] == '\n';
 }
 

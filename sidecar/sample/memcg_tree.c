@@ -154,7 +154,6 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	int fd = open_cgroup(w->tree->root_fd, path);
 	struct stat st;
 
-	DIR *dir;
 
 	if (fd < 0)
 		return;
@@ -166,7 +165,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	}
 	if (depth == 0)
 		w->tree->links = st.st_nlink;
-	dir = fdopendir(fd);
+	DIR *dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
 		return;

@@ -87,8 +87,6 @@ static void on_doctype(void *arg, const XML_Char *, const XML_Char *, const XML_
 int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct err *err)
 {
 	struct walk w = { .fn = fn, .arg = arg };
-	enum XML_Status status;
-	enum XML_Error error;
 
 	if (len > INT_MAX)
 		return err_set(err, EFBIG, "XML");
@@ -99,8 +97,8 @@ int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct er
 	XML_SetElementHandler(w.parser, on_start, on_end);
 	XML_SetCharacterDataHandler(w.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(w.parser, on_doctype);
-	status = XML_Parse(w.parser, xml, (int)len, XML_TRUE);
-	error = XML_GetErrorCode(w.parser);
+	enum XML_Status status = XML_Parse(w.parser, xml, (int)len, XML_TRUE);
+	enum XML_Error error = XML_GetErrorCode(w.parser);
 	XML_ParserFree(w.parser);
 	if (w.refused)
 		return err_set(err, EINVAL, "XML: %s", w.refused);
