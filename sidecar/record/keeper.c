@@ -236,8 +236,10 @@ static void first_finish(struct keeper *k, int rc, struct err *err)
 	snprintf(name, sizeof(name), "%s", r->bundle);
 	k->first = kept->next;
 	k->writes = false;
+	/* Whoever waits for it may begin the next one. */
+	bool shipped = k->shipped;
 	kept->done(err, kept->arg);
-	if (k->shipped && k->journal)
+	if (shipped && k->journal)
 		journal_set_place(k->journal, name, PLACE_STORE);
 	if (k->first && !k->writes)
 		keep_first(k);
