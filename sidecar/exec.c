@@ -43,7 +43,8 @@
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
 #define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
-static const char unwatched[] = { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU, 0 };
+static const char unwatched[] = { SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE, SIGSEGV,
+				  SIGPIPE, SIGSYS,  SIGTTIN, SIGTTOU, 0 };
 
 struct run {
 	const struct exec_options *options;
@@ -185,6 +186,8 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			if (!sidecar_was_greeted(r->sidecar) || sigqueue(r->child, FORWARDING_ASKED, what) < 0)
 				kill(r->child, (int)info.ssi_signo);
 		}
+		if (info.ssi_signo == SIGTSTP)
+			forwarding_stop_self(SIGTSTP);
 	}
 }
 

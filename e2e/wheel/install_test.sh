@@ -111,7 +111,7 @@ with subprocess.Popen(["timeout", "60", *sys.argv[1:], "python3", "-c", left], s
     process.terminate()
     print("left the group:", process.stdout.read().decode().strip())
 # Ctrl-C at a command that leads a group of its own: without us it does so from the start.
-leads = "import os, signal, time; signal.signal(2, lambda *_: (print('interrupted'), exit(3))); os.getpgrp() == os.getpid() or os.setpgrp(); " \
+leads = "import os, signal, time; signal.signal(2, lambda *_: exit(3)); os.getpgrp() == os.getpid() or os.setpgrp(); " \
     "signal.signal(signal.SIGTTOU, signal.SIG_IGN); print('ready', flush=True); time.sleep(9)"
 pid, terminal = pty.fork()
 if not pid:
@@ -122,12 +122,38 @@ while b"ready" not in seen:
     seen += os.read(terminal, 100)
 os.write(terminal, b"\x03")
 try:
-    while b"interrupted" not in seen:
-        seen += os.read(terminal, 100)
+    while os.read(terminal, 100):
+        pass
 except OSError:
     pass
-print("Ctrl-C:", b"interrupted" in seen)
+print("Ctrl-C:", os.waitpid(pid, 0)[1] >> 8)
 os.close(terminal)
+# Ctrl-Z stops nobody in a process group that no shell minds.
+pid, terminal = pty.fork()
+if not pid:
+    words = [*sys.argv[1:], "python3", "-c", "import time; print(flush=True); time.sleep(2); exit(7)"]
+    os.execvp(words[0], words)
+os.read(terminal, 1)
+os.write(terminal, b"\x1a")
+try:
+    while os.read(terminal, 100):
+        pass
+except OSError:
+    pass
+print("Ctrl-Z without a shell:", os.waitpid(pid, 0)[1] >> 8)
+os.close(terminal)
+# Where a shell minds the group, what stops its first process stops the command, and what continues it continues the command.
+with subprocess.Popen([*sys.argv[1:], "python3", "-c", "import os, sys; print(os.getpid(), flush=True); sys.stdin.read(); print('went on')"],
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=os.setpgrp) as process:
+    command = int(process.stdout.readline())
+    process.send_signal(signal.SIGTSTP)
+    for _ in range(600):
+        state = open(f"/proc/{command}/stat").read().rsplit(")", 1)[1].split()[0]
+        if state == "T":
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGCONT)
+    print("stopped:", state, process.communicate(b"")[0].decode().strip())
 # As a pane of tmux, and as what ssh -t runs: it leads the session of a terminal that goes away.
 pid, terminal = pty.fork()
 if not pid:

@@ -15,7 +15,9 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -40,3 +42,18 @@ bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns
 /* Returns when forwarding_look is to be called; INT64_MAX: no signal is held. */
 int64_t forwarding_next_ns(const struct forwarding *f);
 void forwarding_look(struct forwarding *f, int64_t now_ns);
+
+/*
+ * Stops this process by a signal that it blocks, as the command is stopped. SIGSTOP would do so as well where the kernel stops nobody: in a
+ * process group that no shell minds (ssh -t, a pane of tmux) nobody would continue it.
+ */
+static inline void forwarding_stop_self(int signo)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, signo);
+	raise(signo);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+}

@@ -221,7 +221,7 @@ static void launcher_forward(struct launcher *l, struct signalfd_siginfo *info)
 	if ((gets_it || info->ssi_pid == 0) && stop_signal_note(&l->stop, info, now))
 		stop_signal_send(&l->stop, l->socket_fd);
 	if (from_terminal && (signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU))
-		raise(SIGSTOP);
+		forwarding_stop_self(signo);
 }
 
 static void read_signals(struct launcher *l)
