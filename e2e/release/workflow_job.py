@@ -21,8 +21,9 @@ import yaml
 
 ROOT = pathlib.Path(__file__).parents[2]
 CLONE = "/__w/afterglow/afterglow"
-# Processes of a step end with it, and what it mounts goes with it.
+# Processes of a step end with it, and what it mounts goes with it. The root is a mount, as in a container: unshare(1) wants that.
 ENTER = """
+mount --bind "$1" "$1"
 mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc"
 [ -z "$2" ] || mount --bind "$2" "$1$2"
 exec chroot "$1" sh -c 'cd "$1" && exec sh -e /tmp/step' sh "$3"
