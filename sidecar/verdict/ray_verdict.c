@@ -266,7 +266,10 @@ static void status_text(const struct observation *o, char *how, size_t size)
 			 signal_is_of_crash(signal) ? "crashed with" : "was ended by",
 			 signal_name(signal) ? signal_name(signal) : "a signal");
 	else
-		snprintf(how, size, " ended with exit code %d", WEXITSTATUS(o->worker_status));
+		snprintf(how, size, " ended with exit code %d%s", WEXITSTATUS(o->worker_status),
+			 WEXITSTATUS(o->worker_status) == 127 && died_at_start(&o->ray->event) ?
+				 ", as a shell does that does not find a program" :
+				 "");
 }
 
 static void add_status(const struct observation *o, struct verdict *v)

@@ -282,22 +282,11 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	if (c->crash)
 		return c->crash->unwound && !c->crash->function[0] && !c->crash->module[0] &&
 		       !c->crash->python[0];
-	switch (c->class) {
-	case FAILURE_APPLICATION_ERROR:
-	case FAILURE_KILLED:
-	case FAILURE_TERMINATED:
-	case FAILURE_SIGNALED:
-	case FAILURE_UNKNOWN:
-		return true;
-	case FAILURE_WORKER_CRASH:
-	case FAILURE_RAYLET_FAILED:
-	case FAILURE_GCS_FAILED:
-	case FAILURE_RAY_PROCESS_FAILED:
-	case FAILURE_RAY_JOB_FAILED:
+	if (IS_ONE_OF(c->class, FAILURE_WORKER_CRASH, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED,
+		      FAILURE_RAY_PROCESS_FAILED, FAILURE_RAY_JOB_FAILED))
 		return c->signal == 0 || c->signal == SIGKILL;
-	default:
-		return false;
-	}
+	return IS_ONE_OF(c->class, FAILURE_APPLICATION_ERROR, FAILURE_KILLED, FAILURE_TERMINATED,
+			 FAILURE_SIGNALED, FAILURE_UNKNOWN);
 }
 
 static int logged_signal(const struct ray_finding *finding)
