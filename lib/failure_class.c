@@ -44,9 +44,10 @@ bool failure_class_is_oom(int c)
 	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD || c == FAILURE_KERNEL_OOM_NODE;
 }
 
-bool failure_class_is_of_memory(int c)
+bool failure_class_is_of_memory(enum failure_class c)
 {
-	return failure_class_is_oom(c) || c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
+	return failure_class_is_oom((int)c) || c == FAILURE_KERNEL_OOM_PROCESS ||
+	       c == FAILURE_RAY_MEMORY_MONITOR;
 }
 
 int failure_class_from_name(const char *name)
@@ -72,9 +73,8 @@ int confidence_from_name(const char *name)
 
 enum failure_class failure_class_of_signal(int signo)
 {
-	/* 0 is FAILURE_COMPLETED, which no signal means: those that are not named are FAILURE_SIGNALED. */
+	/* 0 is FAILURE_COMPLETED, which no signal means: it stands for FAILURE_SIGNALED. */
 	static const enum failure_class of_signal[LINUX_SIGRTMAX + 1] = {
-		[0] = FAILURE_UNKNOWN,
 		[LINUX_SIGINT] = FAILURE_INTERRUPTED,
 		[LINUX_SIGKILL] = FAILURE_KILLED,
 		[LINUX_SIGSEGV] = FAILURE_SEGFAULT,
@@ -94,7 +94,7 @@ enum failure_class failure_class_of_signal(int signo)
 		[LINUX_SIGWINCH] = FAILURE_UNKNOWN,
 	};
 
-	if (signo < 0 || signo > LINUX_SIGRTMAX)
+	if (signo <= 0 || signo > LINUX_SIGRTMAX)
 		return FAILURE_UNKNOWN;
 	return of_signal[signo] ? of_signal[signo] : FAILURE_SIGNALED;
 }
@@ -123,7 +123,8 @@ const char *signal_meaning(int signo)
 
 	if (failure_class_of_signal(signo) != FAILURE_SIGNALED)
 		return NULL;
-	return meanings[signo] ? meanings[signo] : "when another process sends it, for a meaning of their own";
+	return meanings[signo] ? meanings[signo] :
+				 "when another process sends it, for a meaning of their own";
 }
 
 const char *signal_name(int signo)

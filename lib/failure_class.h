@@ -25,8 +25,8 @@ const char *failure_class_meaning(enum failure_class c);
 bool failure_class_is_of_process(enum failure_class c);
 /* Returns whether the kernel's OOM killer ended the whole container; false for -1. */
 bool failure_class_is_oom(int c);
-/* Returns whether it is one of these, or a process was killed for memory, by the kernel or by Ray. */
-bool failure_class_is_of_memory(int c);
+/* Returns whether it is one of these, or the kernel or Ray killed a process for memory. */
+bool failure_class_is_of_memory(enum failure_class c);
 /* Returns the class of that name, or -1; -1 for NULL. */
 int failure_class_from_name(const char *name);
 

@@ -120,9 +120,9 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 	default:
 		return RAY_KNOWN;
 	}
-	enum ray_outcome outcome = ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
-	t->untold |= outcome == RAY_COUNTED && !IS_ONE_OF(e->kind, RAY_NODE_LOST, RAY_NO_ENVIRONMENT);
-	return outcome;
+	enum ray_outcome told = ray_tally_admit(t, now_ns, e, wait_status, ret_left_out);
+	t->untold |= told == RAY_COUNTED && !IS_ONE_OF(e->kind, RAY_NODE_LOST, RAY_NO_ENVIRONMENT);
+	return told;
 }
 
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,

@@ -97,8 +97,9 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 }
 
 /*
- * Returns whether something that still runs needs the process, or goes on without it. When a driver that started Ray
- * itself ends, all of Ray ends; after `ray stop` a driver may start Ray again.
+ * Returns whether something that still runs needs the process, or Ray goes on without it. When a
+ * driver that started Ray itself ends, all of Ray ends; after `ray stop` a driver may start Ray
+ * again.
  */
 static bool is_missed(const struct container *c, const struct ray_process_end *end)
 {
@@ -109,7 +110,8 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	if (w->vital_ns && end->ended_ns - w->vital_ns <= FOLLOWS_NS)
 		return false;
 	/* Several nodes of a test may run here, each with a raylet. */
-	if ((!is_vital(end) || process_watch_lives(w, end->kind)) && ray_process_is_of_start(end->kind))
+	if (ray_process_is_of_start(end->kind) &&
+	    (!is_vital(end) || process_watch_lives(w, end->kind)))
 		return end->status_known && !ray_process_ended_in_order(end->wait_status) &&
 		       process_watch_goes_on(w, end);
 	/* No command ends because of it where Ray was left behind. */

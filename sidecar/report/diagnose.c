@@ -812,7 +812,7 @@ static void (*const remarks[])(struct report *r) = {
 /* A kill frees the memory, and the last sample may be from right after it. */
 static bool was_freed(const struct report *r)
 {
-	return !failure_class_is_of_memory((int)r->verdict.class) &&
+	return !failure_class_is_of_memory(r->verdict.class) &&
 	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
 }
 
@@ -865,14 +865,14 @@ void report_diagnose(struct report *r)
 		zombies_at_limit(r);
 		files_at_limit(r);
 		own_words(r);
-		if (r->still_running && !failure_class_is_of_memory((int)r->verdict.class))
+		if (r->still_running && !failure_class_is_of_memory(r->verdict.class))
 			SAY(r, "%s%s.", r->diagnosis[0] ? " " : "", r->still_running);
 	}
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
 	 * too.
 	 */
-	if ((!failure_class_is_of_memory((int)r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
+	if ((!failure_class_is_of_memory(r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
 	    r->memory.usage <= 0)
 		return;
 	if (was_freed(r)) {

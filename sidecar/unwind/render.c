@@ -104,7 +104,7 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
 	}
 	if (core->threads_seen > 1)
-		strbuf_addf(out, ", thread %d (one of %zu)", (int)core->threads[0].tid, core->threads_seen);
+		strbuf_addf(out, ", thread %d (one of %zu)", core->threads[0].tid, core->threads_seen);
 	strbuf_adds(out, crash->finalizing ? ", while the Python interpreter ended\n" : "\n");
 }
 

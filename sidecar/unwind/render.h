@@ -26,7 +26,10 @@ struct crash {
 	bool truncated; /* the core was cut, or the backtrace is not complete */
 };
 
-/* Writes a headline such as "SIGSEGV at address 0x0 in deref_null (boom.so), thread 1234 (one of 9)". An only thread has no name. */
+/*
+ * Writes a headline such as "SIGSEGV at address 0x0 in deref_null (boom.so), thread 1234 (one of
+ * 9)". The only thread of a process is not named.
+ */
 void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
 /* Writes signal, process, completeness and registers. */

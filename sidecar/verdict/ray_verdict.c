@@ -352,12 +352,10 @@ static void crash(const struct observation *o, struct verdict *v)
 static void no_environment(const struct observation *o, struct verdict *v)
 {
 	verdict_set(v, FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY,
-		    "Ray says that it could not make a runtime environment in container %s, so no worker "
-		    "started for it%s.",
-		    o->container, lives_on(o));
+		    "Ray says that it could not make a runtime environment in container %s, so no "
+		    "worker started for it%s.", o->container, lives_on(o));
 	verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", o->ray->event.detail);
-	verdict_add_missing(v, "what else was written as it was made",
-			    "runtime_env_agent.log and runtime_env_setup-*.log of Ray's session");
+	verdict_add_missing(v, "what else was written", "runtime_env_agent.log of Ray's session");
 }
 
 void ray_verdict(const struct observation *o, struct verdict *v)

@@ -94,7 +94,7 @@ static const struct {
 	  { .event = { RAY_NO_ENVIRONMENT, .detail = "ERROR: No matching distribution found for x" } }, { LIVES, FULL(50), NO_OOM },
 	  FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY,
 	  "Ray says that it could not make a runtime environment in container ray-worker, so no worker started for it; the container lives on.",
-	  { "No matching distribution" }, "what else was written as it was made" },
+	  { "No matching distribution" }, "what else was written" },
 	{ "a worker whose interpreter is not there, so that the shell of its start ended",
 	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458, .detail = "The process is dead, probably it crashed during start." } },
 	  { LIVES, FULL(50), NO_OOM, .worker_ended = true, .worker_status = 127 << 8 }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,

@@ -239,7 +239,7 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 		o, ray_process_of_type(v->process.name, strlen(v->process.name)));
 	if (c->words)
 		return;
-	if (failure_class_is_of_memory((int)v->class)) {
+	if (failure_class_is_of_memory(v->class)) {
 		c->words = "memory";
 		return;
 	}
