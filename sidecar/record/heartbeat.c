@@ -78,10 +78,8 @@ static void *heartbeat_watch(void *)
 	unsigned int looks = 0;
 
 	for (;;) {
-		uint64_t now;
-
 		nanosleep(&pause, NULL);
-		now = atomic_load_explicit(&beats, memory_order_relaxed);
+		uint64_t now = atomic_load_explicit(&beats, memory_order_relaxed);
 		looks = now == known ? looks + 1 : 0;
 		known = now;
 		if (looks == patience.say_after)

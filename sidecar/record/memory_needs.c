@@ -14,11 +14,9 @@ static cJSON *json_of_task(const struct task_need *need, bool named)
 	json_set_int(json, "peakBytes", need->peak);
 	by_peak = json_array_at(json, "runsByPeak");
 	for (unsigned int i = 0; i < TASK_BUCKETS; i++) {
-		cJSON *pair;
-
 		if (!need->by_peak[i])
 			continue;
-		pair = cJSON_CreateArray();
+		cJSON *pair = cJSON_CreateArray();
 		json_append(pair, cJSON_CreateNumber((double)MIN(task_bucket_top(i), need->peak)));
 		json_append(pair, cJSON_CreateNumber(need->by_peak[i]));
 		json_append(by_peak, pair);

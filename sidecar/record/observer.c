@@ -392,7 +392,6 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 {
 	struct memory memory = MEMORY_ABSENT;
 	int64_t headroom, used, survived;
-	bool killed, again;
 
 	/*
 	 * The counters are read first: an OOM kill between the two readings is then seen in the
@@ -402,12 +401,12 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
 	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
-	again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
+	bool again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
 	memory_most_add(&o->most, &memory);
 	o->latest = memory;
 	o->latest.oom_group_kill = survived;
 	o->latest_ns = now_ns;
-	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
+	bool killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
 	if (killed && !o->oom_seen_ns) {
 		o->oom_seen_ns = now_ns;
 		/*

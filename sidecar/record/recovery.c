@@ -92,14 +92,13 @@ static void keep_two_newest(const struct sample *s, void *arg)
 static int64_t time_to_limit(const struct history *h)
 {
 	const struct sample *last[2] = { NULL, NULL };
-	int64_t grew, room;
 	double after;
 
 	history_each(h, keep_two_newest, last);
 	if (!last[0] || last[1]->memory.limit <= 0 || last[0]->memory.usage < 0)
 		return -1;
-	grew = last[1]->memory.usage - last[0]->memory.usage;
-	room = MAX(last[1]->memory.limit - last[1]->memory.usage, (int64_t)0);
+	int64_t grew = last[1]->memory.usage - last[0]->memory.usage;
+	int64_t room = MAX(last[1]->memory.limit - last[1]->memory.usage, (int64_t)0);
 	after = (double)room / (double)MAX(grew, (int64_t)1) * (double)(last[1]->at_ns - last[0]->at_ns);
 	return grew > 0 && after < 1e18 ? (int64_t)after : -1;
 }

@@ -178,15 +178,13 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 		return;
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		DIR *sub;
-
 		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		w->inv->bytes += on_disk(&st);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX ||
 		    len + 1 + strlen(entry->d_name) >= sizeof(w->path))
 			continue;
-		sub = inventory_open_dir(dirfd(dir), entry->d_name);
+		DIR *sub = inventory_open_dir(dirfd(dir), entry->d_name);
 		if (!sub)
 			continue;
 		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "", entry->d_name);
@@ -456,7 +454,6 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int d
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		const char *name = entry->d_name;
 		struct stat st;
-		DIR *sub;
 
 		if (inventory_is_dots(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
@@ -467,7 +464,7 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int d
 			unlinkat(dirfd(dir), name, 0);
 		if (!S_ISDIR(st.st_mode) || name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
-		sub = inventory_open_dir(dirfd(dir), name);
+		DIR *sub = inventory_open_dir(dirfd(dir), name);
 		if (!sub)
 			continue;
 		remove_stale_in(sub, age_ns, leftover_ns, depth + 1, in_bundle || is_bundle_name(name));
