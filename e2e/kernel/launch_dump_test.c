@@ -154,7 +154,7 @@ static void expect_dump(const struct how *how)
 	assert_int_equal(d.head.pid, h.command_pid);
 	assert_int_equal(d.head.n_threads, 1);
 	assert_int_equal(d.first.tid, h.command_pid);
-	assert_true(d.first.n_registers >= 27);
+	assert_true(d.first.age_ns > 0 && d.first.used_ns >= 0);
 	assert_true(d.first.stack_len > DUMP_RED_ZONE);
 	/* It waits, so its memory is still what was copied. */
 	assert_int_equal(pread(d.fds[0], memory, sizeof(memory),
