@@ -155,12 +155,16 @@ static const struct ray_process_end *next_unreported(const struct container *c)
 }
 
 /*
- * Returns whether the container is stopping, so that a process that ends now is part of the
- * container's end.
+ * Returns whether the end is part of the container's, which is stopping. That of a job that had
+ * failed before is not: KubeRay stops the pods some seconds after it.
  */
-static bool is_stopping(const struct container *c, int64_t now_ns)
+static bool is_part_of_stop(const struct container *c, const struct ray_process_end *end,
+			    int64_t now_ns)
 {
-	return c->terminating_ns || stop_request_explains(&c->asked, now_ns);
+	int64_t at_ns = is_of_failed_job(end) ? end->ended_ns : now_ns;
+
+	return (c->terminating_ns && at_ns >= c->terminating_ns) ||
+	       stop_request_explains(&c->asked, at_ns);
 }
 
 void container_ray_due(struct container *c, int64_t now_ns)
@@ -171,7 +175,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, watch_order, c);
 	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, watch_order,
 			  c);
-	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_unreported(c))) {
+	while (!container_is_over(c) && (end = next_unreported(c)) &&
+	       !is_part_of_stop(c, end, now_ns)) {
 		bool missed = is_missed(c, end);
 
 		if (missed && !is_due(c, end, now_ns))

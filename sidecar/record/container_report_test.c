@@ -395,6 +395,24 @@ static void a_launcher_that_dies_meanwhile_is_not_overlooked(void **state)
 	run_until(has_ended);
 }
 
+/* Another report of it was being written until then. */
+static void a_job_that_failed_before_the_pod_was_stopped_is_reported_nevertheless(void **state)
+{
+	const int64_t now_ns = now_boottime_ns();
+	struct process_watch *w = &container->observer.processes;
+	(void)state;
+
+	other_is_kept = false;
+	w->ends[w->n_ends++] =
+		(struct ray_process_end){ RAY_PROCESS_DRIVER, 12, true, 3 << 8, 0, now_ns };
+	container->terminating_ns = now_ns;
+	container_ray_due(container, now_ns + 10 * NS_PER_SEC);
+	assert_false(container_publishes(container));
+	container->terminating_ns = now_ns + NS_PER_SEC;
+	container_ray_due(container, now_ns + 10 * NS_PER_SEC);
+	run_until(is_reported);
+}
+
 /* Another report of it is being written when Ray's word about the process comes. */
 static void a_core_of_a_container_that_is_given_up_is_reported_nevertheless(void **state)
 {
@@ -511,6 +529,7 @@ int main(void)
 		TEST(the_core_of_the_end_has_no_own_report_if_the_launcher_goes_before_the_logs),
 		TEST(an_end_waits_for_the_report_of_a_process_that_ended_before),
 		TEST(a_launcher_that_dies_meanwhile_is_not_overlooked),
+		TEST(a_job_that_failed_before_the_pod_was_stopped_is_reported_nevertheless),
 		TEST(a_core_of_a_container_that_is_given_up_is_reported_nevertheless),
 		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
 		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
