@@ -315,11 +315,14 @@ def test_a_watch_that_always_closes_at_once_is_opened_less_and_less_often(start,
     break_stream = peer.seen(lambda r: r.is_stream and r.plural == "services")
     assert break_stream
     peer.cut()
-    wait_for("some attempts", lambda: len(peer.seen(resumes("services"))) >= 4, timeout=120)
-    times = [r.at for r in peer.seen(resumes("services"))]
-    gaps = [b - a for a, b in zip(times, times[1:])]
-    # 0.8 s and doubling; how far it goes is a unit test's business, on a clock of its own.
-    assert all(g >= 0.8 * 2 ** n - EARLY for n, g in enumerate(gaps[:3])), gaps
+
+    def gaps():
+        times = [r.at for r in peer.seen(resumes("services"))]
+        return [b - a for a, b in zip(times, times[1:])]
+    # 0.8 s and doubling; how far it goes is a unit test's business, on a clock of its own. A watch that got its end after a second,
+    # as on a busy machine, had worked, and the next one follows at once.
+    wait_for("the third pause", lambda: any(gap >= 3.2 - EARLY for gap in gaps()), timeout=120)
+    assert min(gaps()) >= 0.8 - EARLY
     assert operator.http("/healthz")[0] == 200 and api.items("services") == []
 
 
