@@ -63,6 +63,8 @@ static const struct {
 	{ "ray::DashboardAgent", "", RAY_PROCESS_DASHBOARD_AGENT },
 	{ "ray::RuntimeEnvAgent", "", RAY_PROCESS_RUNTIME_ENV_AGENT },
 	{ "ray::JobSupervisor", "", RAY_PROCESS_JOB_SUPERVISOR },
+	/* Its title in a method, which may stay when another method begins before that ends. */
+	{ "ray::_ray_internal_job_actor_", "", RAY_PROCESS_JOB_SUPERVISOR },
 	{ "python", "/ray/dashboard/dashboard.py", RAY_PROCESS_DASHBOARD },
 	{ "python", "/ray/dashboard/agent.py", RAY_PROCESS_DASHBOARD_AGENT },
 	{ "python", "/ray/_private/runtime_env/agent/main.py", RAY_PROCESS_RUNTIME_ENV_AGENT },

@@ -30,6 +30,7 @@ static const struct {
 	{ "/usr/bin/python3 -u " RAY "dashboard/agent.py --node-ip-address=10.0.0.1", RAY_PROCESS_DASHBOARD_AGENT },
 	{ "ray::JobSupervisor", RAY_PROCESS_JOB_SUPERVISOR },
 	{ "ray::JobSupervisor.run", RAY_PROCESS_JOB_SUPERVISOR },
+	{ "ray::_ray_internal_job_actor_httpmode-kqsdg:Job", RAY_PROCESS_JOB_SUPERVISOR },
 	{ "/usr/bin/python3 /usr/local/bin/ray start --head --block", RAY_PROCESS_START },
 	{ "ray-dashboard-JobHead-0 (/usr/bin/python3 -c x)", RAY_PROCESS_NONE },
 	{ "/usr/bin/python3 -c from multiprocessing.forkserver import main", RAY_PROCESS_NONE },

@@ -41,6 +41,7 @@ static const struct {
 	{ "ray::RESTORE_", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
 	{ "ray::DELETE_", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
 	{ "ray::JobSupervisor", "", COMPONENT_JOB_SUPERVISOR, "ray::JobSupervisor" },
+	{ "ray::_ray_internal_job_actor_", "", COMPONENT_JOB_SUPERVISOR, "ray::JobSupervisor" },
 	{ "ray::ServeController", "", COMPONENT_HELPER, "ray::ServeController" },
 	{ "ray::ProxyActor", "", COMPONENT_HELPER, "ray::ProxyActor" },
 	{ "ray::DashboardAgent", "", COMPONENT_DASHBOARD, "Ray's dashboard" },

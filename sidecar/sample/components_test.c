@@ -31,6 +31,8 @@ static const struct {
 	{ "ray::IDLE_RestoreWorker", "", COMPONENT_HELPER, "Ray's object spilling" },
 	{ "ray::JobSupervisor", "", COMPONENT_JOB_SUPERVISOR, "ray::JobSupervisor" },
 	{ "ray::JobSupervisor.run", "", COMPONENT_JOB_SUPERVISOR, "ray::JobSupervisor" },
+	{ "ray::_ray_internal_job_actor_httpmode-kqsdg:Job", "", COMPONENT_JOB_SUPERVISOR,
+	  "ray::JobSupervisor" },
 	{ "ray::ProxyActor.ready", "", COMPONENT_HELPER, "ray::ProxyActor" },
 	{ "ray::ProxyActorOfMine", "", COMPONENT_TASK, "ray::ProxyActorOfMine" },
 	{ "ray::IDLEr", "", COMPONENT_TASK, "ray::IDLEr" },
