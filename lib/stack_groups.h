@@ -41,8 +41,9 @@ size_t stack_groups_main(struct stack_groups *g, struct strbuf *out);
 
 /*
  * Appends where a main thread is in a call of Ray's core, such as ray.get, ray.wait, ray.put and
- * PlacementGroup.wait: "train.py (PID 12) at train.py:88 in main", the line that calls. Of several it
- * is that of the lowest PID; where there is none, it appends nothing.
+ * PlacementGroup.wait: "train.py (PID 12) at train.py:88 in main", which is the line of the caller. If
+ * several main threads are in such a call, the one with the lowest PID counts; if none is, nothing is
+ * appended.
  */
 void stack_groups_ray_call(const struct stack_groups *g, struct strbuf *out);
 

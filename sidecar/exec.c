@@ -38,7 +38,10 @@
 #include "sidecar/socket/channel.h"
 
 #define LAUNCHER "afterglow-launch"
-/* What a run has open at once. libevent ends a program that has too few for its loop, and a report that lacks some is of little use. */
+/*
+ * A run needs so many open files at once. libevent ends a program that has too few for its loop, and
+ * a report that could not open what it needs is of little use.
+ */
 #define FILES_MIN 32
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
 #define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */

@@ -178,7 +178,7 @@ static void expect_somebody(struct service *s)
  * Serves HTTP. As long as another program in the Ray container or on the node has the port, or a
  * child of the sidecar before this one, there are no metrics, but reports are still written.
  */
-static void serve(evutil_socket_t, short again, void *arg)
+static void serve_http(evutil_socket_t, short again, void *arg)
 {
 	const struct timeval later = { .tv_sec = SERVE_AGAIN_S };
 	struct service *s = arg;
@@ -192,7 +192,7 @@ static void serve(evutil_socket_t, short again, void *arg)
 	}
 	if (!again)
 		log_warning("metrics and health are not served: %s", err_text(&err));
-	event_base_once(s->base, -1, EV_TIMEOUT, serve, s, &later);
+	event_base_once(s->base, -1, EV_TIMEOUT, serve_http, s, &later);
 }
 
 static int record(const struct record_options *options, struct err *err)
@@ -215,7 +215,7 @@ static int record(const struct record_options *options, struct err *err)
 	if (rc >= 0) {
 		sidecar_on_idle(s.sidecar, stop_when_over, &s);
 		if (options->http)
-			serve(-1, 0, &s);
+			serve_http(-1, 0, &s);
 		expect_somebody(&s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);

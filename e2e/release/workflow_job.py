@@ -4,7 +4,7 @@
 bookworm), as GitHub runs those of a job with a container: as root, by `sh -e`, with nothing installed but apt, in a clone of HEAD. It says how long each
 step took, and ends at the first one that fails.
 
-What writes to GitHub is not run, and named: steps that are given a secret, and actions but that of the checkout. The job of a release sees a tag, for
+Steps that write to GitHub are named and not run: those that get a secret, and all actions but the checkout. The job of a release sees a tag, for
 which the changelog has its date. --root: a root that is there already. --cache: programs that this machine built for its own tests (tools/make_once.sh)
 are used and kept, which only a root of the same Debian may do."""
 

@@ -33,7 +33,10 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 /* Gives the errand within_ns from now on; INT64_MAX: all the time it needs. */
 void background_limit(struct background *b, int64_t within_ns);
 
-/* Waits for the end after the event loop has ended (errand_wait_outside_loop). Returns whether the errand has ended. */
+/*
+ * Waits for the errand after the event loop has ended (errand_wait_outside_loop). Returns whether the
+ * errand has ended.
+ */
 bool background_await(struct background *b, int64_t within_ns);
 
 /* Kills the errand without waiting; done is not called. */

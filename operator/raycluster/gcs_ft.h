@@ -31,6 +31,7 @@ cJSON *gcs_ft_claim(const cJSON *cluster);
 /*
  * Makes a merge patch that gives an existing claim the owner that deletionPolicy asks for: with
  * Retain the cluster no longer owns it; otherwise it does, unless another object controls the
- * claim or the claim was not made for this cluster. Returns NULL if nothing needs to change. The caller owns it.
+ * claim or the claim was not made for this cluster. Returns NULL if nothing needs to change. The
+ * caller owns it.
  */
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim);

@@ -44,8 +44,9 @@ int64_t forwarding_next_ns(const struct forwarding *f);
 void forwarding_look(struct forwarding *f, int64_t now_ns);
 
 /*
- * Stops this process by a signal that it blocks, as the command is stopped. SIGSTOP would do so as well where the kernel stops nobody: in a
- * process group that no shell minds (ssh -t, a pane of tmux) nobody would continue it.
+ * Stops this process by a signal that it blocks, as the command is stopped. In a process group that
+ * no shell minds (ssh -t, a pane of tmux) the kernel then stops nobody. SIGSTOP would stop the process
+ * there, too, and nobody would continue it.
  */
 static inline void forwarding_stop_self(int signo)
 {

@@ -340,7 +340,7 @@ static void parse_failed_start(struct span text, struct ray_event *e)
 
 static const char no_environment_mark[] = "Failed to create runtime env for job ";
 
-/* What went wrong is in the last line: a traceback is before it, and what pip wrote. */
+/* The last line says what went wrong. A traceback and the output of pip come before it. */
 static void parse_no_environment(struct span text, struct ray_event *e)
 {
 	struct span line = text;

@@ -104,6 +104,7 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 static bool is_missed(const struct container *c, const struct ray_process_end *end)
 {
 	const struct process_watch *w = &c->observer.processes;
+	bool failed = end->status_known && !ray_process_ended_in_order(end->wait_status);
 
 	if (is_of_failed_job(end))
 		return true;
@@ -112,11 +113,10 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	/* Several nodes of a test may run here, each with a raylet. */
 	if (ray_process_is_of_start(end->kind) &&
 	    (!is_vital(end) || process_watch_lives(w, end->kind)))
-		return end->status_known && !ray_process_ended_in_order(end->wait_status) &&
-		       process_watch_goes_on(w, end);
+		return failed && process_watch_goes_on(w, end);
 	/* No command ends because of it where Ray was left behind. */
 	return is_vital(end) && !process_watch_lives(w, end->kind) &&
-	       (process_watch_any_lives(w) || (c->options->left_behind && end->status_known && !ray_process_ended_in_order(end->wait_status)));
+	       (process_watch_any_lives(w) || (c->options->left_behind && failed));
 }
 
 /* Returns the core of the process, or that of the agent with which it ended. */

@@ -32,7 +32,6 @@ static DIR *open_dir(int root_fd, const char *path)
 	int fd = rootfd_open_no_fuse(root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
 	struct stat st;
 
-
 	/* A directory with two links has no cgroups below it. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 2) {
 		closep(&fd);

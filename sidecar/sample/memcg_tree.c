@@ -154,7 +154,6 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	int fd = open_cgroup(w->tree->root_fd, path);
 	struct stat st;
 
-
 	if (fd < 0)
 		return;
 	memcg_tree_watch(w->tree, fd);

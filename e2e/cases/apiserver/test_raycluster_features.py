@@ -250,7 +250,7 @@ def test_the_volume_of_rocksdb_stays_when_that_is_asked_for_later(make, api):
 
 
 def test_what_has_the_label_of_a_cluster_and_not_its_owner_is_left_alone(make, operator, api, kubelet):
-    """Who may write RayClusters chooses their names, and need have no right to what others have labelled so."""
+    """Whoever may write RayClusters chooses their names, and may have no right to objects of others that have such a label."""
     labelled = {"labels": {"ray.io/cluster": "demo"}}
     api.create("services", {"metadata": {"name": "demo-head-svc", **labelled}, "spec": {"ports": [{"port": 80}]}})
     api.create("persistentvolumeclaims", {"metadata": {"name": "demo-gcs-pvc", **labelled}, "spec": {
