@@ -65,7 +65,7 @@ LOOP := $(call modules,lib/loop)
 # What needs libcrypto, of which static programs get the five objects with SHA-256.
 DIGEST := $(call modules,lib/digest)
 CORE := $(call modules,sidecar/core)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/socket sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/socket sidecar/record sidecar/watch sidecar/ending sidecar/keeping sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # Where afterglow-ship may put cores, which the sidecar checks before there is any.
@@ -76,7 +76,7 @@ CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c sidecar/sample/fuse.c $(CORE) $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/podspec operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/crds operator/manager operator) $(LOOP) $(DIGEST)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/podspec operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/fate operator/cluster_controller operator/failure_controller operator/crds operator/manager operator) $(LOOP) $(DIGEST)
 # The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
 PLUGIN_LIB := $(patsubst %,lib/%.c,command_line err exit_code failure_class fileio html incident incident_rules json memory_needs oom phrases printable stack_groups strbuf strmap tar units utf8)
@@ -230,14 +230,14 @@ $(BUILD)/test/operator/webhook/cluster_admission_test $(BUILD)/test/operator/ray
 $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=cJSON_Compare
 $(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir
 $(BUILD)/test/sidecar/sample/memcg_search_test $(BUILD)/test/sidecar/sample/memcg_tree_test: LDFLAGS += -Wl,--wrap=readdir
-$(BUILD)/test/sidecar/record/cgroup_watch_test: LDFLAGS += -Wl,--wrap=vm_events_oom_kills
+$(BUILD)/test/sidecar/watch/cgroup_watch_test: LDFLAGS += -Wl,--wrap=vm_events_oom_kills
 $(BUILD)/test/sidecar/record/node_words_test: LDFLAGS += -Wl,--wrap=now_boottime_ns
-$(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
+$(BUILD)/test/sidecar/keeping/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/container_threshold_test: LDFLAGS += -Wl,--wrap=report_to_termination_message
 $(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin,--wrap=report_to_termination_message
 $(BUILD)/test/sidecar/record/container_events_test: LDFLAGS += -Wl,--wrap=gate_admit,--wrap=fd_is_on_cgroupfs
 $(BUILD)/test/sidecar/record/container_report_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=elf_core_open,--wrap=ray_watch_finish,--wrap=ray_watch_last_summary
-$(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
+$(BUILD)/test/sidecar/keeping/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
 $(BUILD)/test/sidecar/socket/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
 $(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(BUILD)/obj/pack.a
 	$(call say,LINK,$@)
@@ -287,8 +287,8 @@ NEED_OWN_KERNEL := node/core_account_test operator/injection/launch_script_test 
 	operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test sidecar/crash/crashes_test \
 	sidecar/faults_test sidecar/launch/disposition_test sidecar/launch/environment_test sidecar/memcg_make_test sidecar/node/nodes_test \
 	sidecar/pack/confine_test sidecar/socket/channel_test \
-	sidecar/socket/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
-	sidecar/record/kept_report_test sidecar/record/ray_watch_test sidecar/record/sidecar_test \
+	sidecar/socket/discard_test sidecar/watch/gpu_words_test sidecar/record/heartbeat_test \
+	sidecar/keeping/kept_report_test sidecar/watch/ray_watch_test sidecar/record/sidecar_test \
 	sidecar/sample/limits_test sidecar/sample/proc_stat_test sidecar/sample/processes_test sidecar/sample/ray_node_test sidecar/sample/rootfd_test \
 	sidecar/unwind/confine_test
 UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=$(BUILD)/test/%),$(UNIT_TESTS)),$(UNIT_TESTS)))

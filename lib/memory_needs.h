@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adds up what containers have needed: "needs" as the sidecar writes them
- * (sidecar/record/memory_needs.h). The sidecar adds its containers, and leaves the sum in its
+ * (sidecar/ending/memory_needs.h). The sidecar adds its containers, and leaves the sum in its
  * termination message; the operator adds the pods of a cluster; the plugin adds what it prints. Pure.
  * All of it may come from a tenant: what has another form is left out.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums up what the tasks, actors and pods of a cluster have needed, from the sidecars' "needs"
- * (sidecar/record/memory_needs.h), and says what to set, each with the sum it comes from. The answers are not trusted. Pure.
+ * (sidecar/ending/memory_needs.h), and says what to set, each with the sum it comes from. The answers are not trusted. Pure.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "sidecar/record/options.h"
+#include "sidecar/ending/options.h"
 
 #define EXEC_MEMORY_MIN ((int64_t)4 << 20)
 

@@ -11,8 +11,8 @@
 #include "lib/units.h"
 #include "operator/failure_controller/failure_writer_internal.h"
 #include "operator/failures/failures.h"
-#include "operator/failures/fate.h"
 #include "operator/failures/older_crd.h"
+#include "operator/fate/fate.h"
 
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8

@@ -12,9 +12,9 @@
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
-#include "operator/failures/claim.h"
-#include "operator/failures/fate.h"
-#include "operator/failures/node_mark.h"
+#include "operator/fate/claim.h"
+#include "operator/fate/fate.h"
+#include "operator/fate/node_mark.h"
 
 #define WAIT_NS (5 * NS_PER_SEC)
 #define PATH_MAX_LEN 2048

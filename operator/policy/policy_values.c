@@ -10,7 +10,7 @@
 #include "lib/units.h"
 #include "operator/policy/policy_internal.h"
 
-/* The limit of sidecar/record/hooks.h. */
+/* The limit of sidecar/ending/hooks.h. */
 #define HOOK_COMMAND_MAX 2048
 #define OBJECT_NAME_MAX 253
 

@@ -4,7 +4,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "sidecar/record/memory_needs.h"
+#include "sidecar/ending/memory_needs.h"
 #include "sidecar/report/report_json.h"
 
 void live_memory_add(cJSON *containers, const char *name, const struct observer *o, int64_t now_ns)

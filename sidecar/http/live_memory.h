@@ -5,7 +5,7 @@
  *
  *	{"podUID": "...", "containers": [{"container", "processCount", "memory": as in report.json, "components": as there,
  *	 "otherProcesses": {"count", "bytes"}, "processes": as in report.json, without command lines,
- *	 "needs": what it has needed so far (sidecar/record/memory_needs.h)}]}
+ *	 "needs": what it has needed so far (sidecar/ending/memory_needs.h)}]}
  *
  * Every process that reaches the port can read it, so it has the names of processes and never their
  * command lines. components and otherProcesses together account for all processes of the last
@@ -15,7 +15,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "sidecar/record/observer.h"
+#include "sidecar/watch/observer.h"
 
 #define LIVE_MEMORY_CONTAINERS_MAX 32 /* further containers are left out */
 #define LIVE_MEMORY_NEEDS_MAX 4 /* containers that have "needs" */

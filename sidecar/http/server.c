@@ -16,8 +16,8 @@
 #include "lib/units.h"
 #include "sidecar/http/live_memory.h"
 #include "sidecar/http/metrics.h"
+#include "sidecar/keeping/recent.h"
 #include "sidecar/record/heartbeat.h"
-#include "sidecar/record/recent.h"
 
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16

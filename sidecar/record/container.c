@@ -10,9 +10,9 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ending/life.h"
+#include "sidecar/keeping/events.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/events.h"
-#include "sidecar/record/life.h"
 #include "sidecar/socket/discard.h"
 #include "sidecar/verdict/stop_request.h"
 

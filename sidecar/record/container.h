@@ -14,11 +14,11 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "sidecar/ending/options.h"
+#include "sidecar/keeping/journal.h"
+#include "sidecar/keeping/keeper.h"
 #include "sidecar/node/node_message.h"
-#include "sidecar/record/journal.h"
-#include "sidecar/record/keeper.h"
-#include "sidecar/record/observer.h"
-#include "sidecar/record/options.h"
+#include "sidecar/watch/observer.h"
 
 struct container;
 

@@ -7,9 +7,9 @@
 
 #include "lib/first_pid_namespace.h"
 #include "lib/log.h"
+#include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/gate.h"
-#include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
 /* Returns the member for the descriptor with that letter, or NULL. */

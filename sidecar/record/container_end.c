@@ -10,8 +10,8 @@
 #include "lib/outlet.h"
 #include "lib/printable.h"
 #include "lib/units.h"
+#include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)

@@ -12,11 +12,11 @@
 #include "lib/loop/timer.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/crash/core_stream.h"
+#include "sidecar/ending/hooks.h"
+#include "sidecar/ending/postmortem.h"
 #include "sidecar/node/node_message.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/container_state.h"
-#include "sidecar/record/hooks.h"
-#include "sidecar/record/postmortem.h"
 #include "sidecar/socket/channel.h"
 
 /* A message of its launcher. A function that takes a descriptor puts -1 in its place. */

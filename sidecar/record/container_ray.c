@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/life.h"
 #include "sidecar/verdict/stop_request.h"
 
 /* If `ray start` ends the container because of this, it does so within this time */

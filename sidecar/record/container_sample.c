@@ -9,8 +9,8 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/verdict/oom_cause.h"
 #include "sidecar/verdict/watched_ends.h"

@@ -14,8 +14,8 @@
 
 #include "lib/fileio.h"
 #include "lib/termination_mark.h"
+#include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/life.h"
 
 static const struct report report = { .verdict = { .class = FAILURE_KILLED, .exit_code = 137, .sentence = "Container ray was killed." } };
 

@@ -11,10 +11,10 @@
 
 #include "lib/err.h"
 #include "lib/strbuf.h"
-#include "sidecar/record/journal.h"
-#include "sidecar/record/keeper.h"
-#include "sidecar/record/observer.h"
-#include "sidecar/record/options.h"
+#include "sidecar/ending/options.h"
+#include "sidecar/keeping/journal.h"
+#include "sidecar/keeping/keeper.h"
+#include "sidecar/watch/observer.h"
 
 struct sidecar;
 
