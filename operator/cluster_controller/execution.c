@@ -60,12 +60,15 @@ static void learn_gone(struct executor *e, const cJSON *body)
 	e->learns_gone = false;
 }
 
-static void note_applied(struct execution *x, const struct plan_op *op)
+static void note_applied(struct execution *x, const struct plan_op *op, bool taken)
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
+	int64_t ns = MIN(taken ? x->plan.doubt_ns : INT64_MAX, x->executor->applied_ns);
 
+	if (taken)
+		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
 	if (cluster)
-		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
+		known_state_note_applied(cluster, op->body, now_boottime_ns() + ns);
 }
 
 static void execution_take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
@@ -75,7 +78,7 @@ static void execution_take_answer(struct execution *x, const struct plan_op *op,
 
 	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
 	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
-		note_applied(x, op);
+		note_applied(x, op, response->status == 409);
 	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (known = known_state_of_namespace(e->known, x->namespace)))
 		known->ends = false;
 	if (response->status / 100 == 2) {
@@ -275,7 +278,7 @@ static void execution_emit(struct execution *x, const struct plan_op *op)
 static bool done_at_once(struct execution *x, const struct plan_op *op)
 {
 	if (op->kind == PLAN_BELIEVE)
-		note_applied(x, op);
+		note_applied(x, op, false);
 	else if (op->kind == PLAN_EVENT)
 		execution_emit(x, op);
 	else

@@ -153,6 +153,31 @@ static void an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting(void 
 	stop(&f);
 }
 
+/* A token's Secret may not be read, so one of a former cluster shows only in that it is taken. */
+static void an_object_that_is_taken_is_believed_for_as_long_as_its_cluster_is_old(void **state)
+{
+	static const struct exchange script[] = { { "POST", NS "/services", 409, EXISTS } };
+	static const enum plan_op_kind kinds[] = { PLAN_BELIEVE, PLAN_CREATE };
+	struct fixture f = { 0 };
+	char hash[PLAN_HASH_MAX];
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		start(&f, script, kinds[i] == PLAN_CREATE);
+		f.executor.applied_ns = INT64_MAX / 2;
+		add(&f, kinds[i], SERVICE);
+		f.execution.plan.doubt_ns = 1;
+		plan_object_hash(f.execution.plan.ops[0].body, hash);
+		run(&f);
+		assert_int_equal(f.execution.plan.requeue_ns, i ? 1 : 0);
+		assert_int_equal(known_state_is_applied(known_state_of_cluster(&f.known, "ns/demo"),
+							"Service", "s", hash),
+				 i == 0);
+		stop(&f);
+		f = (struct fixture){ 0 };
+	}
+}
+
 static void an_event_behind_a_write_that_fails_is_not_emitted(void **state)
 {
 	static const struct exchange script[] = { { "POST", NS "/services", 403, FORBIDDEN } };
@@ -280,6 +305,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting),
+		cmocka_unit_test(
+			an_object_that_is_taken_is_believed_for_as_long_as_its_cluster_is_old),
 		cmocka_unit_test(an_event_behind_a_write_that_fails_is_not_emitted),
 		cmocka_unit_test(a_group_that_is_refused_leaves_the_others_their_pods),
 		cmocka_unit_test(a_pod_that_is_refused_with_its_sidecar_is_tried_once_without_it),

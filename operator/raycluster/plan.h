@@ -52,6 +52,11 @@ struct plan {
 	size_t n_ops;
 	cJSON *templates; /* to which operations refer */
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
+	/*
+	 * The age of the cluster. So long an object is believed whose creation found it taken, because
+	 * it may be a former cluster's: a new cluster looks again soon, and an old one rarely.
+	 */
+	int64_t doubt_ns;
 };
 
 /* The creation of a pod that got no answer; the API server does not have the pod (yet). */

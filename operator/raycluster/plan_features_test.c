@@ -321,7 +321,7 @@ static void other_objects_of_others_are_left_alone_and_reported_once(void **stat
 	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0), "ports",
 		 json_of("[{name: serve, containerPort: 8000}]"));
 	w->role = json_of("metadata: {namespace: ray, name: demo, "
-			  "ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true}]}");
+			  "ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}");
 	w->account = w->binding = w->serve = w->gcs_claim = foreign;
 	plan(w);
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
@@ -331,6 +331,39 @@ static void other_objects_of_others_are_left_alone_and_reported_once(void **stat
 	plan(w);
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		assert_false(tells_of(w, reasons[i]));
+}
+
+/* The garbage collector removes them soon, and until the next look the cluster would go without. */
+static void what_a_former_cluster_of_the_name_left_is_looked_at_again_when_this_one_is_twice_as_old(
+	void **state)
+{
+	struct world *w = *state;
+	cJSON *spec = json_get(w->cluster, "spec"), *metadata = json_get(w->cluster, "metadata");
+	_cleanup_json_ cJSON *former = json_of(
+		"metadata: {namespace: ray, name: demo, uid: u, ownerReferences: "
+		"[{apiVersion: ray.io/v1, kind: RayCluster, name: demo, uid: former, controller: true}]}");
+	char text[TIME_TEXT_MAX];
+
+	json_set_str(metadata, "creationTimestamp", time_format(w->now_ns, text));
+	json_set(metadata, "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
+	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
+	json_set(spec, "rayVersion", cJSON_CreateString("2.60.0"));
+	json_set(json_get(spec, "headGroupSpec"), "enableIngress", cJSON_CreateTrue());
+	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0),
+		 "ports", json_of("[{name: serve, containerPort: 8000}]"));
+	w->role = cJSON_Duplicate(former, true);
+	w->account = w->binding = w->serve = w->gcs_claim = w->ingress = former;
+	w->now_ns += 6 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(w->plan.requeue_ns, 6 * NS_PER_SEC);
+	assert_int_equal(count(w, PLAN_BELIEVE) + count(w, PLAN_EVENT), 0);
+	assert_null(op_of_kind(w, "Role"));
+	/* One that stays keeps this cluster from having its own, and is named. */
+	w->now_ns += 600 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(count(w, PLAN_BELIEVE), 5);
+	assert_true(tells_of(w, "FailedToCreateIngress"));
 }
 
 static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
@@ -951,6 +984,7 @@ int main(void)
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(nobody_is_bound_to_a_role_that_is_not_the_clusters),
 		TEST(other_objects_of_others_are_left_alone_and_reported_once),
+		TEST(what_a_former_cluster_of_the_name_left_is_looked_at_again_when_this_one_is_twice_as_old),
 		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
 		TEST(labels_for_batch_schedulers_are_reported_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),

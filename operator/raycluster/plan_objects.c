@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/event.h"
 #include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
-#include "operator/kube/event.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/pod_state.h"
@@ -22,6 +22,7 @@
 
 #define NOT_OURS "already exists and is not owned by this RayCluster"
 #define UNREADABLE "may not be read by the operator"
+#define GOING_MAX_NS (600 * NS_PER_SEC)
 #define NO_RIGHT ", so the operator gives Ray's autoscaler no right by it"
 
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
@@ -43,6 +44,23 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 
 	plan_object_hash(body, hash);
 	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash);
+}
+
+/*
+ * Returns whether the garbage collector is to remove have, and plans to look again: it is of a
+ * former cluster, which was deleted and made again at once, or it is being deleted. One that stays
+ * is treated like any other.
+ */
+static bool is_going(struct planner *p, const cJSON *have)
+{
+	const cJSON *cluster = p->in->cluster;
+	bool former = object_controller(have) && object_is_of_cluster(have, cluster) &&
+		      !pod_is_owned(have, json_str(cluster, "metadata.uid"));
+
+	if ((!former && !pod_is_terminating(have)) || p->plan.doubt_ns >= GOING_MAX_NS)
+		return false;
+	planner_requeue(p, p->plan.doubt_ns);
+	return true;
 }
 
 /* Says that an object is not ours, and believes body, so that it is not said again soon. Takes body. */
@@ -67,7 +85,7 @@ static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wan
 {
 	_cleanup_json_ cJSON *body = wanted;
 
-	if (!body || is_believed(p, body))
+	if (!body || is_believed(p, body) || is_going(p, have))
 		return;
 	if (have && object_controller(body) && !object_is_of_cluster(have, p->in->cluster))
 		plan_objects_leave(p, TAKE_PTR(body), NOT_OURS);
@@ -99,7 +117,7 @@ static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 	const char *cluster_ip = json_str(have, "spec.clusterIP");
 	bool ours = object_is_of_cluster(have, p->in->cluster);
 
-	if (!ours && foreign && is_believed(p, foreign))
+	if (!ours && foreign && (is_believed(p, foreign) || is_going(p, have)))
 		return;
 	if (have && !ours) {
 		plan_objects_leave(p, TAKE_PTR(foreign), NOT_OURS);
@@ -148,7 +166,7 @@ static void plan_autoscaler(struct planner *p)
 	if (!binding)
 		return;
 	plan_objects_create(p, p->in->account, autoscaler_account(cluster));
-	if (is_believed(p, binding))
+	if (is_believed(p, binding) || is_going(p, role))
 		return;
 	if (p->in->role_refused || (role && !object_is_of_cluster(role, cluster))) {
 		plan_objects_leave(p, autoscaler_role(cluster),
@@ -172,7 +190,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 	const cJSON *have = p->in->ingress;
 	bool ours = have && pod_is_owned(have, json_str(p->in->cluster, "metadata.uid"));
 
-	if (!ingress || is_believed(p, ingress))
+	if (!ingress || is_believed(p, ingress) || is_going(p, have))
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
 		plan_objects_leave(p, TAKE_PTR(ingress),
@@ -197,7 +215,10 @@ static void plan_gcs_claim(struct planner *p, cJSON *wanted)
 void plan_objects(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
+	int64_t made_ns = p->in->now_ns;
 
+	json_time(cluster, "metadata.creationTimestamp", &made_ns);
+	p->plan.doubt_ns = MAX(PLAN_RETRY_NS, p->in->now_ns - made_ns);
 	p->view.service = object_is_of_cluster(p->in->service, cluster) ? p->in->service : NULL;
 	plan_service(p, p->in->service, head_service(p));
 	if (headless_service_wanted(cluster))

@@ -268,6 +268,22 @@ def test_what_has_the_label_of_a_cluster_and_not_its_owner_is_left_alone(make, o
     assert api.items("rolebindings") == []
 
 
+@pytest.mark.usefixtures("operator")
+def test_a_cluster_that_is_made_again_at_once_gets_what_its_former_self_loses(make, api):
+    """No garbage collector runs here, so the test removes what was the former cluster's."""
+    wanted = {"rayVersion": "2.55.0", "authOptions": {"mode": "token"}, "enableInTreeAutoscaling": True}
+    make("demo", group("small"), **wanted).wait_pods(1, 1)
+    kinds = "serviceaccounts", "roles", "rolebindings", "secrets"
+    former = {plural: api.get(plural, "demo")["metadata"]["uid"] for plural in kinds}
+    api.delete("rayclusters", "demo")
+    cluster = make("demo", group("small"), **wanted)
+    wait_for("heads of both clusters", lambda: len(cluster.pods("head")) == 2)
+    for plural in kinds:
+        api.delete(plural, "demo")
+    for plural in kinds:
+        wait_for(f"its own {plural}", lambda: api.get(plural, "demo")["metadata"]["uid"] not in former.values())
+
+
 # --- tokens, ingress, services ---
 
 def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
