@@ -19,22 +19,23 @@
 #define SECURITY_NS (30 * NS_PER_SEC)
 
 /*
- * Returns whether the response is an answer. It is one also if the object does not exist or we may
- * not read it.
+ * Returns whether the response is an answer, and ends the lookup if it is none. It is one also if
+ * the object does not exist or we may not read it.
  */
-static bool is_answer(const struct client_response *response)
+static bool take_answer(struct namespace_lookup *l, const struct client_response *response)
 {
-	return response->status == 200 || response->status == 403 || response->status == 404;
+	if (response->status == 200 || response->status == 403 || response->status == 404)
+		return true;
+	l->done(l->arg, response->retry_after_ns, &response->err);
+	return false;
 }
 
 static void namespace_lookup_on_namespace(void *arg, struct client_response *response)
 {
 	struct namespace_lookup *l = arg;
 
-	if (!is_answer(response)) {
-		l->done(l->arg, response->retry_after_ns, &response->err);
+	if (!take_answer(l, response))
 		return;
-	}
 	pod_security_judge(l->namespace, response->status == 200 ? json_get(response->object, "metadata.labels") : NULL,
 			   l->known->kernel_log_refused);
 	l->known->security_until_ns = now_boottime_ns() + SECURITY_NS;
@@ -45,10 +46,8 @@ static void on_claim(void *arg, struct client_response *response)
 {
 	struct namespace_lookup *l = arg;
 
-	if (!is_answer(response)) {
-		l->done(l->arg, response->retry_after_ns, &response->err);
+	if (!take_answer(l, response))
 		return;
-	}
 	struct known_claim *claim = known_state_of_claim(l->known, l->policy->store.claim);
 
 	if (!claim) {
@@ -76,10 +75,8 @@ static void on_object(void *arg, struct client_response *response)
 	struct namespace_lookup *l = arg;
 	struct lookup_object *wanted = next_object(l);
 
-	if (!is_answer(response)) {
-		l->done(l->arg, response->retry_after_ns, &response->err);
+	if (!take_answer(l, response))
 		return;
-	}
 	if (response->status == 200)
 		wanted->object = TAKE_PTR(response->object);
 	else if (response->status == 403)
