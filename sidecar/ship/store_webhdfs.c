@@ -39,16 +39,6 @@ static const struct ship_options *store_webhdfs_options(const struct webhdfs *w)
 
 /* --- Requests to the NameNode --- */
 
-static void store_webhdfs_make_url(const struct webhdfs *w, const char *path, const char *query, struct strbuf *url)
-{
-	const struct ship_options *o = store_webhdfs_options(w);
-
-	strbuf_addf(url, "%s://%s/webhdfs/v1", o->store.tls ? "https" : "http", o->store.host);
-	store_path_encode(url, path);
-	strbuf_addf(url, "?op=%s", query);
-	webhdfs_identity_add(&w->identity, url);
-}
-
 static int ask_once(struct webhdfs *w, const char *method, const char *path, const char *query,
 		    struct http_transfer **ret_transfer, struct fault *fault)
 {
@@ -58,7 +48,8 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 	*ret_transfer = NULL;
 	if (webhdfs_identity_renew(&w->identity, w->http, fault) < 0)
 		return -1;
-	store_webhdfs_make_url(w, path, query, &url);
+	webhdfs_identity_begin_url(&w->identity, path, query, &url);
+	webhdfs_identity_add(&w->identity, &url);
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);

@@ -31,12 +31,14 @@ void webhdfs_identity_release(struct webhdfs_identity *id)
 	credentials_release(&id->credentials);
 }
 
-static void begin_url(const struct webhdfs_identity *id, const char *operation, struct strbuf *url)
+void webhdfs_identity_begin_url(const struct webhdfs_identity *id, const char *path,
+				const char *query, struct strbuf *url)
 {
 	const struct ship_options *o = id->options;
 
-	strbuf_addf(url, "%s://%s" WEBHDFS_PREFIX "?op=%s", o->store.tls ? "https" : "http",
-		    o->store.host, operation);
+	strbuf_addf(url, "%s://%s/webhdfs/v1", o->store.tls ? "https" : "http", o->store.host);
+	store_path_encode(url, path);
+	strbuf_addf(url, "?op=%s", query);
 }
 
 static int webhdfs_identity_read_token(struct webhdfs_identity *id,
@@ -62,7 +64,7 @@ static int get_token(struct webhdfs_identity *id, struct http *http, const char 
 	const char *headers[] = { header, NULL };
 	struct http_request request = { .method = "GET", .headers = headers };
 
-	begin_url(id, "GETDELEGATIONTOKEN", &url);
+	webhdfs_identity_begin_url(id, "/", "GETDELEGATIONTOKEN", &url);
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
@@ -116,7 +118,7 @@ void webhdfs_identity_end(struct webhdfs_identity *id, struct http *http)
 
 	if (!id->token)
 		return;
-	begin_url(id, "CANCELDELEGATIONTOKEN&token=", &url);
+	webhdfs_identity_begin_url(id, "/", "CANCELDELEGATIONTOKEN&token=", &url);
 	store_query_encode(&url, id->token);
 	webhdfs_identity_add(id, &url);
 	if (!strbuf_failed(&url) &&

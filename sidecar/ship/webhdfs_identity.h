@@ -39,6 +39,9 @@ void webhdfs_identity_release(struct webhdfs_identity *id);
  * else does nothing.
  */
 int webhdfs_identity_renew(struct webhdfs_identity *id, struct http *http, struct fault *fault);
+/* Appends a URL up to its operation. query is "GETFILESTATUS" or more, encoded. */
+void webhdfs_identity_begin_url(const struct webhdfs_identity *id, const char *path,
+				const char *query, struct strbuf *url);
 /*
  * Appends the identity to the URL of a request: "&delegation=..." or "&user.name=...", or nothing.
  */
