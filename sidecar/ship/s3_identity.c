@@ -56,6 +56,13 @@ static int s3_identity_choose(struct s3_identity *id, struct fault *fault)
 	return 0;
 }
 
+bool s3_identity_is_of_tls(const struct s3_identity *id)
+{
+	const char *sts = id->options->s3_sts_endpoint;
+
+	return id->kind == IDENTITY_WEB && !(sts && strncmp(sts, "http://", 7) == 0);
+}
+
 int s3_identity_open(struct s3_identity *id, const struct ship_options *options, struct fault *fault)
 {
 	id->options = options;
@@ -63,7 +70,7 @@ int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
 		return -1;
 	if (take_role(id, fault) < 0 || s3_identity_choose(id, fault) < 0)
 		return -1;
-	if (id->kind == IDENTITY_WEB && options->s3_sts_endpoint && strncmp(options->s3_sts_endpoint, "http://", 7) == 0)
+	if (id->kind == IDENTITY_WEB && !s3_identity_is_of_tls(id))
 		log_warning("the web identity token goes over the network in plain text: an https:// address of STS would not do so");
 	if (id->kind == IDENTITY_KEYS && id->credentials.session_token)
 		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s", id->credentials.session_token);

@@ -29,6 +29,8 @@ struct s3_identity {
 
 /* Reads the Secret and chooses the identity. options must outlive it. The caller releases it. */
 int s3_identity_open(struct s3_identity *id, const struct ship_options *options, struct fault *fault);
+/* Whether the keys come from a service whose certificate is judged. */
+bool s3_identity_is_of_tls(const struct s3_identity *id);
 void s3_identity_release(struct s3_identity *id);
 
 /* To be called before each request: fetches or renews credentials if that is due, else does nothing. */

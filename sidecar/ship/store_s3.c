@@ -68,14 +68,18 @@ static int s3_prepare(struct object_store *o, const struct object_request *r, st
 
 /*
  * The first time that our clock is to blame, the fault is one that passes at once, because later
- * requests have the store's time.
+ * requests have the store's time. That of a store at http:// anybody on the way may have set, and
+ * it judges the certificate of an STS at https://, too.
  */
 static int s3_refused(struct object_store *o, struct http_answer *answer, struct fault *fault)
 {
+	struct s3 *s3 = (struct s3 *)o;
+
 	/* Our clock is not to blame for a request that had the store's time. */
 	answer->clock_off_s -= store_s3_clock_off_s;
-	s3_fault(answer, &((struct s3 *)o)->place, fault);
-	if (fault->kind != FAULT_CLOCK || store_s3_clock_off_s || !answer->clock_off_s)
+	s3_fault(answer, &s3->place, fault);
+	if (fault->kind != FAULT_CLOCK || store_s3_clock_off_s || !answer->clock_off_s ||
+	    (strncmp(s3->endpoint, "http://", 7) == 0 && s3_identity_is_of_tls(&s3->identity)))
 		return -1;
 	store_s3_clock_off_s = answer->clock_off_s;
 	log_warning("%s; until then requests have the store's time", fault->text);

@@ -8,7 +8,10 @@ import subprocess
 import pytest
 
 from stores.conftest import Server
-from stores.shipping import HdfsStore, S3Store, check_whole, failed, read_env, ship, shipped, write_credentials
+from stores.shipping import HdfsStore, S3Store, Store, check_whole, failed, read_env, ship, shipped, write_credentials
+from stores.stand_in import KEYS, StandIn
+from stores.test_aws import too_skewed
+from stores.test_s3 import FAKETIME
 
 # Its servers are started once, by one worker.
 pytestmark = pytest.mark.xdist_group("tls")
@@ -111,3 +114,17 @@ def test_what_the_machine_trusts_makes_no_proxy_believed_once_an_authority_is_na
     assert outcome.result["result"] == ("shipped" if believed else "failed"), outcome
     assert believed or outcome.result["kind"] == "tls", outcome
     assert bool(stand_in.requests["PUT"]) == believed
+
+
+def test_a_store_in_plain_text_does_not_set_the_time_by_which_sts_is_judged(proxy, stand_in, tls, tmp_path, bundle):
+    """Somebody on the way to the store could else make an old certificate of STS, whose key was stolen, a valid one."""
+    stand_in.answers["POST"] = [(200, {}, KEYS)]
+    plain = StandIn()
+    plain.answers["PUT"], plain.judge = [(200, {"ETag": '"x"'}, "")], too_skewed
+    credentials = write_credentials(tmp_path / "credentials", role_arn="arn:aws:iam::123456789012:role/afterglow", web_identity_token="a.b.c")
+    store = Store("--store", "s3://bucket/x", "--s3-endpoint", plain.url, "--s3-sts-endpoint", proxy, "--credentials", str(credentials))
+    env = {"LD_PRELOAD": FAKETIME, "FAKETIME": "+3600", "DONT_FAKE_MONOTONIC": "1"}
+    outcome = failed(store, bundle, "--ca", str(tls / "ours.crt"), env=env)
+    plain.close()
+    assert outcome.result["kind"] == "clock" and stand_in.requests["POST"] and plain.requests["PUT"], outcome
+    assert "requests have the store's time" not in outcome.stderr
