@@ -33,6 +33,8 @@ HELP = {
 LIMITS_PAGE = "docs/limits.md"
 # It has all fields of policies.
 POLICY_PAGE = "docs/policies.md"
+# Says who can do what, and names the tests that show it.
+SECURITY_PAGE = "docs/security.md"
 # Its rows name versions of what the tests run: the first two numbers of those that are pinned here, and no others.
 SUPPORT_PAGE = "docs/support.md"
 PINNED = {
@@ -230,6 +232,22 @@ class Checker:
             if f"`{field}`" not in page:
                 self.wrong(POLICY_PAGE, f"`{field}` of operator/policy/policy_keys.def is not there")
 
+    def check_security(self):
+        """Each claim of what somebody can and cannot do names its test, and each name of a test there is one, short ones, too."""
+        page = read(self.root, SECURITY_PAGE)
+        for span in sorted(set(re.findall(r"`([a-z]+(?:_[a-z0-9]+){2,3})`", page))):
+            if span not in self.tests:
+                self.wrong(SECURITY_PAGE, f"`{span}`: no such test")
+        for chapter in re.findall(r"^## [^\n]* can and cannot do\n(.*?)(?=^## |\Z)", page, re.M | re.S):
+            for title, claim in re.findall(r"^- \*\*(.+?)\*\*(.*(?:\n  .*)*)", chapter, re.M):
+                if not any(self.is_test(span) for span in re.findall(r"`([^`]+)`", claim)):
+                    self.wrong(SECURITY_PAGE, f'"{title}" names no test')
+
+    def is_test(self, span):
+        if span.startswith("build/test/"):
+            return any(self.root.glob(f"*/**/{span.rpartition('/')[2]}.c"))
+        return "_" in span and span in self.tests or bool(re.search(r"(^|/)test_\w+\.py$|_test\.(c|sh)$", span)) and (self.root / span).exists()
+
     def check_index(self):
         for file, pattern in (("docs/README.md", r"\(([\w-]+\.md)"), ("docs/site/mkdocs.yml", r"[\w-]+\.md")):
             named = set(re.findall(pattern, read(self.root, file)))
@@ -349,6 +367,7 @@ def main(arguments):
     checker.check_first_page()
     checker.check_messages()
     checker.check_policies()
+    checker.check_security()
     checker.check_index()
     checker.check_limits()
     checker.check_support()

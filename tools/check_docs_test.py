@@ -88,6 +88,24 @@ class Documents(unittest.TestCase):
             checker.check_index()
             return checker.mistakes
 
+    def test_each_claim_of_the_page_on_security_names_a_test_that_is_there(self):
+        files = {"lib/hooks_test.c": "static void it_is_so(void **state)\n", "e2e/kernel/loop.c": "", "e2e/cases/test_it.py": ""}
+        for proof, mistakes in {
+            "`it_is_so`": [], "`lib/hooks_test.c`": [], "`e2e/cases/test_it.py`": [], "`build/test/loop`": [],
+            "no words": ['"It can." names no test'], "`lib/hooks.c`": ['"It can." names no test'],
+            "`lib/other_test.c`": ['"It can." names no test'], "`build/test/other`": ['"It can." names no test'],
+            "`it_is_not`": ["`it_is_not`: no such test", '"It can." names no test'],
+        }.items():
+            page = f"## What it can and cannot do\n\n- **It can.** Words\n  ({proof}).\n- **It cannot.** (`it_is_so`)\n\nMore.\n\n## Else\n\n- **It may.**\n"
+            with tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder)
+                for name, content in {**FILES, **files, "docs/security.md": page}.items():
+                    (root / name).parent.mkdir(parents=True, exist_ok=True)
+                    (root / name).write_text(content, encoding="utf-8")
+                checker = check_docs.Checker(root)
+                checker.check_security()
+                self.assertEqual(checker.mistakes, [f"docs/security.md: {mistake}" for mistake in mistakes], proof)
+
     def test_a_limit_that_the_code_has_otherwise_is_found(self):
         for row in "| a | 9 | `sidecar/record/hooks.h` `HOOKS_MAX` |", "| b | 64 MiB | `sidecar/record/hooks.h` `OUTPUT_MAX` |", \
                    "| c | 8 | `sidecar/record/hooks.h` `NONE_MAX` |":
