@@ -88,6 +88,15 @@ def writes_to_a_disk():
         file.write(b"x")
 
 
+def reads_from_a_server():
+    # Somebody stops the NFS server before that.
+    with open(os.path.join(sys.argv[2], "nfs", "data"), "rb", buffering=0) as file:
+        yield
+        while not os.path.exists(os.path.join(sys.argv[2], "stopped")):
+            time.sleep(0.1)
+        file.read()
+
+
 def waits_for_child():
     child = subprocess.Popen(["sleep", "1000"])
     yield

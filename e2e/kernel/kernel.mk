@@ -159,6 +159,11 @@ ray-isolation-test: kernel-programs
 ray-hangs-test: kernel-programs
 	$(Q)tools/apt-install.sh cython3 python3-dev python3-torch && AFTERGLOW_BUILD=$(BUILD) e2e/kernel/ray_hangs_test.sh
 
+# Not in CI either: a process waits for a real NFS server that has stopped, under User Mode Linux.
+.PHONY: nfs-hang-test
+nfs-hang-test: kernel-programs
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/uml.sh e2e/kernel/nfs_hang_test.sh
+
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
 	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_VM=200 RECOVERY_LOOP=200 RECOVERY_LOOP_VM=40
