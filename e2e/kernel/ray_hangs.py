@@ -52,6 +52,12 @@ def never():
     pass
 
 
+@ray.remote(num_cpus=0, resources={"nowhere": 1})
+class NeverStarts:
+    def answer(self):
+        pass
+
+
 @ray.remote(**HERE)
 def full_store():
     # A worker that starts while the store is full hangs in its own start, so all others come first.
@@ -70,7 +76,7 @@ def full_store():
 @ray.remote(**HERE)
 def waits_for_resources():
     hangs_now("waits_for_resources")
-    ray.get(never.remote())
+    ray.get(NeverStarts.remote().answer.remote())
 
 
 @ray.remote(**HERE)

@@ -95,11 +95,15 @@ check "deadlock: the line that waits" line deadlock deadlock
 check "deadlock: the line of the thread that holds the other lock" line deadlock '(deadlock.<locals>.)?holds_other'
 of rank_sleeps
 check "a rank that sleeps" line rank_sleeps '(Rank.)?train'
+first_is() { [ "$(grep -o 'PID [0-9]*' "$work/out" | head -n 1)" = "PID $(pid_of "$1")" ]; }
+the_others_are_one() { stack ray::Rank && prints 'Main thread of 2 of 3 processes:' && first_is rank_sleeps; }
+check "the rank that differs comes first, and the others are one group" wait_until the_others_are_one
+[ -z "$keep" ] || cp "$work/out" "$keep/ranks.txt"
 of full_store
 check "a full object store: the ray.put" line full_store full_store
 check "a full object store: it waits in put" prints 'in put$|put_object'
 of waits_for_resources
-check "a task that waits for resources" line waits_for_resources waits_for_resources
+check "who waits for an actor that nothing has the resources for" line waits_for_resources waits_for_resources
 of dead_file_server
 check "a file server that does not answer" line dead_file_server dead_file_server
 of holds_the_gil
