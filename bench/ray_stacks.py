@@ -7,7 +7,9 @@ The launcher and Ray are in one CPU cgroup and the sidecar is in another, with t
 BENCH_WEIGHT (default: 1024, which is one). An answer of `afterglow-sidecar stack` about all processes and as long a time in which nobody looks,
 but QUIET seconds at most, take turns, until STACKS (BENCH_COUNT, default: 20000) stacks of threads were taken or BENCH_SECONDS (default: 400) are over. Every third time,
 what takes them is killed with kill -9 in the middle: the program that asks or the one that reads. At the end the launcher is, while it
-traces. Prints the tasks per second of both, the processor time of a stack, and if a process was left stopped or traced, or has ended."""
+traces. Prints the tasks per second of both, the processor time of a stack, and if a process was left stopped or traced, or has ended: Ray ends
+idle workers itself and starts others, so what counts is how many deaths the sidecar has recorded."""
+import collections
 import contextlib
 import json
 import os
@@ -109,7 +111,8 @@ class Taker:
 
     def __init__(self, side):
         self.run_in, self.group = side[1], side[0]
-        self.stacks = self.stops = self.failed = self.kills = self.asked = self.late = 0
+        self.stacks = self.stops = self.kills = self.asked = self.late = 0
+        self.failed = collections.Counter()  # why a process has no stacks
         self.longest = []
         self.asking = None
 
@@ -136,7 +139,7 @@ class Taker:
         answer = json.loads(text)
         self.stacks += sum(group["count"] for group in answer["groups"])
         self.stops += answer["processes"]
-        self.failed += sum("no stacks" in note for note in answer["notes"])
+        self.failed.update(note.split("no stacks: ")[1] for note in answer["notes"] if "no stacks: " in note)
         self.longest.append(answer["longestStopMilliseconds"])
 
 
@@ -192,6 +195,7 @@ def measure(taker, group, done, sidecar, launcher):
     wait_for(lambda: done.exists() and len(done.read_text().splitlines()) > 20)
     time.sleep(5)
     pids = processes(group)
+    titles = {pid: text_of(pid, "cmdline").replace("\0", " ").strip()[:60] for pid in pids}
     windows = []
     used = seconds_of(sidecar, launcher)
     while taker.stacks < STACKS and time.monotonic() - BEGAN < SECONDS:
@@ -210,13 +214,15 @@ def measure(taker, group, done, sidecar, launcher):
     taking, quiet = sum(b - a for a, b, _ in windows), sum(c - b for _, b, c in windows)
     during = sum(rate(a, b) * (b - a) for a, b, _ in windows) / taking
     before = sum(rate(b, c) * (c - b) for _, b, c in windows) / quiet
-    print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed} processes without, {taker.late} of {taker.asked} answers not within {PATIENCE} s; the longest stop "
+    print(f"ray_stacks: {taker.stacks} stacks in {taker.stops} stops of a process within {taking:.0f} s, {taker.failed.total()} processes without ({dict(taker.failed)}), {taker.late} of {taker.asked} answers not within {PATIENCE} s; the longest stop "
           f"{max(taker.longest, default=0):.1f} ms, median of the longest of each answer {statistics.median(taker.longest or [0]):.1f} ms")
     print(f"ray_stacks: {50 * before:.0f} tasks a second while nobody looked, {50 * during:.0f} while stacks were taken, ratio {during / before:.3f}; of the "
           f"whole time {(during * taking + before * quiet) / (taking + quiet) / before:.3f}, aim 0.98")
     print(f"ray_stacks: {1000 * used / max(taker.stacks, 1):.1f} ms of a processor for a stack, {used / max(len(windows), 1):.1f} s for an answer")
+    deaths = len(list((done.parent / "store").glob("*/*/*/report.json")))
     print(f"ray_stacks: kill -9 in the middle {taker.kills} times; left stopped or traced: {left(pids) or 'nobody'}; "
-          f"ended: {[pid for pid in pids if not os.path.exists(f'/proc/{pid}')] or 'nobody'}")
+          f"ended: {[titles[pid] for pid in pids if not os.path.exists(f'/proc/{pid}')] or 'nobody'}; "
+          f"deaths that the sidecar recorded: {deaths or 'none'}")
     print(f"ray_stacks: the launcher was {'killed while it traced' if kill_while_it_traces(taker, pids, launcher) else 'never seen to trace'}; "
           f"left stopped or traced: {left(pids) or 'nobody'}")
 
