@@ -102,20 +102,25 @@ check "the rank that differs comes first, and the others are one group" wait_unt
 of full_store
 check "a full object store: the ray.put" line full_store full_store
 check "a full object store: it waits in put" prints 'in put$|put_object'
+check "a full object store: Ray's own function" prints 'CreateAndSpillIfNeeded'
 of waits_for_resources
 check "who waits for an actor that nothing has the resources for" line waits_for_resources waits_for_resources
 of dead_file_server
 check "a file server that does not answer" line dead_file_server dead_file_server
+check "a file server that does not answer: what the kernel waits in" prints 'it waits in the kernel, in request_wait_answer'
 of holds_the_gil
 check "who holds the GIL in C" line holds_the_gil holds_the_gil
 check "that it holds the GIL" prints 'Python \(it holds the GIL\)'
+check "who holds the GIL: the C function" prints ' sleep \(libc'
 of loops_in_cython
 check "a loop in Cython uses a processor" prints "PID $(pid_of loops_in_cython) .*: ran.*; used a processor for "
 check "a loop in Cython: the line that called it" line loops_in_cython loops_in_cython
-check "a loop in Cython: its function" prints 'spin.* \(loops.so\)'
+check "a loop in Cython: its function" prints 'spin at .*/loops.c:[0-9]+ \(loops.so\)'
+check "a loop in Cython holds the GIL" prints 'Python \(it holds the GIL\)'
 of child_in_the_kernel
 check "state D: the line" line child_in_the_kernel child_in_the_kernel
 check "state D is said" prints 'in the kernel, uninterruptible'
+check "state D: what the kernel waits in" prints 'it waits in the kernel, in [a-z_]+'
 of blocks_its_loop
 check "an actor that blocks its loop" line blocks_its_loop '(BlocksItsLoop.)?handler'
 if [ -e "$work/has_torch" ]; then
@@ -132,6 +137,7 @@ check "a driver that waits for long is said with its line" wait_until \
 check "then it is said where all processes are" wait_until grep -q 'When a driver had waited for long, .* main threads: ' "$work/err"
 of lost_object
 check "ray.get of an object that is lost" line lost_object lost_object
+check "ray.get of an object that is lost: Ray's own function" prints 'get_objects'
 kill -STOP "$raylet"
 echo "$raylet" >"$work/raylet"
 of raylet
