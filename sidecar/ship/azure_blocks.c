@@ -5,7 +5,8 @@
  * of ours; and it never uses a block of another file or of other content. At the end, Put Block List makes the blob out of all
  * blocks at once.
  */
-#include <openssl/evp.h>
+#define OPENSSL_SUPPRESS_DEPRECATED /* see object.c */
+#include <openssl/md5.h>
 #include <string.h>
 
 #include "lib/base64.h"
@@ -83,16 +84,15 @@ static int azure_blocks_commit(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(XML_TEXT_BYTES);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	char md5[BASE64_MAX(EVP_MAX_MD_SIZE)];
+	unsigned char digest[MD5_DIGEST_LENGTH];
+	char md5[MD5_TEXT_MAX];
 
 	add_list(&u->blocks, &xml);
 	if (strbuf_failed(&xml))
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->parts.item->name);
 	/* Azure compares it with the data that it receives. */
-	if (!EVP_Digest(strbuf_str(&xml), xml.len, digest, NULL, EVP_md5(), NULL))
-		return fault_set(fault, FAULT_MEMORY, "%s: no MD5", u->parts.item->name);
-	base64_encode(digest, 16, md5);
+	MD5((const unsigned char *)strbuf_str(&xml), xml.len, digest);
+	base64_encode(digest, sizeof(digest), md5);
 	const struct object_request request = {
 		.http = { .method = "PUT", .body = strbuf_str(&xml), .len = (int64_t)xml.len, .stall_s = COMMIT_STALL_S },
 		.key = u->parts.key, .md5 = md5, .params = { { "comp", "blocklist" } }, .creates = u->parts.item,

@@ -34,8 +34,8 @@ bool object_take(const struct http_answer *answer, int64_t offset, struct strbuf
 /* What one read of a piece of a file is good for. */
 struct object_digest {
 	struct sha256 *file;	      /* the piece is added to the digest of the whole file */
-	bool wants_md5, wants_sha256; /* which digests of the piece itself are computed */
-	unsigned char md5[16];
+	bool wants_sha256;	      /* of the piece itself */
+	unsigned char md5[16];	      /* of the piece */
 	char md5_text[MD5_TEXT_MAX]; /* for the header Content-MD5 */
 	char sha256[SHA256_TEXT_MAX];
 };

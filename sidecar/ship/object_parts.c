@@ -71,7 +71,7 @@ static int part_start(struct sending *s, struct part_call *c, size_t i, struct f
 {
 	struct parts *p = s->parts;
 	const int64_t offset = (int64_t)i * p->size, len = part_bytes(p, i);
-	struct object_digest d = { .file = &p->sha256, .wants_md5 = true, .wants_sha256 = p->service->wants_sha256 };
+	struct object_digest d = { .file = &p->sha256, .wants_sha256 = p->service->wants_sha256 };
 
 	if (object_read(p->store->store.context, p->store->http, p->item, offset, len, &d, fault) < 0)
 		return -1;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <openssl/evp.h>
 
 #include "lib/fileio.h"
 
@@ -50,7 +51,7 @@ static void one_read_gives_the_digests_of_the_pieces_and_of_the_file(void **stat
 	};
 	const struct store_context context = { .progress = &progress };
 	struct sha256 file;
-	struct object_digest d = { .file = &file, .wants_sha256 = true, .wants_md5 = true };
+	struct object_digest d = { .file = &file, .wants_sha256 = true };
 	char text[SHA256_TEXT_MAX];
 	struct fault fault;
 	(void)state;
@@ -65,6 +66,22 @@ static void one_read_gives_the_digests_of_the_pieces_and_of_the_file(void **stat
 	assert_memory_equal(d.md5, md5_of_second, sizeof(md5_of_second));
 	assert_string_equal(d.md5_text, "8gxEZnr84rHu53AngSy2Gw==");
 	assert_int_equal(object_check_sha256(&item, &file, &fault), 0);
+}
+
+static void an_openssl_that_is_configured_for_fips_does_not_keep_files_from_their_stores(void **state)
+{
+	const struct store_context context = { .progress = &progress };
+	char md5[MD5_TEXT_MAX], before[MD5_TEXT_MAX];
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	struct fault fault;
+	(void)state;
+
+	assert_int_equal(object_check_file(&context, http, &item, before, &fault), 0);
+	assert_true(EVP_set_default_properties(NULL, "fips=yes"));
+	assert_false(EVP_Digest("", 0, digest, NULL, EVP_md5(), NULL));
+	assert_int_equal(object_check_file(&context, http, &item, md5, &fault), 0);
+	assert_string_equal(md5, before);
+	assert_true(EVP_set_default_properties(NULL, ""));
 }
 
 static void a_file_that_differs_from_the_manifest_or_became_shorter_has_changed(void **state)
@@ -101,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_read_gives_the_digests_of_the_pieces_and_of_the_file),
+		cmocka_unit_test(an_openssl_that_is_configured_for_fips_does_not_keep_files_from_their_stores),
 		cmocka_unit_test(a_file_that_differs_from_the_manifest_or_became_shorter_has_changed),
 		cmocka_unit_test(reading_ends_at_the_deadline),
 	};
