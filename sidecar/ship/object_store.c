@@ -35,8 +35,6 @@ void object_add_header(struct object_call *call, const char *format, ...)
 int object_start(struct object_store *o, const struct object_request *r, struct object_call *call, struct fault *fault)
 {
 	*call = (struct object_call){ .url = STRBUF_INIT(8 * OBJECT_KEY_MAX + CREDENTIAL_MAX), .request = r->http };
-	if (r->md5)
-		object_add_header(call, "Content-MD5: %s", r->md5);
 	if (r->header)
 		object_add_header(call, "%s", r->header);
 	if (o->service->prepare(o, r, call, fault) < 0)

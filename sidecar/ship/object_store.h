@@ -25,7 +25,7 @@ struct object_request {
 	const char *key;
 	struct object_param params[OBJECT_PARAMS_MAX + 1]; /* in the order of their names */
 	const char *sha256; /* of the body, in hexadecimal, for S3; NULL: the body is empty */
-	const char *md5; /* of the body, in base64, as Azure and Object Lock of S3 ask; NULL: there is none */
+	const char *md5; /* of the body, in base64; NULL: none is sent, nor another checksum */
 	const struct item *creates; /* the object that the request creates, for the headers of objects; NULL: none */
 	const char *header;	    /* an additional header; NULL: none */
 };

@@ -13,7 +13,7 @@ struct s3 {
 	struct s3_place place;
 	char endpoint[600];
 	char scope[128]; /* for curl's signature: "aws:amz:REGION:s3" */
-	bool path_style;
+	bool path_style, is_aws;
 	struct s3_identity identity;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base64.h"
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/object.h"
 #include "sidecar/ship/xml_leaves.h"
@@ -88,6 +89,16 @@ static int take_part(const char *path, const char *text, void *arg)
 		p->next = s3_answer_number(text);
 	}
 	return 0;
+}
+
+const char *s3_checksum(const char *sha256, char ret_checksum[static S3_CHECKSUM_MAX])
+{
+	unsigned char digest[SHA256_BYTES] = { 0 };
+
+	for (size_t i = 0; i < sizeof(digest); i++)
+		sscanf(sha256 + 2 * i, "%2hhx", &digest[i]);
+	base64_encode(digest, sizeof(digest), ret_checksum);
+	return ret_checksum;
 }
 
 bool s3_etag_is(const char *etag, const unsigned char md5[static 16])

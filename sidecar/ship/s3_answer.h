@@ -10,6 +10,7 @@
 
 #define S3_UPLOADS_MAX 1000 /* S3 lists no more in an answer */
 #define S3_ETAG_MAX 128 /* bytes */
+#define S3_CHECKSUM_MAX 45 /* a SHA-256 in base64, with the final NUL */
 
 /* The names that appear in the text of a fault. */
 struct s3_place {
@@ -31,7 +32,10 @@ int s3_upload_id(const char *xml, size_t len, char ret_id[static UPLOAD_ID_MAX],
 struct s3_part {
 	int64_t size; /* bytes; -1: the server does not have the part */
 	char etag[S3_ETAG_MAX];
+	char checksum[S3_CHECKSUM_MAX]; /* of what was read */
 };
+/* Writes a SHA-256 in hexadecimal as S3 has it, in base64. Returns ret_checksum. */
+const char *s3_checksum(const char *sha256, char ret_checksum[static S3_CHECKSUM_MAX]);
 /* Whether an ETag, with quotation marks or without, is this MD5 in hexadecimal. */
 bool s3_etag_is(const char *etag, const unsigned char md5[static 16]);
 /*

@@ -111,6 +111,15 @@ static void parts_that_the_server_has_are_listed(void **state)
 	assert_int_equal(next, 3);
 }
 
+static void a_checksum_is_a_sha256_in_base64(void **state)
+{
+	char checksum[S3_CHECKSUM_MAX];
+	(void)state;
+
+	assert_string_equal(s3_checksum("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", checksum),
+			    "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+}
+
 static void an_etag_is_an_md5_or_something_else(void **state)
 {
 	static const unsigned char md5[16] = { 0x0a, 0xff, 0x10 };
@@ -269,6 +278,7 @@ int main(void)
 		cmocka_unit_test(errors_are_explained_in_sentences),
 		cmocka_unit_test(what_a_server_says_cannot_fake_a_line_of_a_log),
 		cmocka_unit_test(parts_that_the_server_has_are_listed),
+		cmocka_unit_test(a_checksum_is_a_sha256_in_base64),
 		cmocka_unit_test(an_etag_is_an_md5_or_something_else),
 		cmocka_unit_test(parts_that_cannot_be_are_not_believed),
 		cmocka_unit_test(uploads_without_end_are_not_all_aborted),

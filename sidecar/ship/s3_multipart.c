@@ -179,7 +179,10 @@ static int find_upload(struct multipart *m, struct fault *fault)
 /* If the ETag is something else than an MD5 (as with SSE-KMS), the part is sent again. */
 static bool s3_part_is_there(struct parts *p, size_t i, const struct object_digest *digest)
 {
-	return p->there[i] && s3_etag_is(((struct multipart *)p)->listed[i].etag, digest->md5);
+	struct s3_part *listed = &((struct multipart *)p)->listed[i];
+
+	s3_checksum(digest->sha256, listed->checksum);
+	return p->there[i] && s3_etag_is(listed->etag, digest->md5);
 }
 
 static void s3_part_address(const struct parts *p, size_t i, char number[static PART_NUMBER_MAX], struct object_request *request)
@@ -206,8 +209,12 @@ static const struct parts_service s3_parts = {
 static void s3_multipart_add_parts(const struct multipart *m, struct strbuf *xml)
 {
 	strbuf_adds(xml, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
-	for (size_t i = 0; i < m->parts.n; i++)
-		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1, m->listed[i].etag);
+	for (size_t i = 0; i < m->parts.n; i++) {
+		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", i + 1, m->listed[i].etag);
+		if (((const struct s3 *)m->parts.store)->is_aws)
+			strbuf_addf(xml, "<ChecksumSHA256>%s</ChecksumSHA256>", m->listed[i].checksum);
+		strbuf_adds(xml, "</Part>");
+	}
 	strbuf_adds(xml, "</CompleteMultipartUpload>");
 }
 

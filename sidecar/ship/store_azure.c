@@ -55,6 +55,8 @@ static int azure_prepare(struct object_store *o, const struct object_request *r,
 	object_add_params(&call->url, r->params);
 	if (sas)
 		strbuf_addf(&call->url, "%s%s", r->params->name ? "&" : "?", sas);
+	if (r->md5)
+		object_add_header(call, "Content-MD5: %s", r->md5);
 	store_azure_add_headers(call, r->creates);
 	azure_identity_authorize(&azure->identity,
 				 &(struct azure_to_sign){ .method = r->http.method, .account = azure->identity.account, .path = strbuf_str(&path),

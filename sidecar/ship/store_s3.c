@@ -48,6 +48,22 @@ static void store_s3_add_object_headers(const struct s3 *s3, const struct item *
 		object_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
 }
 
+/*
+ * Object Lock asks for a checksum of what is stored. Servers that are not AWS all know Content-MD5; some refuse Amazon's newer headers,
+ * which policies of buckets on AWS ask for. What names their algorithm begins an upload in parts.
+ */
+static void store_s3_add_checksum(const struct s3 *s3, const struct object_request *r, struct object_call *call)
+{
+	char checksum[S3_CHECKSUM_MAX];
+
+	if (r->md5 && s3->is_aws)
+		object_add_header(call, "x-amz-checksum-sha256: %s", s3_checksum(r->sha256, checksum));
+	else if (r->md5)
+		object_add_header(call, "Content-MD5: %s", r->md5);
+	else if (r->creates && s3->is_aws)
+		object_add_header(call, "x-amz-checksum-algorithm: SHA256");
+}
+
 static int s3_prepare(struct object_store *o, const struct object_request *r, struct object_call *call, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)o;
@@ -60,6 +76,7 @@ static int s3_prepare(struct object_store *o, const struct object_request *r, st
 		object_add_header(call, "x-amz-content-sha256: %s", r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
 	if (*s3->identity.token_header)
 		object_add_header(call, "%s", s3->identity.token_header);
+	store_s3_add_checksum(s3, r, call);
 	if (r->creates)
 		store_s3_add_object_headers(s3, r->creates, call);
 	s3_identity_sign(&s3->identity, s3->scope, &call->request);
@@ -129,6 +146,7 @@ static void store_s3_set_place(struct s3 *s3)
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "%s", o->s3_endpoint);
 	else
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com", o->s3_region);
+	s3->is_aws = strstr(s3->endpoint, ".amazonaws.com") != NULL; /* in China, too */
 	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
 	s3->place = (struct s3_place){ .bucket = o->store.host, .region = o->s3_region, .endpoint = s3->endpoint };
 	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);

@@ -18,6 +18,7 @@ from stores.conftest import Server
 from stores.shipping import S3Store, check_whole, digest, read_env, shipped, write_credentials
 
 # pylint: disable=unused-import
+from stores.test_aws import test_a_real_server_accepts_these_checksums_and_the_upload_that_another_run_began  # noqa: F401
 from stores.test_every_store import (  # noqa: F401
     test_a_bundle_arrives_whole_and_says_where,
     test_a_bundle_that_is_not_complete_is_not_read,

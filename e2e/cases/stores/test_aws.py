@@ -4,10 +4,11 @@
 import base64
 import datetime
 import hashlib
+import re
 
 import pytest
 
-from stores.shipping import check_whole, failed, shipped
+from stores.shipping import check_whole, failed, kill_when, shipped
 from stores.stand_in import s3_error
 from stores.test_s3 import FAKETIME
 
@@ -39,11 +40,55 @@ def locked(request):
     return None
 
 
-def test_a_bucket_with_object_lock_takes_files_and_parts(aws, stood_in_s3, large):
+def test_a_bucket_of_another_server_with_object_lock_takes_files_and_parts(aws, stood_in_s3, large):
     aws.judge = locked
     shipped(stood_in_s3, large)
     assert len([request for request in aws.requests["PUT"] if "partNumber=" in request.path]) == 10
     assert all("content-md5" in request.headers["Authorization"] for request in aws.requests["PUT"])
+
+
+# --- Checksums, as policies of buckets on AWS want them ---
+
+
+def at_aws(store):
+    """Requests are for a host of AWS, and go to the store as to a proxy."""
+    store.args += ["--proxy", store.endpoint, "--no-proxy", "none.invalid"]
+    return store.set("--s3-endpoint", "http://s3.eu-test-1.amazonaws.com")
+
+
+def checksum(data):
+    return base64.b64encode(hashlib.sha256(data).digest()).decode()
+
+
+def checksummed(request):
+    """Answers as a bucket with Object Lock, whose policy denies what has no SHA-256; and as AWS answers where an upload and its parts disagree."""
+    if "uploads=" in request.path:
+        return None if request.headers.get("x-amz-checksum-algorithm") == "SHA256" else (403, {}, s3_error("AccessDenied"))
+    if request.method == "PUT" and request.headers.get("x-amz-checksum-sha256") != checksum(request.body):
+        return 400, {}, s3_error("BadDigest", "The SHA256 you specified did not match the calculated checksum.")
+    if request.method == "POST" and request.body.count(b"</ChecksumSHA256></Part>") != request.body.count(b"<Part>"):
+        return 400, {}, s3_error("InvalidRequest", "The upload was created using a sha256 checksum. The complete request must include the checksum for each part.")
+    return None
+
+
+def test_on_aws_each_file_and_part_has_its_sha256(aws, stood_in_s3, large):
+    aws.judge = checksummed
+    shipped(at_aws(stood_in_s3), large)
+    sent = [request for request in aws.requests["PUT"] if "partNumber=" in request.path]
+    assert len(sent) == 10
+    sums = {int(re.search("partNumber=([0-9]+)", request.path)[1]): request.headers["x-amz-checksum-sha256"] for request in sent}
+    listed = re.findall("<PartNumber>([0-9]+)</PartNumber><ETag>[^<]*</ETag><ChecksumSHA256>([^<]*)</ChecksumSHA256>", aws.requests["POST"][-1].body.decode())
+    assert {int(number): value for number, value in listed} == sums
+    assert all("x-amz-checksum-sha256" in request.headers["Authorization"] for request in aws.requests["PUT"])
+
+
+def test_a_real_server_accepts_these_checksums_and_the_upload_that_another_run_began(s3_store, large):
+    """It has the name of AWS here, and compares each checksum with what it received."""
+    at_aws(s3_store).args.append("--s3-path-style")
+    kill_when(s3_store, large, "8Mi", "three parts", lambda: len(s3_store.parts()) >= 3)
+    s3_store.wait_answered()
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
 
 
 # --- Encryption ---
