@@ -32,10 +32,12 @@ finish() {
 	rm -rf "$work"
 }
 
-# Debian's sources from where this machine has its packages, in lists of our own.
+# Debian's sources, or Ubuntu's, from where this machine has its packages, in lists of our own.
 fetch() {
+	local list parts
 	mkdir -p "$work"/{sources,lists/partial,cache/archives/partial}
-	for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+	eval "$(apt-config shell list Dir::Etc::SourceList/f parts Dir::Etc::SourceParts/d)"
+	for file in "$list" "$parts"{debian,ubuntu}.sources; do
 		[ ! -e "$file" ] || sed -E 's/^deb(\s)/deb-src\1/; s/^Types:.*/Types: deb-src/' "$file" >"$work/sources/${file##*/}"
 	done
 	local apt=(apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/sources" -o Dir::State::Lists="$work/lists"

@@ -39,6 +39,24 @@ class NoSource(unittest.TestCase):
         self.assertIn("Unable to find a source package", done.stderr)
         self.assertFalse(self.archive.exists())
 
+    def test_sources_are_asked_for_where_debian_and_ubuntu_keep_the_addresses_of_packages(self):
+        etc, seen = self.folder / "etc", self.folder / "seen"
+        (etc / "sources.list.d").mkdir(parents=True)
+        (etc / "sources.list").write_text("deb [trusted=yes] http://one.invalid/debian bookworm main\n")
+        for name, types in ("debian", "deb"), ("ubuntu", "deb deb-src"), ("docker", "deb"):
+            (etc / "sources.list.d" / f"{name}.sources").write_text(f"Types: {types}\nURIs: http://{name}.invalid/\nSuites: noble\nComponents: main\n")
+        config = self.folder / "apt.conf"
+        config.write_text(f'Dir::Etc "{etc}";\n')
+        apt = self.folder / "bin/apt-get"
+        apt.write_text(f'#!/bin/sh\nfor word; do case $word in Dir::Etc::SourceParts=*) cat "${{word#*=}}"/* >{seen} ;; esac; done\nexit 100\n')
+        self.env["APT_CONFIG"] = str(config)
+        self.run_script("--or-shared")
+        text = seen.read_text()
+        self.assertIn("deb-src [trusted=yes] http://one.invalid/debian bookworm main\n", text)
+        self.assertIn("Types: deb-src\nURIs: http://debian.invalid/\n", text)
+        self.assertIn("Types: deb-src\nURIs: http://ubuntu.invalid/\n", text)
+        self.assertNotIn("docker.invalid", text)
+
     def link_command(self):
         """Of a program with three such libraries."""
         archives = [self.archive.with_name(f"lib{name}.a") for name in ("cjson", "curl", "krb5")]
