@@ -24,6 +24,7 @@ struct ending {
 	struct memory after; /* the counters right after */
 	bool after_known;
 	struct limits limits; /* right after, zero when the launcher died too */
+	bool limits_are_late; /* the container's filesystems did not answer */
 	bool group_ended_by_us;
 	bool pod_terminating;
 	struct stop_request asked; /* the request to stop; signal 0: there was none, as far as is known */

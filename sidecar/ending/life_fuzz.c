@@ -48,7 +48,11 @@ static void report(struct history *h)
 	if (!e.ended_ns)
 		e.gap = &gap;
 	life_revive(&o, h, &options);
-	postmortem_report(&o, &e, &options, l.name, &r);
+	postmortem_report(&(struct postmortem){ .observer = &o,
+						.ending = &e,
+						.options = &options,
+						.container = l.name,
+						.report = &r });
 	report_to_text(&r, &text);
 	report_to_json(&r, &json);
 	observer_close(&o);

@@ -30,9 +30,7 @@
 #include "sidecar/watch/spill_watch.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
-#define LATE_LINE_NS (20 * NS_PER_MS)
-/* For the ends of Ray's logs, if the filesystem answers */
-#define WORDS_WITHIN_NS (300 * NS_PER_MS)
+#define READ_WITHIN_NS (300 * NS_PER_MS) /* for each step of the reading */
 #define GATHER_WITHIN_NS (2 * NS_PER_SEC) /* for all of Ray's logs, or all collected files */
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
@@ -123,17 +121,13 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->victim_rss = o->victim_rss;
 }
 
-/*
- * Reads the kernel log. The kernel first sends the SIGKILL and then writes "Killed process" to its
- * log. So on a busy machine a process may be dead and reported before the line is there. Where the
- * log has to decide, it is read a second time.
- */
-static void look_into_kernel_log(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
+/* Reads the kernel log. Returns true if it has to decide, and a line may still come. */
+static bool look_into_kernel_log(struct observer *o, const struct ending *e,
+				 const struct snapshot *last, struct observation *seen)
 {
 	bool killed = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
 	bool counted = e->after_known && e->after.oom_kill > o->baseline.oom_kill;
 	int64_t at_ns = e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns;
-	struct kernel_evidence second;
 
 	/*
 	 * A clean exit is no failure, whatever the log contains, and reading all of the log takes
@@ -142,15 +136,11 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 	if (e->status_known && e->wait_status == 0 && !o->kernel.options.off) {
 		seen->kernel = KERNEL_EVIDENCE_ABSENT;
 		seen->kernel.needs = NULL;
-		return;
+		return false;
 	}
 	kernel_log_look(&o->kernel, at_ns, last->top, last->n_top, &seen->kernel);
-	if (!killed || seen->kernel.needs || seen->kernel.oom || !(counted || seen->cgroup_unseen))
-		return;
-	nanosleep(&(struct timespec){ .tv_nsec = LATE_LINE_NS }, NULL);
-	kernel_log_look(&o->kernel, at_ns, last->top, last->n_top, &second);
-	if (second.oom)
-		seen->kernel = second;
+	return killed && !seen->kernel.needs && !seen->kernel.oom &&
+	       (counted || seen->cgroup_unseen);
 }
 
 /* Finds how the worker ended whose death Ray logged. */
@@ -164,98 +154,74 @@ static void find_worker_end(const struct observer *o, const struct ending *e,
 	seen->worker_status = end && end->status_known ? end->wait_status : -1;
 }
 
-/* Ray's logs may be on a filesystem that does not answer. */
-
-struct words_of {
-	int logs_fd;
-	int64_t at_unix_ns;
-	struct ray_process_life life;
-};
-
-static void fill_gpu_words(const void *arg, void *out)
+/*
+ * Returns whose last lines the report needs: those of the process that ended first, or of a worker. Those of a driver hold the
+ * exception that ended it. Returns false if it needs none.
+ */
+static bool last_lines_of(const struct postmortem *p, const struct verdict *v,
+			  struct ray_process_life *ret_life)
 {
-	const struct words_of *of = arg;
+	const struct ending *e = p->ending;
+	const char *first = v->process.name;
+	struct ray_process_life life = { .kind = ray_process_of_type(first, strlen(first)) };
 
-	gpu_words_at_end(of->logs_fd, of->at_unix_ns, out);
-}
-
-struct last_lines {
-	char text[sizeof(((struct report *)NULL)->last_lines)];
-	struct ray_error error;
-};
-
-static void fill_last_lines(const void *arg, void *out)
-{
-	const struct words_of *of = arg;
-	struct last_lines *lines = out;
-
-	ray_last_lines(of->logs_fd, &of->life, lines->text, sizeof(lines->text), &lines->error);
-}
-
-static void read_words(struct observer *o, errand_fill_fn fn, const struct words_of *of, void *out, size_t size)
-{
-	if (of->logs_fd >= 0 && !ray_watch_hangs(o->ray))
-		errand_call(&o->files, fn, of, out, size, WORDS_WITHIN_NS);
-}
-
-/* Reads the last lines of the process that ended first, or of a worker. Those of a driver hold the exception that ended it. */
-static void add_last_lines(struct observer *o, const struct ending *e, struct report *r,
-			   struct observation *seen)
-{
-	const char *first = r->verdict.process.name;
-	struct words_of of = { ray_watch_logs_dir(o->ray),
-			       0,
-			       { .kind = ray_process_of_type(first, strlen(first)) } };
-	struct last_lines lines = { 0 };
-
-	if (of.life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
-		of.life.pid = e->ray->event.pid;
-	if (of.life.kind == RAY_PROCESS_NONE && !of.life.pid)
-		return;
+	if (life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
+		life.pid = e->ray->event.pid;
 	if (e->process && e->process->started_ns) {
-		of.life.from_unix_ns = to_unix_ns(e->process->started_ns);
-		of.life.until_unix_ns = to_unix_ns(e->process->ended_ns);
+		life.from_unix_ns = to_unix_ns(e->process->started_ns);
+		life.until_unix_ns = to_unix_ns(e->process->ended_ns);
 	}
-	read_words(o, fill_last_lines, &of, &lines, sizeof(lines));
-	memcpy(r->last_lines, lines.text, sizeof(r->last_lines));
-	if (of.life.kind != RAY_PROCESS_DRIVER)
+	*ret_life = life;
+	return life.kind != RAY_PROCESS_NONE || life.pid;
+}
+
+static void add_last_lines(struct postmortem *p, struct report *r)
+{
+	struct ray_process_life life;
+
+	memcpy(r->last_lines, p->last_lines, sizeof(r->last_lines));
+	if (!last_lines_of(p, &r->verdict, &life) || life.kind != RAY_PROCESS_DRIVER)
 		return;
-	r->error = lines.error;
-	ray_driver_stopped_verdict(seen, r->last_lines, &r->verdict);
-	snprintf(seen->exception, sizeof(seen->exception), "%s", r->error.line);
+	r->error = p->error;
+	ray_driver_stopped_verdict(&p->seen, r->last_lines, &r->verdict);
+	snprintf(p->seen.exception, sizeof(p->seen.exception), "%s", r->error.line);
 	if (r->error.name[0])
 		ray_error_verdict(&r->error, &r->verdict);
-	else if (ray_last_exception(r->last_lines, seen->exception))
-		verdict_add_evidence(&r->verdict, "driver's log", "%s", seen->exception);
+	else if (ray_last_exception(r->last_lines, p->seen.exception))
+		verdict_add_evidence(&r->verdict, "driver's log", "%s", p->seen.exception);
 	else if (!r->last_lines[0])
 		verdict_add_missing(
 			&r->verdict, "what the driver wrote",
 			"one job at a time: Ray's logs do not say whose driver wrote them");
 }
 
-static void add_what_hangs(struct observer *o, struct verdict *v)
+static void add_late_files(struct verdict *v)
+{
+	verdict_add_missing(v, "what the container's files show",
+			    "filesystems in the container that answer; one of them did not");
+}
+
+static void add_what_hangs(struct observer *o, const struct ending *e, struct verdict *v)
 {
 	if (ray_watch_hangs(o->ray))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
-	if (errand_busy(&o->files))
-		verdict_add_missing(v, "what the container's files show", "filesystems in the container that answer; one of them did not");
+	if (e->limits_are_late || errand_busy(&o->files))
+		add_late_files(v);
 }
 
-void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
-		       const char *container, struct report *ret_report)
+bool postmortem_look(struct postmortem *p)
 {
+	struct observer *o = p->observer;
+	const struct ending *e = p->ending;
 	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, &o->last, &o->previous, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
-	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
-	struct cgroup_limit isolation;
-	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
-	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
-	char spilled[EVIDENCE_TEXT_MAX];
-	struct gpu_error gpu = { .kind = GPU_ERROR_NONE };
-	struct node_signal signals[NODE_SIGNALS_MAX];
-	struct observation seen = {
-		.container = container,
-		.pod = options->id.pod,
+
+	p->last = e->ray ? sampled : with_counters(sampled, e);
+	p->limit = cgroup_watch_limit(&o->cgroups, &p->last.memory);
+	p->gpu = (struct gpu_error){ .kind = GPU_ERROR_NONE };
+	p->seen = (struct observation){
+		.container = p->container,
+		.pod = p->options->id.pod,
 		.container_lives = e->container_lives,
 		.status_known = e->status_known,
 		.wait_status = e->wait_status,
@@ -266,13 +232,14 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen :
 						    cgroup_watch_unseen(&o->cgroups, e->ended_ns,
 									!e->process && !e->ray),
-		.cgroup_limit = limit,
-		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
+		.cgroup_limit = p->limit,
+		.isolation =
+			cgroup_watch_isolation(&o->cgroups, &p->isolation) ? &p->isolation : NULL,
 		.isolation_logged = ray_watch_isolation(o->ray, e->ended_ns),
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
-		.last = last.memory,
+		.last = p->last.memory,
 		/* The cgroup is as old as the container, unless other containers used it before. */
 		.peak_met_age_ns = o->limit_met_ns ?
 					   e->ended_ns - MAX(o->limit_met_ns,
@@ -309,65 +276,75 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
 		.process_oom_reported = e->process_oom_reported,
-		.spilled = o->spill ? spill_watch_evidence(o->spill, spilled, sizeof(spilled)) :
-				      NULL,
+		.spilled = o->spill ?
+				   spill_watch_evidence(o->spill, p->spilled, sizeof(p->spilled)) :
+				   NULL,
 		.has_raylet = o->node.raylet > 0,
-		.gpu_error = &gpu,
+		.gpu_error = &p->gpu,
 		.launcher_pid = o->launcher,
-		.signals = signals,
-		.n_signals = node_signals_list(&o->signals, signals),
+		.signals = p->signals,
+		.n_signals = node_signals_list(&o->signals, p->signals),
 		.ray_seen = e->ray && snapshot_has(&sampled, e->ray->event.pid),
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
+	if (o->counts_from_start)
+		p->seen.limits_before.processes_refused = 0;
 	if (e->container_lives)
-		seen.limits_before.processes_refused =
-			MAX(o->limits.processes_refused, o->refused_told);
-	if (last.at_ns && !e->gap)
-		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
-	seen.last_age_ns = r.sample_age_ns;
-	find_victims(o, e, &last, &seen);
-	find_worker_end(o, e, &seen);
-	if (!e->container_lives && !e->gap)
-		read_words(o, fill_gpu_words,
-			   &(struct words_of){
-				   ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), { 0 } },
-			   &gpu, sizeof(gpu));
-	look_into_kernel_log(o, e, &last, &seen);
-	classify(&seen, &r.verdict);
-	if (e->container_lives)
-		o->refused_told = MAX(o->refused_told, e->limits.processes_refused);
-	add_last_lines(o, e, &r, &seen);
-	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
-	use_limit_of_verdict(&r, limit);
+		p->seen.limits_before.processes_refused =
+			MAX(p->seen.limits_before.processes_refused, o->refused_told);
+	p->seen.last_age_ns = p->last.at_ns && !e->gap ? MAX(e->ended_ns - p->last.at_ns, 0) : -1;
+	find_victims(o, e, &p->last, &p->seen);
+	find_worker_end(o, e, &p->seen);
+	p->line_is_late = look_into_kernel_log(o, e, &p->last, &p->seen);
+	p->looked = true;
+	return p->line_is_late;
+}
+
+static void report_make(struct postmortem *p)
+{
+	const struct ending *e = p->ending;
+	const struct record_options *options = p->options;
+	struct observer *o = p->observer;
+	struct snapshot *last = &p->last;
+	struct report r = { .id = options->id,
+			    .memory = last->memory,
+			    .sample_age_ns = p->seen.last_age_ns,
+			    .n_top = last->n_top };
+
+	classify(&p->seen, &r.verdict);
+	add_last_lines(p, &r);
+	signature_of(&p->seen, &r.verdict, last->n_top ? last->top[0].name : "", r.signature);
+	use_limit_of_verdict(&r, p->limit);
 	if (r.verdict.class != FAILURE_COMPLETED) {
 		at_limit_of_history(o->history, &r.verdict);
 		r.slowed_ns = memory_high_of_history(o->history, &r.verdict);
 	}
 
-	r.id.container = container;
+	r.id.container = p->container;
 	r.container_lives = e->container_lives;
 	if (e->crash) {
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
-	add_what_hangs(o, &r.verdict);
+	add_what_hangs(o, e, &r.verdict);
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;
-	memcpy(r.top, last.top, sizeof(r.top));
-	r.n_processes = last.n_processes;
-	r.components = last.components;
+	memcpy(r.top, last->top, sizeof(r.top));
+	r.n_processes = last->n_processes;
+	r.components = last->components;
 	report_leave_out_launcher(&r);
-	r.zombies = last.zombies;
-	r.machine = last.machine;
+	r.zombies = last->zombies;
+	r.machine = last->machine;
 	/* Far from the memory limit the samples do not read it. */
-	if (r.verdict.class == FAILURE_FILE_DESCRIPTORS_EXHAUSTED && !last.large.pid && last.n_top)
-		large_process_read(o->root_fd, last.top[0].pid, &last.large);
-	r.large = last.large;
-	if (last.large.started_ns)
-		r.large_age_ns = MAX(e->ended_ns - last.large.started_ns, 0);
+	if (r.verdict.class == FAILURE_FILE_DESCRIPTORS_EXHAUSTED && !last->large.pid &&
+	    last->n_top)
+		large_process_read(o->root_fd, last->top[0].pid, &last->large);
+	r.large = last->large;
+	if (last->large.started_ns)
+		r.large_age_ns = MAX(e->ended_ns - last->large.started_ns, 0);
 	r.node = o->node;
-	r.node.shm_used = last.at_ns ? last.shm_used : -1;
+	r.node.shm_used = last->at_ns ? last->shm_used : -1;
 	r.warn_at = options->warn_at;
 	r.shmem_at_start = o->shmem_at_start;
 	if (r.n_top)
@@ -384,7 +361,97 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		verdict_add_evidence(&r.verdict, "stacks", "%s.", r.still_running);
 	if (r.of_command)
 		report_use_command_words(&r);
-	*ret_report = r;
+	*p->report = r;
+}
+
+/* --- The reading, in a child that has a copy of all that is known --- */
+
+static bool reads_gpu_words(const struct postmortem *p)
+{
+	return !p->ending->container_lives && !p->ending->gap;
+}
+
+static void report_send(int fd, struct postmortem *p)
+{
+	report_make(p);
+	errand_send(fd, p->report, sizeof(*p->report), -1);
+}
+
+static void postmortem_read(int fd, void *arg)
+{
+	struct postmortem *p = arg;
+	struct observer *o = p->observer;
+	struct ray_process_life life;
+	int logs_fd = ray_watch_hangs(o->ray) ? -1 : ray_watch_logs_dir(o->ray);
+
+	if (p->limits_of) {
+		limits_read(o->root_fd, p->limits_of, &o->limits, &p->seen.limits);
+		errand_send(fd, &p->seen.limits, sizeof(p->seen.limits), -1);
+	}
+	if (logs_fd >= 0 && reads_gpu_words(p))
+		gpu_words_at_end(logs_fd, to_unix_ns(p->ending->ended_ns), &p->gpu);
+	report_send(fd, p);
+	if (logs_fd < 0 || !last_lines_of(p, &p->report->verdict, &life))
+		return;
+	ray_last_lines(logs_fd, &life, p->last_lines, sizeof(p->last_lines), &p->error);
+	report_send(fd, p);
+}
+
+/* The report that the child has made takes the place of ours. */
+static bool postmortem_take(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct postmortem *p = arg;
+	struct observer *o = p->observer;
+	struct limits limits;
+
+	closep(&passed_fd);
+	background_limit(&p->child, READ_WITHIN_NS);
+	if (len == sizeof(*p->report))
+		memcpy(p->report, data, len);
+	else if (len == sizeof(limits)) {
+		memcpy(&limits, data, len);
+		o->refused_told = MAX(o->refused_told, limits.processes_refused);
+	}
+	return false;
+}
+
+static void postmortem_read_over(bool in_time, void *arg)
+{
+	struct postmortem *p = arg;
+
+	if (!in_time) {
+		observer_leave_errand(p->observer, &p->child.errand);
+		add_late_files(&p->report->verdict);
+	}
+	p->done(p->arg);
+}
+
+bool postmortem_report(struct postmortem *p)
+{
+	struct observer *o = p->observer;
+	struct kernel_evidence first;
+	struct ray_process_life life;
+
+	if (!p->looked)
+		postmortem_look(p);
+	else if (p->line_is_late) {
+		first = p->seen.kernel;
+		look_into_kernel_log(o, p->ending, &p->last, &p->seen);
+		if (!p->seen.kernel.oom)
+			p->seen.kernel = first;
+	}
+	p->child = BACKGROUND_NONE;
+	report_make(p);
+	bool has_words = ray_watch_logs_dir(o->ray) >= 0 && !ray_watch_hangs(o->ray) &&
+			 (reads_gpu_words(p) || last_lines_of(p, &p->report->verdict, &life));
+	return p->base && (has_words || p->limits_of) && !errand_busy(&o->files) &&
+	       background_start(&p->child, p->base, postmortem_read, p, READ_WITHIN_NS,
+				postmortem_take, postmortem_read_over, p, NULL) >= 0;
+}
+
+void postmortem_cancel(struct postmortem *p)
+{
+	background_cancel(&p->child);
 }
 
 /* Writes samples.jsonl: one line for each sample, with times relative to the end. */

@@ -179,7 +179,11 @@ static void write_report(struct recovery *r, struct history *h)
 	life_revive(&one->observer, h, r->options);
 	if (gap.rebooted)
 		one->observer.unix_shift_ns = l.unix_offset_ns - r->here.unix_offset_ns;
-	postmortem_report(&one->observer, &e, r->options, one->life.name, &one->report);
+	postmortem_report(&(struct postmortem){ .observer = &one->observer,
+						.ending = &e,
+						.options = r->options,
+						.container = one->life.name,
+						.report = &one->report });
 	recovery_emit(r, &one->report);
 	if (one->report.verdict.class == FAILURE_COMPLETED && !r->options->record_success) {
 		recovered_forget(one);

@@ -159,8 +159,11 @@ static struct ending how_it_ended(struct container *c)
 		e.ended_ns = c->eof_ns;
 		if (stop_request_explains(&c->asked, e.ended_ns))
 			e.limits = c->ending.limits;
+		else
+			container_drop_limits(c);
 		return e;
 	}
+	container_drop_limits(c);
 	/* What was left behind has no exit code, and its last process was reported if it failed. */
 	e.status_known = true;
 	e.wait_status = exited ? m->wait_status : 0;
@@ -178,7 +181,7 @@ static struct ending how_it_ended(struct container *c)
 	 * The filesystems explain only failures, and reading them takes a request for each mount.
 	 */
 	if (e.wait_status != 0)
-		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
+		container_read_limits(c, &c->ending.limits);
 	c->exit_reported = true;
 	return e;
 }
@@ -232,6 +235,8 @@ void container_event(struct container *c, enum container_event event)
 		await_launcher(c);
 	if (step.actions & CONTAINER_END)
 		end(c);
+	if (step.actions & CONTAINER_JUDGE)
+		container_judge(c);
 	if (step.actions & CONTAINER_REPORT)
 		container_report(c);
 	if (step.actions & CONTAINER_KEEP)
@@ -360,6 +365,7 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->spill = SPILL_WATCH_NONE;
 	c->spilling = ERRAND_NONE;
 	c->message = BACKGROUND_FOR(c->message_written);
+	c->limits = BACKGROUND_FOR(c->limits_read);
 	c->termination_fd = c->pidfd = c->inotify_fd = c->cgroup.fd = -1;
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
@@ -391,7 +397,8 @@ void container_free(struct container *c)
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	discard(c->put_off.fds, c->put_off.n_fds);
-	free(c->end);
+	container_drop_publications(c);
+	background_cancel(&c->limits);
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);
 	errand_cancel(&c->spilling);

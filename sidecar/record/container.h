@@ -102,10 +102,13 @@ const struct observer *container_observer(const struct container *c);
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
 /*
- * Whether reports of it are being written, or its termination message. It must not be freed then:
+ * Whether reports of it are being made or written, or its termination message. It must not be freed then:
  * while the event loop turns, that would wait for the message.
  */
 bool container_publishes(const struct container *c);
+
+/* Whether a report of it is being made, and is not even being written. */
+bool container_makes_report(const struct container *c);
 
 /* To be called when what its hello was put off for may be over. */
 void container_greet_again(struct container *c);

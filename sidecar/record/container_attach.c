@@ -155,6 +155,7 @@ bool container_attach(struct container *c, struct received *hello)
 		observer_leave_out_memory(&c->observer);
 		err_set(&err, EPROTO, "what its mounts show as its memory cgroup is none of the kernel's");
 	}
+	container_read_limits(c, &c->observer.limits);
 	c->end = calloc(1, sizeof(*c->end));
 	if (!c->end)
 		return false;

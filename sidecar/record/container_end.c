@@ -17,6 +17,7 @@
 #define PROCESS_REPORT_SPACING_NS (60 * NS_PER_SEC)
 /* For two answers at most: a local filesystem takes one or two milliseconds for each. */
 #define LAST_LOGS_WITHIN_MS 600
+#define LIMITS_WITHIN_NS (300 * NS_PER_MS)
 
 /* The launcher of this machine, as the operator puts it into the pod. */
 #if defined(__aarch64__)
@@ -143,20 +144,84 @@ static void on_kept(const struct err *err, void *arg)
 		publication_finish_process(p);
 }
 
-/* Writes the report into a bundle, and publishes it then. */
-static void container_publish(struct container *c, struct publication *p)
+/* Has the reports written into bundles that are made, in the order in which they were begun. */
+static void publications_keep(struct container *c)
 {
-	p->container = c;
+	struct publication *p;
+
+	while ((p = c->unkept) && p->made) {
+		c->unkept = p->next;
+		keeper_keep(c->keeper, &p->kept);
+	}
+}
+
+/* Writes the report into a bundle when it is made, and publishes it then. */
+static void container_publish(struct container *c, struct publication *p, bool made)
+{
+	struct publication **last = &c->unkept;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = p;
+	p->made = made;
 	c->publications++;
 	p->kept = (struct kept){ &p->report, &c->observer, on_named, on_kept, p, NULL };
 	if (!container_is_over(c))
 		event_del(c->readable);
-	keeper_keep(c->keeper, &p->kept);
+	publications_keep(c);
+}
+
+static void on_report_made(void *arg)
+{
+	struct publication *p = arg;
+	struct container *c = p->container;
+
+	p->made = true;
+	if (p == c->end)
+		container_event(c, CONTAINER_JUDGED);
+	else
+		publications_keep(c);
+}
+
+/* Sets what the report is made of. */
+static void publication_init(struct publication *p, struct container *c, const struct ending *e)
+{
+	p->container = c;
+	p->making = (struct postmortem){
+		.base = c->base,
+		.observer = &c->observer,
+		.ending = e,
+		.options = c->options,
+		.container = c->hello.name,
+		.report = &p->report,
+		.done = on_report_made,
+		.arg = p,
+	};
+}
+
+void container_drop_publications(struct container *c)
+{
+	struct publication *p;
+
+	while ((p = c->unkept)) {
+		c->unkept = p->next;
+		postmortem_cancel(&p->making);
+		if (p != c->end)
+			free(p);
+	}
+	if (c->end)
+		postmortem_cancel(&c->end->making);
+	free(c->end);
+}
+
+bool container_makes_report(const struct container *c)
+{
+	return c->state == CONTAINER_JUDGING || c->unkept;
 }
 
 bool container_publishes(const struct container *c)
 {
-	return c->publications > 0 || container_writes_message(c);
+	return c->publications > 0 || c->state == CONTAINER_JUDGING || container_writes_message(c);
 }
 
 void container_listen(struct container *c)
@@ -238,7 +303,7 @@ void container_keep(struct container *c)
 		container_say(c, strbuf_str(&text));
 		c->end->said = true;
 	}
-	container_publish(c, c->end);
+	container_publish(c, c->end, true);
 }
 
 void container_conclude(struct container *c)
@@ -355,12 +420,13 @@ void container_report_process(struct container *c, struct ending *e, struct cras
 	 * At the container's end its processes are gone. The ends of Ray's own are explained
 	 * without limits.
 	 */
-	if (!e->container_over && !e->process)
-		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
-	postmortem_report(&c->observer, e, c->options, c->hello.name, &p->report);
+	publication_init(p, c, e);
+	if (!e->container_over && !e->process && c->observer.root_fd >= 0)
+		p->making.limits_of = c->hello.launcher;
+	bool is_read = postmortem_report(&p->making);
 	if (!e->process)
 		note_told_oom(c, &p->report);
-	container_publish(c, p);
+	container_publish(c, p, !is_read);
 }
 
 /* Returns whether it is published, and with forgets_oom the OOM kill is forgotten then. */
@@ -370,12 +436,14 @@ static bool report_killed_process(struct container *c, const struct ending *e, b
 
 	if (!p)
 		return false;
-	postmortem_report(&c->observer, e, c->options, c->hello.name, &p->report);
+	publication_init(p, c, e);
+	bool is_read = postmortem_report(&p->making);
 	/* Writing the bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
 	if (p->report.verdict.class != FAILURE_KERNEL_OOM_PROCESS) {
+		postmortem_cancel(&p->making);
 		free(p);
 		return false;
 	}
@@ -384,7 +452,7 @@ static bool report_killed_process(struct container *c, const struct ending *e, b
 	p->container_over = e->container_over;
 	p->forgets_oom = forgets_oom;
 	p->after = e->after;
-	container_publish(c, p);
+	container_publish(c, p, !is_read);
 	return true;
 }
 
@@ -447,16 +515,41 @@ bool container_awaits_logs(const struct container *c)
 	return c->wait && event_get_callback(c->wait) == on_last_logs;
 }
 
-void container_report(struct container *c)
+static void verdict_make(struct container *c)
+{
+	if (!postmortem_report(&c->end->making))
+		container_event(c, CONTAINER_JUDGED);
+}
+
+static void on_late_line(evutil_socket_t, short, void *arg)
+{
+	struct container *c = arg;
+
+	event_free(TAKE_PTR(c->wait));
+	verdict_make(c);
+}
+
+void container_judge(struct container *c)
 {
 	struct ending *e = &c->ending;
-	struct report *r = c->report;
 
 	event_drop(TAKE_PTR(c->wait));
+	/* on_limits then calls this again. */
+	if (c->limits.event)
+		return;
 	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
-	postmortem_report(&c->observer, e, c->options, c->hello.name, r);
+	publication_init(c->end, c, e);
+	if (!postmortem_look(&c->end->making) ||
+	    !container_wait(c, -1, on_late_line, POSTMORTEM_LINE_MS))
+		verdict_make(c);
+}
+
+void container_report(struct container *c)
+{
+	struct report *r = c->report;
+
 	container_emit(c, "ended", report_json_of_verdict(r));
 	c->succeeded = r->verdict.class == FAILURE_COMPLETED;
 	c->to_report = !c->succeeded || c->options->record_success;
@@ -468,6 +561,52 @@ void container_report(struct container *c)
 		container_write_message(c, r, true);
 	if (!c->to_report || !run_hooks_at_death(c, r))
 		container_event(c, CONTAINER_HOOKS_DONE);
+}
+
+/* --- Limits, which the container's filesystems may not answer --- */
+
+static void limits_send(int fd, void *arg)
+{
+	const struct container *c = arg;
+	struct limits limits;
+
+	limits_read(c->observer.root_fd, c->hello.launcher, &c->observer.limits, &limits);
+	errand_send(fd, &limits, sizeof(limits), -1);
+}
+
+static void on_limits(bool in_time, void *arg)
+{
+	struct container *c = arg;
+
+	if (c->limits.answered && c->limits_place)
+		*c->limits_place = c->limits_read;
+	if (!in_time)
+		observer_leave_errand(&c->observer, &c->limits.errand);
+	c->ending.limits_are_late = !in_time && c->limits_place;
+	if (c->limits_again) {
+		c->limits_again = false;
+		container_read_limits(c, &c->ending.limits);
+	}
+	if (c->state == CONTAINER_JUDGING)
+		container_judge(c);
+}
+
+void container_read_limits(struct container *c, struct limits *place)
+{
+	if (c->limits.event)
+		c->limits_again = true;
+	else if (c->observer.root_fd >= 0 && !errand_busy(&c->observer.files)) {
+		c->limits_place = place;
+		background_start(&c->limits, c->base, limits_send, c, LIMITS_WITHIN_NS, NULL,
+				 on_limits, c, NULL);
+	}
+}
+
+void container_drop_limits(struct container *c)
+{
+	c->limits_again = false;
+	if (c->limits_place == &c->ending.limits)
+		c->limits_place = NULL;
 }
 
 /* Outside of a pod the sender is a process that we see, such as slurmstepd. */
@@ -490,7 +629,7 @@ void container_asked(struct container *c, const struct launch_message *m)
 	/* If it is killed in the end, its cgroup is gone at once. It may say this without end. */
 	if (c->state == CONTAINER_RUNNING && now - c->limits_at_ns >= NS_PER_SEC) {
 		c->limits_at_ns = now;
-		observer_read_limits(&c->observer, c->hello.launcher, &c->ending.limits);
+		container_read_limits(c, &c->ending.limits);
 	}
 	c->asked = m->asked;
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */

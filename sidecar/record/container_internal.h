@@ -65,9 +65,12 @@ struct next_message {
 	bool takes_away, final;
 };
 
-/* A report that is being written into its bundle, and then published. */
+/* A report that is being made, then written into its bundle, and then published. */
 struct publication {
 	struct container *container;
+	struct postmortem making;
+	bool made;
+	struct publication *next; /* of the container's, until it is written */
 	struct kept kept;
 	struct report report;
 	/* What follows for a process that has ended: */
@@ -98,7 +101,8 @@ struct container {
 	struct event *turn; /* calls done() when none of its functions runs */
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
-	unsigned int publications; /* its reports that are being written */
+	unsigned int publications; /* its reports that are being made or written */
+	struct publication *unkept; /* the first that is not being written yet; NULL: none */
 	struct launch_message hello;
 	struct observer observer;
 	/*
@@ -142,7 +146,10 @@ struct container {
 	/* From CONTAINER_ENDED on. Before that: the limits when it was asked to stop. */
 	struct ending ending;
 	int64_t limits_at_ns; /* when these were read, CLOCK_BOOTTIME; 0: never */
-	struct event *wait; /* in CONTAINER_ENDED: what its report waits for; NULL: nothing */
+	struct background limits; /* reads limits */
+	struct limits limits_read, *limits_place; /* where they belong; NULL: nowhere any more */
+	bool limits_again; /* those of its end are to be read after that */
+	struct event *wait; /* from CONTAINER_ENDED on: what its report waits for; NULL: nothing */
 	int64_t wait_until_ns; /* with wait */
 	struct node_core node_cores[NODE_CORES_MAX];
 	int64_t node_watches_until_ns;
@@ -235,7 +242,14 @@ void container_check_growth(struct container *c, int64_t now_ns);
 void container_check_spill(struct container *c, int64_t now_ns);
 
 /*
- * In CONTAINER_ENDED, in the place of what its report waits for now: calls fn when fd (-1: none) is
+ * Has the limits read into *place: those at its start, or those in c->ending. If others are being
+ * read, those in c->ending follow.
+ */
+void container_read_limits(struct container *c, struct limits *place);
+/* Those that are being read for c->ending are of no use. */
+void container_drop_limits(struct container *c);
+/*
+ * In CONTAINER_ENDED and _JUDGING, in the place of what its report waits for now: calls fn when fd (-1: none) is
  * readable, and when the time is over. Returns false if it does not wait.
  */
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
@@ -243,8 +257,12 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 bool container_awaits_logs(const struct container *c);
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
-/* Makes the verdict, writes the termination message and starts the hooks. */
+/* Makes the verdict; CONTAINER_JUDGED follows. */
+void container_judge(struct container *c);
+/* Writes the termination message and starts the hooks. */
 void container_report(struct container *c);
+/* Frees its reports that are not being written, and that of its end. */
+void container_drop_publications(struct container *c);
 /* Begins the bundle of its end, if that is to be reported; CONTAINER_KEPT follows. */
 void container_keep(struct container *c);
 /* Afterwards: reports its processes and keeps the cores. */

@@ -81,7 +81,7 @@ void container_core_came(struct container *c)
 	else if (c->concluded) {
 		add_to_report(c);
 		container_cores_changed(c);
-	} else if (c->state >= CONTAINER_REPORTING && !c->death_crash)
+	} else if (c->state >= CONTAINER_JUDGING && !c->death_crash)
 		container_find_death_crash(c);
 }
 

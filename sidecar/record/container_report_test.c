@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of a container that ends while the bundle of another one is being written, or while its last
- * logs are read.
+ * logs or its files are read.
  */
 #include "sidecar/record/container.h"
 
@@ -29,7 +29,7 @@
 static struct fake_root root;
 static struct event_base *base;
 static struct container *container;
-static int container_fd, launcher;
+static int launcher;
 static bool other_is_kept; /* the bundle of another container is being written */
 static int64_t held_until_unix_ns;
 static unsigned int n_reports;
@@ -37,6 +37,11 @@ static struct core_stats stats;
 static int late_logs[2]; /* a pipe in the place of the process that reads Ray's logs; -1: there is none */
 static bool is_core, logs_are_read;
 static unsigned int crashed; /* workers whose deaths got no report */
+static int stuck[2]; /* a pipe: who reads a file waits for a byte */
+static bool words_are_stuck, limits_are_stuck;
+static int logs_dir; /* in the place of Ray's logs; -1: there are none */
+static bool line_is_late; /* the kernel writes its line after the first look */
+static unsigned int looks; /* into the kernel log */
 
 bool __wrap_keeper_is_keeping(const struct keeper *k);
 bool __wrap_keeper_is_keeping(const struct keeper *k)
@@ -46,6 +51,7 @@ bool __wrap_keeper_is_keeping(const struct keeper *k)
 }
 
 static struct kept *waiting; /* what is behind the bundle of the other container */
+static struct kept *behind; /* and what is behind that */
 
 static void finish_kept(struct kept *kept)
 {
@@ -63,7 +69,9 @@ void __wrap_keeper_keep(struct keeper *k, struct kept *kept);
 void __wrap_keeper_keep(struct keeper *k, struct kept *kept)
 {
 	(void)k;
-	if (other_is_kept)
+	if (other_is_kept && waiting)
+		behind = kept;
+	else if (other_is_kept)
 		waiting = kept;
 	else
 		event_base_once(base, -1, EV_TIMEOUT, on_kept, kept, &(struct timeval){ 0 });
@@ -96,6 +104,56 @@ bool __wrap_ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_
 	(void)w;
 	*ret_summary = (struct ray_summary){ .crashes = crashed, .span_ns = 8 * NS_PER_SEC };
 	return crashed > 0;
+}
+
+int __wrap_ray_watch_logs_dir(const struct ray_watch *w);
+int __wrap_ray_watch_logs_dir(const struct ray_watch *w)
+{
+	(void)w;
+	return logs_dir;
+}
+
+static void wait_for_byte(void)
+{
+	char byte;
+
+	while (read(stuck[0], &byte, 1) < 0)
+		;
+}
+
+void __wrap_gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_error *ret_error);
+void __wrap_gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_error *ret_error)
+{
+	(void)dir_fd;
+	(void)at_unix_ns;
+	*ret_error = (struct gpu_error){ .kind = GPU_ERROR_NONE };
+	if (words_are_stuck)
+		wait_for_byte();
+}
+
+void __real_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret);
+void __wrap_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret);
+void __wrap_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret)
+{
+	if (limits_are_stuck)
+		wait_for_byte();
+	__real_limits_read(root_fd, pid, before, ret);
+}
+
+void __wrap_kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top,
+			    size_t n_top, struct kernel_evidence *ret_evidence);
+void __wrap_kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top,
+			    size_t n_top, struct kernel_evidence *ret_evidence)
+{
+	(void)k;
+	(void)ended_ns;
+	(void)top;
+	(void)n_top;
+	*ret_evidence = KERNEL_EVIDENCE_ABSENT;
+	if (line_is_late) {
+		ret_evidence->needs = NULL;
+		ret_evidence->oom = looks++ > 0;
+	}
 }
 
 static struct history *no_history(struct container *c, const struct life *life, void *arg)
@@ -132,26 +190,37 @@ static const struct record_options options = {
 	.report_fd = -1, .warn_at = 0.8, .hold_s = 60, .cores = CORES_SUMMARY
 };
 
+/* Returns NULL on failure. */
+static struct container *greet(const char *hello, int *ret_launcher)
+{
+	_cleanup_close_ int root_fd = open(root.path, O_PATH | O_CLOEXEC);
+	struct container *c;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return NULL;
+	*ret_launcher = ends[1];
+	c = container_new(base, ends[0], &options, NULL, &callbacks, NULL);
+	if (!c || launch_send_fd(ends[1], "hello", hello, root_fd, NULL) < 0)
+		return NULL;
+	while (!container_observer(c))
+		event_base_loop(base, EVLOOP_ONCE);
+	return c;
+}
+
 static int setup(void **state)
 {
-	int ends[2], root_fd;
 	(void)state;
 
 	fake_root_init(&root);
 	base = event_base_new();
 	callbacks.taken = taken_new(-1);
-	if (!base || !callbacks.taken ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+	words_are_stuck = limits_are_stuck = line_is_late = false;
+	looks = 0;
+	logs_dir = -1;
+	if (!base || !callbacks.taken || pipe2(stuck, O_CLOEXEC) < 0 ||
+	    !(container = greet("1 r main 1 7 1", &launcher)))
 		return -1;
-	container_fd = ends[0];
-	launcher = ends[1];
-	container = container_new(base, container_fd, &options, NULL, &callbacks, NULL);
-	root_fd = open(root.path, O_PATH | O_CLOEXEC);
-	if (!container || launch_send_fd(launcher, "hello", "1 r main 1 7 1", root_fd, NULL) < 0)
-		return -1;
-	close(root_fd);
-	while (!container_observer(container))
-		event_base_loop(base, EVLOOP_ONCE);
 	other_is_kept = true;
 	held_until_unix_ns = 0;
 	n_reports = 0;
@@ -159,7 +228,7 @@ static int setup(void **state)
 	late_logs[0] = late_logs[1] = -1;
 	is_core = logs_are_read = false;
 	crashed = 0;
-	waiting = NULL;
+	waiting = behind = NULL;
 	return 0;
 }
 
@@ -172,29 +241,42 @@ static int teardown(void **state)
 	closep(&launcher);
 	closep(&late_logs[0]);
 	closep(&late_logs[1]);
+	closep(&stuck[0]);
+	closep(&stuck[1]);
+	closep(&logs_dir);
 	return fake_root_release(&root);
 }
 
-static void send_exit(int wait_status)
+static void send_exit_from(int fd, int wait_status)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "%d %lld", wait_status, (long long)now_boottime_ns());
-	assert_int_equal(launch_send(launcher, "exit", text, NULL), 0);
+	assert_int_equal(launch_send(fd, "exit", text, NULL), 0);
 }
 
-/* Returns whether the launcher has received that message. */
-static bool has_got(const char *message)
+static void send_exit(int wait_status)
+{
+	send_exit_from(launcher, wait_status);
+}
+
+/* Returns whether that launcher has received that message. */
+static bool has_got_at(int fd, const char *message)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
 	ssize_t len;
 
-	while ((len = recv(launcher, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
+	while ((len = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
 		text[len] = '\0';
 		if (strcmp(text, message) == 0)
 			return true;
 	}
 	return false;
+}
+
+static bool has_got(const char *message)
+{
+	return has_got_at(launcher, message);
 }
 
 static void run_until(bool (*fn)(void))
@@ -442,6 +524,11 @@ static void give_cpu_limit(void)
 	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 1000\nnr_throttled 900\n");
 }
 
+static bool limits_are_read(void)
+{
+	return !container->limits.event;
+}
+
 static void ask_to_stop(int signal, int64_t at_ns)
 {
 	char text[64];
@@ -450,6 +537,7 @@ static void ask_to_stop(int signal, int64_t at_ns)
 	assert_int_equal(launch_send(launcher, "asked", text, NULL), 0);
 	asked_signal = signal;
 	run_until(is_asked);
+	run_until(limits_are_read);
 }
 
 /* Ends the container by SIGKILL. Returns whether its CPU limit is evidence. */
@@ -510,9 +598,213 @@ static void a_request_to_stop_after_the_end_changes_nothing_of_what_was_seen_the
 	container_node_watches(container, now_boottime_ns() + 2 * PATIENCE_NS);
 	send_exit(SIGKILL);
 	run_until(has_ended);
+	run_until(limits_are_read);
 	fake_root_put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 2000\nnr_throttled 900\n");
 	ask_to_stop(SIGTERM, now_boottime_ns());
 	assert_int_equal(container->ending.limits.cpu_periods, 1000);
+}
+
+/* --- The verdict waits for files of the container --- */
+
+static bool is_judging(void)
+{
+	return container->state == CONTAINER_JUDGING;
+}
+
+static void free_one(void)
+{
+	assert_int_equal(write(stuck[1], "x", 1), 1);
+}
+
+/* The container ends, and the ends of its logs are being read until free_one(). */
+static void end_with_stuck_words(void)
+{
+	other_is_kept = false;
+	logs_dir = open("/", O_PATH | O_CLOEXEC);
+	words_are_stuck = true;
+	send_exit(3 << 8);
+	run_until(is_judging);
+	background_limit(&container->end->making.child, INT64_MAX);
+	words_are_stuck = false;
+}
+
+static int other_launcher;
+static bool is_answered;
+
+static bool other_is_answered(void)
+{
+	is_answered = is_answered || has_got_at(other_launcher, "hold 60");
+	return is_answered;
+}
+
+static void an_end_whose_logs_hang_does_not_hold_another(void **state)
+{
+	struct container *other = greet("1 r other 1 8 2", &other_launcher);
+	(void)state;
+
+	is_answered = false;
+	end_with_stuck_words();
+	send_exit_from(other_launcher, 4 << 8);
+	run_until(other_is_answered);
+	run_until(is_reported);
+	assert_int_equal(n_reports, 1);
+	assert_true(is_judging());
+	assert_true(container_makes_report(container) && container_publishes(container));
+	assert_false(has_got("hold 60"));
+	free_one();
+	run_until(both_are_reported);
+	assert_true(has_got("hold 60"));
+	container_free(other);
+	close(other_launcher);
+}
+
+static void a_launcher_that_leaves_while_its_logs_hang_is_reported_once(void **state)
+{
+	(void)state;
+	end_with_stuck_words();
+	closep(&launcher);
+	launcher = -1;
+	while (event_pending(container->readable, EV_READ, NULL))
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_true(is_judging());
+	free_one();
+	run_until(is_reported);
+	assert_int_equal(n_reports, 1);
+}
+
+static bool lacks_files(void)
+{
+	const struct verdict *v = &container->report->verdict;
+
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		if (strcmp(v->missing[i].what, "what the container's files show") == 0)
+			return true;
+	return false;
+}
+
+static void logs_that_do_not_answer_are_missing_from_the_report(void **state)
+{
+	(void)state;
+	end_with_stuck_words();
+	background_limit(&container->end->making.child, NS_PER_MS);
+	run_until(is_reported);
+	assert_true(lacks_files());
+	assert_int_equal(container->report->verdict.class, FAILURE_APPLICATION_ERROR);
+}
+
+static void limits_that_do_not_answer_are_missing_from_the_report(void **state)
+{
+	(void)state;
+	give_cpu_limit();
+	limits_are_stuck = true;
+	send_exit(3 << 8);
+	run_until(is_reported);
+	assert_true(lacks_files());
+}
+
+static void a_child_that_dies_leaves_the_report_without_what_it_read(void **state)
+{
+	(void)state;
+	end_with_stuck_words();
+	kill(container->end->making.child.errand.pid, SIGKILL);
+	run_until(is_reported);
+	assert_int_equal(container->report->verdict.class, FAILURE_APPLICATION_ERROR);
+}
+
+/* Which disks are full by the end is seen by comparing. */
+static void the_limits_of_the_end_are_read_after_those_of_the_start(void **state)
+{
+	(void)state;
+	give_cpu_limit();
+	limits_are_stuck = true;
+	container_read_limits(container, &container->observer.limits);
+	background_limit(&container->limits, INT64_MAX);
+	limits_are_stuck = false;
+	send_exit(3 << 8);
+	run_until(is_judging);
+	assert_int_equal(container->observer.limits.cpu_periods, 0);
+	assert_int_equal(n_reports, 0);
+	free_one();
+	run_until(is_reported);
+	assert_int_equal(container->observer.limits.cpu_periods, 1000);
+	assert_int_equal(container->ending.limits.cpu_periods, 1000);
+	assert_false(lacks_files());
+}
+
+/* They explain failures only. */
+static void limits_of_a_request_to_stop_are_not_those_of_a_success(void **state)
+{
+	(void)state;
+	give_cpu_limit();
+	limits_are_stuck = true;
+	container_read_limits(container, &container->ending.limits);
+	background_limit(&container->limits, INT64_MAX);
+	send_exit(0);
+	run_until(is_judging);
+	free_one();
+	run_until(limits_are_read);
+	assert_int_equal(container->ending.limits.cpu_periods, 0);
+}
+
+static bool second_is_made(void)
+{
+	return container->unkept->next->made;
+}
+
+static void two_reports_of_one_container_are_kept_in_the_order_of_the_deaths(void **state)
+{
+	struct ending e = { .ended_ns = now_boottime_ns() };
+	(void)state;
+
+	give_cpu_limit();
+	other_is_kept = true;
+	limits_are_stuck = true;
+	container_report_process(container, &e, NULL, "process-crashed");
+	struct publication *first = container->unkept;
+	background_limit(&first->making.child, INT64_MAX);
+	limits_are_stuck = false;
+	e = (struct ending){ .ended_ns = now_boottime_ns() };
+	container_report_process(container, &e, NULL, "process-crashed");
+	struct publication *second = first->next;
+	run_until(second_is_made);
+	assert_false(is_waiting());
+	assert_true(container_makes_report(container));
+	free_one();
+	run_until(is_waiting);
+	assert_ptr_equal(waiting, &first->kept);
+	assert_ptr_equal(behind, &second->kept);
+	assert_false(container_makes_report(container));
+	finish_kept(waiting);
+	finish_kept(behind);
+	assert_true(both_are_reported());
+}
+
+static void a_container_is_freed_while_its_reports_are_made(void **state)
+{
+	struct ending e = { .ended_ns = now_boottime_ns() };
+	(void)state;
+
+	give_cpu_limit();
+	limits_are_stuck = true;
+	container_report_process(container, &e, NULL, "process-crashed");
+	container_read_limits(container, &container->ending.limits);
+	assert_true(container_makes_report(container));
+}
+
+/* The loop turns until then. */
+static void the_kernel_log_is_read_again_when_its_line_may_be_late(void **state)
+{
+	(void)state;
+	other_is_kept = false;
+	line_is_late = true;
+	container->observer.cgroup_unseen = "nothing";
+	send_exit(SIGKILL);
+	run_until(is_judging);
+	assert_int_equal(looks, 1);
+	assert_non_null(container->wait);
+	run_until(is_reported);
+	assert_int_equal(looks, 2);
+	assert_true(container->end->making.seen.kernel.oom);
 }
 
 int main(void)
@@ -535,6 +827,16 @@ int main(void)
 		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
 		TEST(a_container_that_is_asked_without_end_is_not_looked_at_each_time),
 		TEST(a_request_to_stop_after_the_end_changes_nothing_of_what_was_seen_then),
+		TEST(an_end_whose_logs_hang_does_not_hold_another),
+		TEST(a_launcher_that_leaves_while_its_logs_hang_is_reported_once),
+		TEST(logs_that_do_not_answer_are_missing_from_the_report),
+		TEST(limits_that_do_not_answer_are_missing_from_the_report),
+		TEST(a_child_that_dies_leaves_the_report_without_what_it_read),
+		TEST(the_limits_of_the_end_are_read_after_those_of_the_start),
+		TEST(limits_of_a_request_to_stop_are_not_those_of_a_success),
+		TEST(two_reports_of_one_container_are_kept_in_the_order_of_the_deaths),
+		TEST(a_container_is_freed_while_its_reports_are_made),
+		TEST(the_kernel_log_is_read_again_when_its_line_may_be_late),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * The life of a container as a table: the next state and actions for each state and event. Pure; container.c carries it out.
  *
- *   connected --hello--> running --exit--> ended --unwound--> reporting --hooks done--> keeping --kept--> reported --cores kept--> over
+ *   connected --hello--> running --exit--> ended --unwound--> judging --judged--> reporting --hooks done--> keeping --kept--> reported --cores kept--> over
  *       |                   |                 ^
  *       |                hang-up         launcher gone
  *       |                   v                 |
@@ -17,6 +17,7 @@ enum container_state {
 	CONTAINER_LOST, /* not known to have ended, and no longer watched */
 	/* From here on it has ended: */
 	CONTAINER_ENDED, /* its report waits for Ray's last log lines, a backtrace, or a sender */
+	CONTAINER_JUDGING, /* its verdict waits for the kernel log, and for files of the container */
 	CONTAINER_REPORTING, /* its report waits for the hooks at death */
 	CONTAINER_KEEPING, /* its report is being written */
 	CONTAINER_REPORTED, /* reports of its processes are being written, and cores */
@@ -32,6 +33,7 @@ enum container_event {
 	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd shows that it has ended, or it sent none */
 	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
 	CONTAINER_UNWOUND, /* what the report waits for is there, or late, or will not come */
+	CONTAINER_JUDGED, /* its verdict is known */
 	CONTAINER_HOOKS_DONE, /* the hooks have ended, or were lost, or there are none */
 	CONTAINER_KEPT, /* the report is written and published, or there is none */
 	CONTAINER_CORES_KEPT, /* the cores are kept, or there are none */
@@ -44,12 +46,13 @@ enum container_action {
 	CONTAINER_ATTACH = 1 << 1, /* take the descriptors, begin to sample */
 	CONTAINER_AWAIT_LAUNCHER = 1 << 2, /* read the counters, stop sampling, watch the pidfd */
 	CONTAINER_END = 1 << 3, /* note the end, and wait for a backtrace if there is a core */
-	CONTAINER_REPORT = 1 << 4, /* verdict and termination message; begin the hooks */
-	CONTAINER_KEEP = 1 << 5, /* begin the bundle, after which the report is published */
-	CONTAINER_CONCLUDE = 1 << 6, /* the reports of its processes, cores */
-	CONTAINER_DISMISS = 1 << 7, /* the launcher need not wait */
+	CONTAINER_JUDGE = 1 << 4, /* begin the verdict */
+	CONTAINER_REPORT = 1 << 5, /* termination message; begin the hooks */
+	CONTAINER_KEEP = 1 << 6, /* begin the bundle, after which the report is published */
+	CONTAINER_CONCLUDE = 1 << 7, /* the reports of its processes, cores */
+	CONTAINER_DISMISS = 1 << 8, /* the launcher need not wait */
 	CONTAINER_LEAVE =
-		1 << 8, /* call done() from the event loop; the owner then frees the container */
+		1 << 9, /* call done() from the event loop; the owner then frees the container */
 };
 
 struct container_step {

@@ -16,7 +16,7 @@
 
 /*
  * The columns are the events: hello, unseeable, exit, hang-up, launcher gone, timeout, unwound,
- * hooks done, cores kept.
+ * judged, hooks done, kept, cores kept.
  */
 static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVENT_COUNT] = {
 	[CONTAINER_CONNECTED] = { { CONTAINER_RUNNING, CONTAINER_ATTACH },
@@ -28,11 +28,13 @@ static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVE
 				  SAME,
 				  SAME,
 				  SAME,
+				  SAME,
 				  SAME },
 	[CONTAINER_RUNNING] = { SAME,
 				{ CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE },
 				{ CONTAINER_ENDED, CONTAINER_END },
 				{ CONTAINER_DISCONNECTED, STOP | CONTAINER_AWAIT_LAUNCHER },
+				SAME,
 				SAME,
 				SAME,
 				SAME,
@@ -48,22 +50,36 @@ static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVE
 				     SAME,
 				     SAME,
 				     SAME,
+				     SAME,
 				     SAME },
-	[CONTAINER_LOST] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
+	[CONTAINER_LOST] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
 	[CONTAINER_ENDED] = { SAME,
 			      SAME,
 			      SAME,
-			      { CONTAINER_REPORTING, STOP | CONTAINER_REPORT },
+			      { CONTAINER_JUDGING, STOP | CONTAINER_JUDGE },
 			      SAME,
 			      SAME,
-			      { CONTAINER_REPORTING, CONTAINER_REPORT },
+			      { CONTAINER_JUDGING, CONTAINER_JUDGE },
+			      SAME,
 			      SAME,
 			      SAME,
 			      SAME },
+	[CONTAINER_JUDGING] = { SAME,
+				SAME,
+				SAME,
+				{ CONTAINER_JUDGING, STOP },
+				SAME,
+				SAME,
+				SAME,
+				{ CONTAINER_REPORTING, CONTAINER_REPORT },
+				SAME,
+				SAME,
+				SAME },
 	[CONTAINER_REPORTING] = { SAME,
 				  SAME,
 				  SAME,
 				  { CONTAINER_KEEPING, STOP | CONTAINER_KEEP },
+				  SAME,
 				  SAME,
 				  SAME,
 				  SAME,
@@ -74,6 +90,7 @@ static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVE
 				SAME,
 				SAME,
 				{ CONTAINER_KEEPING, STOP },
+				SAME,
 				SAME,
 				SAME,
 				SAME,
@@ -89,8 +106,9 @@ static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVE
 				 SAME,
 				 SAME,
 				 SAME,
+				 SAME,
 				 { CONTAINER_OVER, LEAVE } },
-	[CONTAINER_OVER] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
+	[CONTAINER_OVER] = { SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME },
 };
 
 static bool is_same(struct container_step step)
@@ -154,9 +172,10 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 
 static void the_straight_way_leads_to_a_report(void **state)
 {
-	static const enum container_event events[] = { CONTAINER_HELLO,	  CONTAINER_EXIT,
-						       CONTAINER_UNWOUND, CONTAINER_HOOKS_DONE,
-						       CONTAINER_KEPT,	  CONTAINER_CORES_KEPT };
+	static const enum container_event events[] = { CONTAINER_HELLO,	     CONTAINER_EXIT,
+						       CONTAINER_UNWOUND,    CONTAINER_JUDGED,
+						       CONTAINER_HOOKS_DONE, CONTAINER_KEPT,
+						       CONTAINER_CORES_KEPT };
 	enum container_state at = CONTAINER_CONNECTED;
 	unsigned int actions = 0;
 	(void)state;
@@ -166,8 +185,9 @@ static void the_straight_way_leads_to_a_report(void **state)
 		at = container_step(at, events[i]).next;
 	}
 	assert_int_equal(at, CONTAINER_OVER);
-	assert_int_equal(actions, CONTAINER_ATTACH | CONTAINER_END | CONTAINER_REPORT |
-					  CONTAINER_KEEP | CONTAINER_CONCLUDE | CONTAINER_LEAVE);
+	assert_int_equal(actions, CONTAINER_ATTACH | CONTAINER_END | CONTAINER_JUDGE |
+					  CONTAINER_REPORT | CONTAINER_KEEP | CONTAINER_CONCLUDE |
+					  CONTAINER_LEAVE);
 }
 
 int main(void)

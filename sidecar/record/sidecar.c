@@ -139,10 +139,13 @@ static bool waits_for_report(struct sidecar *r, const struct container *but,
 			     const struct launch_message *hello)
 {
 	recovery_finish_older(r->recovery, hello->name, hello->started_ns);
-	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i] && r->containers[i] != but &&
-		    is_same_start(r->containers[i], hello) && !may_be_removed(r->containers[i]))
+	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+		struct container *c = r->containers[i];
+
+		if (c && c != but && strcmp(container_name(c), hello->name) == 0 &&
+		    (container_makes_report(c) || (is_same_start(c, hello) && !may_be_removed(c))))
 			return true;
+	}
 	return keeper_is_keeping_of(r->keeper, hello->name);
 }
 
@@ -640,13 +643,21 @@ static void say_digest(struct sidecar *r)
 	outlet_write(r->options->report_fd, strbuf_str(&text), text.len);
 }
 
+static bool sidecar_makes_report(const struct sidecar *r)
+{
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i] && container_makes_report(r->containers[i]))
+			return true;
+	return keeper_is_keeping(r->keeper);
+}
+
 void sidecar_finish_reports(struct sidecar *r)
 {
 	const struct timeval look = { .tv_usec = FINISH_LOOK_MS * 1000 };
 
 	/* With EVLOOP_ONCE it would not return while clients always have one more request. */
-	while (r->keeper && keeper_is_keeping(r->keeper) &&
-	       event_base_loopexit(r->base, &look) == 0 && event_base_loop(r->base, 0) == 0)
+	while (r->keeper && sidecar_makes_report(r) && event_base_loopexit(r->base, &look) == 0 &&
+	       event_base_loop(r->base, 0) == 0)
 		;
 }
 

@@ -81,6 +81,31 @@ void __wrap_report_to_termination_message(const struct report *r, bool final, si
 	__real_report_to_termination_message(r, final, max, out);
 }
 
+/*
+ * Stands for filesystems of a container that do not answer while a file of that name exists. Makes
+ * another file as soon as it is called.
+ */
+static void files_path(const char *name, char path[static 96])
+{
+	snprintf(path, 96, "%s/%s", directory, name);
+}
+
+void __real_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret);
+void __wrap_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret);
+void __wrap_limits_read(int root_fd, pid_t pid, const struct limits *before, struct limits *ret)
+{
+	char path[96];
+
+	files_path("hung", path);
+	while (access(path, F_OK) == 0) {
+		files_path("read", path);
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+		files_path("hung", path);
+		usleep(10000);
+	}
+	__real_limits_read(root_fd, pid, before, ret);
+}
+
 static void stop(evutil_socket_t fd, short what, void *base)
 {
 	(void)fd;
@@ -124,6 +149,17 @@ _Noreturn static void run_sidecar(void)
 	exit(0); /* runs the leak check of sanitizers */
 }
 
+static int start_sidecar(void)
+{
+	unlink(socket_path);
+	sidecar = fork();
+	if (sidecar == 0)
+		run_sidecar();
+	for (int i = 0; i < 500 && access(socket_path, F_OK) < 0; i++)
+		usleep(10000);
+	return access(socket_path, F_OK);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -132,12 +168,7 @@ static int setup(void **state)
 		return -1;
 	snprintf(socket_path, sizeof(socket_path), "%s/socket", directory);
 	snprintf(log_path, sizeof(log_path), "%s/log", directory);
-	sidecar = fork();
-	if (sidecar == 0)
-		run_sidecar();
-	for (int i = 0; i < 500 && access(socket_path, F_OK) < 0; i++)
-		usleep(10000);
-	return access(socket_path, F_OK);
+	return start_sidecar();
 }
 
 static int teardown(void **state)
@@ -910,11 +941,73 @@ static void nothing_is_left_open(void **state)
 	assert_true(idle <= 14);
 }
 
+/* Ends a container, and returns when its verdict waits for its files. */
+static int end_with_hung_files(const char *name)
+{
+	unsigned int attached = log_lines("\"event\":\"attached\"");
+	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
+	char hung[96], being_read[96];
+
+	files_path("hung", hung);
+	files_path("read", being_read);
+	unlink(being_read);
+	say_hello(fd, "r", name, &root, 1);
+	close(root);
+	assert_true(log_has("\"event\":\"attached\"", attached + 1));
+	close(open(hung, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	exits(fd, 1);
+	for (int i = 0; i < PATIENCE_MS && access(being_read, F_OK) < 0; i += 10)
+		usleep(10000);
+	assert_int_equal(access(being_read, F_OK), 0);
+	return fd;
+}
+
+static void files_answer(void)
+{
+	char hung[96];
+
+	files_path("hung", hung);
+	unlink(hung);
+}
+
+static void the_next_start_waits_for_the_verdict_of_the_one_before(void **state)
+{
+	static const char name[] = "judged-again";
+	int first = end_with_hung_files(name), next = launcher(),
+	    root = open("/", O_PATH | O_CLOEXEC);
+	(void)state;
+
+	close(first);
+	say_hello(next, "r", name, &root, 1);
+	assert_true(is_to_say(next, "Container judged-again ended with exit code 1"));
+	files_answer();
+	end_with(next, name, 2);
+	close(root);
+}
+
+static void a_sidecar_that_is_stopped_makes_the_report_that_waits_for_files(void **state)
+{
+	static const char name[] = "judged-last";
+	int fd = end_with_hung_files(name), status;
+	(void)state;
+
+	kill(sidecar, SIGTERM);
+	assert_int_equal(waitpid(sidecar, &status, 0), sidecar);
+	assert_int_equal(status, 0);
+	assert_int_equal(bundles(name), 1);
+	assert_true(wait_for_done(fd));
+	close(fd);
+	files_answer();
+	assert_int_equal(start_sidecar(), 0);
+	serves_an_honest_one();
+}
+
 /* Ends the sidecar, so this is the last test. */
 static void it_ends_when_its_reports_are_written_though_clients_ask_without_end(void **state)
 {
 	static const char last[] = "frozen-last";
 	unsigned int attached = log_lines("\"event\":\"attached\"");
+	unsigned int ended = log_lines("the loop has ended");
 	int fd = launcher(), root = open("/", O_PATH | O_CLOEXEC);
 	char thaw[96];
 	(void)state;
@@ -927,7 +1020,7 @@ static void it_ends_when_its_reports_are_written_though_clients_ask_without_end(
 	exits(fd, 1);
 	assert_true(log_has("Container frozen-last ended with exit code 1", 1));
 	kill(sidecar, SIGTERM);
-	assert_true(log_has("the loop has ended", 1));
+	assert_true(log_has("the loop has ended", ended + 1));
 	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	for (int i = 0; i < PATIENCE_MS && !sidecar_ended; i += 10, usleep(10000))
 		sidecar_ended = waitpid(sidecar, &sidecar_status, WNOHANG) == sidecar;
@@ -965,7 +1058,9 @@ int main(void)
 		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),
+		cmocka_unit_test(the_next_start_waits_for_the_verdict_of_the_one_before),
 		cmocka_unit_test(nothing_is_left_open),
+		cmocka_unit_test(a_sidecar_that_is_stopped_makes_the_report_that_waits_for_files),
 		cmocka_unit_test(
 			it_ends_when_its_reports_are_written_though_clients_ask_without_end),
 	};

@@ -21,31 +21,17 @@
 /* How many of the largest processes are read between sweeps, besides the command. */
 #define FOLLOWED 2
 #define SURVIVED_NS NS_PER_SEC
-#define LOOK_WITHIN_NS (300 * NS_PER_MS) /* limit for a look at the container's filesystems */
 #define REMEMBER_NS (19 * NS_PER_MS) /* a little less than 20 ms */
 #define VICTIM_DIES_NS (5 * NS_PER_SEC) /* a victim frees a GiB in a tenth of a second */
 #define DWARF_PART 64 /* a process with less than 1/DWARF_PART of the memory counts as small */
 
-struct limits_of {
-	int root_fd;
-	pid_t launcher;
-	struct limits before;
-};
-
-static void fill_limits(const void *arg, void *out)
+void observer_leave_errand(struct observer *o, struct errand *e)
 {
-	const struct limits_of *of = arg;
-
-	limits_read(of->root_fd, of->launcher, &of->before, out);
-}
-
-void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits)
-{
-	*ret_limits = (struct limits){ 0 };
-	if (o->root_fd >= 0)
-		errand_call(&o->files, fill_limits,
-			    &(struct limits_of){ o->root_fd, launcher, o->limits }, ret_limits,
-			    sizeof(*ret_limits), LOOK_WITHIN_NS);
+	if (errand_busy(&o->files))
+		errand_cancel(e);
+	else
+		o->files = *e;
+	*e = ERRAND_NONE;
 }
 
 int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)
@@ -61,7 +47,6 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct 
 	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, cgroup, err) == 0)
 		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
 	o->shmem_at_start = o->baseline.shmem;
-	observer_read_limits(o, launcher, &o->limits);
 	return 0;
 }
 
@@ -103,7 +88,7 @@ void observer_count_from_start(struct observer *o)
 	o->baseline.oom = MIN(o->baseline.oom, (int64_t)0);
 	o->baseline.limit_hits = MIN(o->baseline.limit_hits, (int64_t)0);
 	o->baseline.peak = MIN(o->baseline.peak, (int64_t)0);
-	o->limits.processes_refused = 0;
+	o->counts_from_start = true;
 	memcg_tree_count_from_start(&o->cgroups.tree);
 }
 

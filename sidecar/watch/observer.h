@@ -47,7 +47,8 @@ struct observer {
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into bundles, NULL at the end; NULL: none */
 	struct ray_watch *ray; /* NULL: there is no root or no memory */
-	struct errand files; /* reads paths in the container; busy while a filesystem does not answer */
+	struct errand
+		files; /* reads paths in the container and is late; busy while a filesystem does not answer */
 	struct process_watch processes; /* Ray's own processes */
 	int64_t refused_told; /* refused processes and threads that a report of a process has told; 0: none */
 	struct worker_watch workers; /* and its workers */
@@ -67,7 +68,8 @@ struct observer {
 	uint64_t samples; /* the number of samples that this sidecar took */
 	int64_t delay_ns; /* from the last sample to the next */
 	struct memory baseline; /* the counters before anything happened */
-	struct limits limits; /* likewise */
+	struct limits limits; /* likewise; read by the owner */
+	bool counts_from_start; /* all that was refused came in its life (observer_count_from_start) */
 	/* The latest counters, perhaps newer than the last snapshot; oom_group_kill: as many as the command survived. */
 	struct memory latest;
 	int64_t latest_ns; /* 0: never */
@@ -120,8 +122,8 @@ void observer_look_below(struct observer *o);
  */
 void observer_count_from_start(struct observer *o);
 
-/* Reads the limits other than memory's. They are 0 if the container's filesystems do not answer. */
-void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret_limits);
+/* Takes an errand that is late. Until it has ended, no other may read the container's files. */
+void observer_leave_errand(struct observer *o, struct errand *e);
 
 /*
  * Reads the counters of all its cgroups. at_end: the container is dying, so this may be the last
