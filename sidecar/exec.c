@@ -337,7 +337,7 @@ _Noreturn static void survivors_watch(const struct run *parent, int launcher_fd,
 	struct err err;
 
 	leave_session(launcher_fd);
-	errand_set_pump(NULL, NULL);
+	errand_loop_runs(false);
 	r.record_options = parent->record_options;
 	r.record_options.left_behind = left;
 	r.record_options.record_success = false; /* it has no exit code */

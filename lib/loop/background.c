@@ -36,7 +36,7 @@ static void background_on_event(evutil_socket_t, short what, void *arg)
 {
 	struct background *b = arg;
 
-	if (errand_wait(&b->errand, 0, background_pass_on, b) == ERRAND_ENDED)
+	if (errand_listen(&b->errand, background_pass_on, b) == ERRAND_ENDED)
 		background_finish(b, true);
 	else if (what & EV_TIMEOUT) {
 		/*

@@ -22,17 +22,15 @@
 /* Cancelled errands that have not ended; a container has a handful, and they end with us. */
 #define ZOMBIES_MAX 64
 
-static int64_t (*pump)(int64_t now_ns, void *arg);
-static void *pump_arg;
+static bool loop_runs;
 static pid_t cancelled[ZOMBIES_MAX];
 static bool in_child;
 /* In a fork that does one step: the socket to the process that waits for the step */
 static int tried_fd = -1;
 
-void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg)
+void errand_loop_runs(bool runs)
 {
-	pump = fn;
-	pump_arg = arg;
+	loop_runs = runs;
 }
 
 static void reap_cancelled(void)
@@ -92,7 +90,7 @@ _Noreturn static void errand_work(int fd, errand_fn fn, void *arg, pid_t parent)
 	signal(SIGPIPE, SIG_IGN);
 	outlet_forget();
 	close_other_sockets(fd);
-	pump = NULL;
+	loop_runs = false;
 	in_child = true;
 	memset(cancelled, 0, sizeof(cancelled));
 	fn(fd, arg);
@@ -246,23 +244,19 @@ static ssize_t next_message(int fd, void *data, int *ret_fd)
 	return n;
 }
 
-/* Waits for a message and runs the pump meanwhile. Returns false when the time is over. */
+/* Returns false when the time is over. */
 static bool wait_for_message(int fd, int64_t until_ns)
 {
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t now = now_boottime_ns(), left = until_ns - now, due;
-		struct timespec ts;
-		int n = poll(&p, 1, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
 
-		if (n > 0 || left <= 0)
-			return n > 0;
-		due = pump ? pump(now, pump_arg) : left;
-		left = MIN(MAX(due, (int64_t)0), until_ns - now_boottime_ns());
-		ts = (struct timespec){ .tv_sec = MAX(left, (int64_t)0) / NS_PER_SEC, .tv_nsec = MAX(left, (int64_t)0) % NS_PER_SEC };
-		if (ppoll(&p, 1, &ts, NULL) > 0)
-			return true;
-	}
+	do {
+		int64_t left = MAX(until_ns - now_boottime_ns(), (int64_t)0);
+		struct timespec ts = { .tv_sec = left / NS_PER_SEC, .tv_nsec = left % NS_PER_SEC };
+
+		n = ppoll(&p, 1, &ts, NULL);
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
 }
 
 bool errand_ignore(const void *, size_t, int passed_fd, void *)
@@ -271,7 +265,8 @@ bool errand_ignore(const void *, size_t, int passed_fd, void *)
 	return false;
 }
 
-enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg)
+static enum errand_state errand_wait(struct errand *e, int64_t within_ns,
+				     errand_message_fn on_message, void *arg)
 {
 	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;
 	int64_t until = now_boottime_ns() + within_ns;
@@ -299,10 +294,15 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 	return ERRAND_LATE;
 }
 
+enum errand_state errand_listen(struct errand *e, errand_message_fn on_message, void *arg)
+{
+	return errand_wait(e, 0, on_message, arg);
+}
+
 enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
 					   errand_message_fn on_message, void *arg)
 {
-	assert(!pump);
+	assert(!loop_runs);
 	return errand_wait(e, within_ns, on_message, arg);
 }
 
@@ -331,7 +331,7 @@ static bool errand_on_filled(const void *data, size_t len, int passed_fd, void *
 		return false;
 	memcpy(c->out, data, len);
 	c->filled = true;
-	return false; /* we wait until it has ended, so that the next call does not find it busy */
+	return false; /* its end may have come, too, so that the next call does not find it busy */
 }
 
 int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size,
@@ -342,20 +342,10 @@ int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, 
 	return errand_start(e, errand_fill, &c, err);
 }
 
-static bool errand_await(struct errand *e, void *out, size_t size, int64_t within_ns)
+bool errand_take(struct errand *e, void *out, size_t size)
 {
 	struct call c = { .out = out, .size = size };
 
-	errand_wait(e, within_ns, errand_on_filled, &c);
+	errand_listen(e, errand_on_filled, &c);
 	return c.filled;
-}
-
-bool errand_take(struct errand *e, void *out, size_t size)
-{
-	return errand_await(e, out, size, 0);
-}
-
-bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns)
-{
-	return errand_ask(e, fn, arg, out, size, NULL) >= 0 && errand_await(e, out, size, within_ns);
 }

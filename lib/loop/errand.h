@@ -5,10 +5,9 @@
  * Theory of operation: a dead FUSE or NFS server, a frozen filesystem or a disk that takes seconds
  * for an fsync blocks the process that uses it, and only SIGKILL ends that, if anything does. So
  * the event loop uses none of them. An errand is a fork of this process: it has everything that the
- * process has in memory, does the work, and sends the result over a socket. We wait for it, but no
- * longer than the caller allows, and meanwhile take the samples that are due (the pump). An errand
- * that has not answered by then is left alone. Until it has ended, its owner starts no other
- * errand, so that a dead filesystem costs one process, and not one a second.
+ * process has in memory, does the work, and sends the result over a socket. The event loop gets the
+ * messages (lib/loop/background.h). Until an errand has ended, its owner starts no other, so that a
+ * dead filesystem costs one process, and not one a second.
  */
 #pragma once
 
@@ -59,13 +58,11 @@ enum errand_state {
 	ERRAND_ANSWERED, /* on_message returned true */
 	ERRAND_LATE, /* neither so far */
 };
+/* Calls on_message for the messages that have come. */
+enum errand_state errand_listen(struct errand *e, errand_message_fn on_message, void *arg);
 /*
- * Calls on_message for its messages, for at most within_ns. 0: only for messages that have come
- * already.
- */
-enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg);
-/*
- * The same before the event loop begins or after it has ended: it asserts that no pump is set.
+ * Waits for messages, for at most within_ns. For use before the event loop begins or after it has
+ * ended: it asserts that errand_loop_runs(true) is not the last that was said.
  */
 enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
 					   errand_message_fn on_message, void *arg);
@@ -81,18 +78,11 @@ bool errand_try(int64_t within_ns);
 void errand_tried(void);
 
 /*
- * Runs an errand for a function that fills in a value: starts fn(arg, out), waits, and copies the
- * size bytes of out. Returns false and leaves *out if it does not return in time, or if the
- * previous errand has not ended.
+ * These run an errand for a function that fills in a value. errand_ask starts fn(arg, out) in a
+ * fork, so that *out stays as it is here; size is the size of *out in both calls. errand_take
+ * returns true once, when the value has come, and fills in *out.
  */
 typedef void (*errand_fill_fn)(const void *arg, void *out);
-bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns);
-
-/*
- * These do the same without waiting. errand_ask starts fn(arg, out) in a fork, so that *out stays as
- * it is here; size is the size of *out in both calls. errand_take returns true once, when the value
- * has come, and fills in *out.
- */
 int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size,
 	       struct err *err);
 bool errand_take(struct errand *e, void *out, size_t size);
@@ -103,9 +93,5 @@ bool errand_busy(struct errand *e);
 /* Kills it, without waiting: it may not be able to die. */
 void errand_cancel(struct errand *e);
 
-/*
- * Sets a function to be called while we wait: fn does what is due at now_ns (CLOCK_BOOTTIME) and
- * returns after how many ns it wants to be called again. It must not wait for errands. NULL: no
- * function is called.
- */
-void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg);
+/* Says whether callers may be callbacks of an event loop, which must not wait. */
+void errand_loop_runs(bool runs);

@@ -159,7 +159,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 	struct settling s = { .k = k, .lane = l };
 
 	if (l->settling && is_at(l, l->settling)) {
-		if (errand_wait(&l->child.errand, 0, on_dropped_message, &s) != ERRAND_ENDED)
+		if (errand_listen(&l->child.errand, on_dropped_message, &s) != ERRAND_ENDED)
 			return false;
 		shipper_kick(l->shipper);
 	} else if (l->settling) {

@@ -193,7 +193,7 @@ static bool is_one_before(const struct keep_work *w)
 	struct errand *e = &w->child->errand;
 	int64_t now = now_boottime_ns();
 
-	return errand_wait(e, 0, w->on_rest, w->rest_arg) != ERRAND_ENDED &&
+	return errand_listen(e, w->on_rest, w->rest_arg) != ERRAND_ENDED &&
 	       now < w->wait_until_ns && now - e->since_ns < BEFORE_NS;
 }
 

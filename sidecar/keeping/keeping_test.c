@@ -191,7 +191,7 @@ static void a_second_bundle_waits_for_the_first_on_a_slow_disk(void **state)
 	assert_int_equal(child.errand.pid, first);
 	disk->waits = false;
 	assert_int_equal(finish(), 0);
-	assert_int_equal(errand_wait(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
+	assert_int_equal(errand_wait_outside_loop(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
 	assert_int_equal(bundles(), 2);
 }
 
@@ -202,7 +202,7 @@ static void a_child_whose_late_commit_fails_writes_the_report_and_ends(void **st
 	disk->fails = true;
 	begin_on_a_slow_disk();
 	disk->waits = false;
-	assert_int_equal(errand_wait(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
+	assert_int_equal(errand_wait_outside_loop(&child.errand, SOON, ignore, NULL), ERRAND_ENDED);
 	assert_int_equal(bundles(), 1);
 }
 

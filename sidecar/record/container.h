@@ -96,12 +96,6 @@ bool container_resumed(const struct container *c);
 const struct observer *container_observer(const struct container *c);
 
 /*
- * For use while the event loop waits: takes a sample if it is due, and does nothing else. Returns
- * the ns until the next sample.
- */
-int64_t container_sample_due(struct container *c, int64_t now_ns);
-
-/*
  * Whether reports of it are being made or written, or its termination message. It must not be freed then:
  * while the event loop turns, that would wait for the message.
  */

@@ -133,6 +133,26 @@ static bool oom_is_settled(const struct container *c, int64_t now_ns)
 					    watched_ends_killed_at(o->workers.ends, WORKER_ENDS_MAX, o->oom_seen_ns));
 }
 
+/* Takes a sample if it is due, and does nothing else. Returns the ns until the next. */
+static int64_t sample_alone(struct container *c, int64_t now_ns)
+{
+	struct observer *o = &c->observer;
+
+	if (now_ns - o->latest_ns < o->delay_ns)
+		return o->delay_ns - (now_ns - o->latest_ns);
+	/*
+	 * The end has not been processed yet. A sample of the dying container would look like the
+	 * last one before the death.
+	 */
+	if (observer_command_dies(o)) {
+		container_read_counters(c, &c->at_eof, &c->at_eof_known);
+		return DYING_LOOK_NS;
+	}
+	observer_sample(o, now_ns);
+	life_note(o);
+	return o->delay_ns;
+}
+
 void container_sample(struct container *c)
 {
 	int64_t now = now_boottime_ns();
@@ -147,7 +167,7 @@ void container_sample(struct container *c)
 	}
 	/* What may be reported waits, because the history tells of one report at a time. */
 	if (c->publications) {
-		look_after(c, container_sample_due(c, now));
+		look_after(c, sample_alone(c, now));
 		return;
 	}
 	look_after(c, observer_sample(&c->observer, now));
@@ -170,27 +190,6 @@ void container_sample(struct container *c)
 		launch_send(c->fd, "kill", NULL, NULL);
 	} else if (oom_is_settled(c, now) && !observer_command_dies(&c->observer))
 		container_process_died(c, now);
-}
-
-int64_t container_sample_due(struct container *c, int64_t now_ns)
-{
-	struct observer *o = &c->observer;
-
-	if (c->state != CONTAINER_RUNNING || !o->samples)
-		return INT64_MAX;
-	if (now_ns - o->latest_ns < o->delay_ns)
-		return o->delay_ns - (now_ns - o->latest_ns);
-	/*
-	 * The end has not been processed yet. A sample of the dying container would look like the
-	 * last one before the death.
-	 */
-	if (observer_command_dies(o)) {
-		container_read_counters(c, &c->at_eof, &c->at_eof_known);
-		return DYING_LOOK_NS;
-	}
-	observer_sample(o, now_ns);
-	life_note(o);
-	return o->delay_ns;
 }
 
 static void on_memory_events(evutil_socket_t, short, void *arg)

@@ -476,18 +476,6 @@ static void on_tick(evutil_socket_t, short, void *arg)
 		recovery_copy_state(r->recovery);
 }
 
-static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
-{
-	struct sidecar *r = arg;
-	int64_t next = INT64_MAX;
-
-	heartbeat_beat(now_ns);
-	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i])
-			next = MIN(next, container_sample_due(r->containers[i], now_ns));
-	return next;
-}
-
 static void on_taken_back(void *arg)
 {
 	struct sidecar *r = arg;
@@ -551,7 +539,7 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
 	if (rc >= 0) {
-		errand_set_pump(go_on_meanwhile, r);
+		errand_loop_runs(true);
 		listen_to_node(r);
 		listen_for_questions(r);
 	}
@@ -568,7 +556,7 @@ void sidecar_free(struct sidecar *r)
 	if (!r)
 		return;
 	sidecar_finish_reports(r);
-	errand_set_pump(NULL, NULL);
+	errand_loop_runs(false);
 	nodes_free(r->nodes);
 	stacks_free(TAKE_PTR(r->stacks));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)

@@ -242,7 +242,7 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 static void follower_listen(struct ray_follower *f, int64_t now_ns)
 {
 	f->now_ns = now_ns;
-	if (f->asked && errand_wait(&f->child, 0, on_answer, f) == ERRAND_ENDED)
+	if (f->asked && errand_listen(&f->child, on_answer, f) == ERRAND_ENDED)
 		f->asked = false;
 	f->late = f->asked && now_ns - MAX(f->asked_ns, f->heard_ns) >= HANGS_NS;
 }
