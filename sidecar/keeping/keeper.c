@@ -219,6 +219,12 @@ static void keep_first(struct keeper *k)
 	keep_in(k, SPOOL);
 }
 
+void keeper_go_on(struct keeper *k)
+{
+	if (k->first && !k->first->waits && !k->writes)
+		keep_first(k);
+}
+
 static void first_finish(struct keeper *k, int rc, struct err *err)
 {
 	const struct kept *kept = k->first;
@@ -241,8 +247,7 @@ static void first_finish(struct keeper *k, int rc, struct err *err)
 	kept->done(err, kept->arg);
 	if (shipped && k->journal)
 		journal_set_place(k->journal, name, PLACE_STORE);
-	if (k->first && !k->writes)
-		keep_first(k);
+	keeper_go_on(k);
 	on_idle(k);
 }
 
@@ -395,8 +400,7 @@ void keeper_keep(struct keeper *k, struct kept *kept)
 		end = &(*end)->next;
 	kept->next = NULL;
 	*end = kept;
-	if (!k->writes)
-		keep_first(k);
+	keeper_go_on(k);
 }
 
 bool keeper_is_keeping(const struct keeper *k)

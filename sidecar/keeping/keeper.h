@@ -30,6 +30,9 @@ void keeper_free(struct keeper *k);
  * later.
  */
 void keeper_keep(struct keeper *k, struct kept *kept);
+/* To be called when the first report of those that are to be kept may be made by now. */
+void keeper_go_on(struct keeper *k);
+
 /* Whether a bundle is being written; and whether one is of a container of that name. */
 bool keeper_is_keeping(const struct keeper *k);
 bool keeper_is_keeping_of(const struct keeper *k, const char *container);

@@ -27,6 +27,7 @@ struct kept {
 	 */
 	void (*done)(const struct err *err, void *arg);
 	void *arg;
+	bool waits; /* the report is still being made: then what is behind it waits, too */
 	struct kept *next; /* the keeper's own */
 };
 

@@ -190,7 +190,8 @@ static void write_report(struct recovery *r, struct history *h)
 		return;
 	}
 	life_ended(&one->observer, &e);
-	one->kept = (struct kept){ &one->report, &one->observer, on_named, on_kept, one, NULL };
+	one->kept =
+		(struct kept){ &one->report, &one->observer, on_named, on_kept, one, false, NULL };
 	keeper_keep(r->keeper, &one->kept);
 }
 

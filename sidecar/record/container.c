@@ -40,6 +40,11 @@ bool container_is_over(const struct container *c)
 	return c->state >= CONTAINER_ENDED;
 }
 
+bool container_is_judging(const struct container *c)
+{
+	return c->state == CONTAINER_JUDGING;
+}
+
 bool container_succeeded(const struct container *c)
 {
 	return c->succeeded;
@@ -397,7 +402,9 @@ void container_free(struct container *c)
 	crashes_free(c->crashes);
 	hooks_free(c->hooks);
 	discard(c->put_off.fds, c->put_off.n_fds);
-	container_drop_publications(c);
+	if (c->end)
+		postmortem_cancel(&c->end->making);
+	free(c->end);
 	background_cancel(&c->limits);
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);

@@ -81,6 +81,9 @@ bool container_is_connected(const struct container *c);
  */
 bool container_is_over(const struct container *c);
 
+/* Whether it has ended and the report of its end is being made. */
+bool container_is_judging(const struct container *c);
+
 /* Whether it ended with exit code 0. */
 bool container_succeeded(const struct container *c);
 
@@ -100,9 +103,6 @@ const struct observer *container_observer(const struct container *c);
  * while the event loop turns, that would wait for the message.
  */
 bool container_publishes(const struct container *c);
-
-/* Whether a report of it is being made, and is not even being written. */
-bool container_makes_report(const struct container *c);
 
 /* To be called when what its hello was put off for may be over. */
 void container_greet_again(struct container *c);

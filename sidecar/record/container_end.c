@@ -144,31 +144,14 @@ static void on_kept(const struct err *err, void *arg)
 		publication_finish_process(p);
 }
 
-/* Has the reports written into bundles that are made, in the order in which they were begun. */
-static void publications_keep(struct container *c)
-{
-	struct publication *p;
-
-	while ((p = c->unkept) && p->made) {
-		c->unkept = p->next;
-		keeper_keep(c->keeper, &p->kept);
-	}
-}
-
 /* Writes the report into a bundle when it is made, and publishes it then. */
 static void container_publish(struct container *c, struct publication *p, bool made)
 {
-	struct publication **last = &c->unkept;
-
-	while (*last)
-		last = &(*last)->next;
-	*last = p;
-	p->made = made;
 	c->publications++;
-	p->kept = (struct kept){ &p->report, &c->observer, on_named, on_kept, p, NULL };
+	p->kept = (struct kept){ &p->report, &c->observer, on_named, on_kept, p, !made, NULL };
 	if (!container_is_over(c))
 		event_del(c->readable);
-	publications_keep(c);
+	keeper_keep(c->keeper, &p->kept);
 }
 
 static void on_report_made(void *arg)
@@ -176,11 +159,11 @@ static void on_report_made(void *arg)
 	struct publication *p = arg;
 	struct container *c = p->container;
 
-	p->made = true;
+	p->kept.waits = false;
 	if (p == c->end)
 		container_event(c, CONTAINER_JUDGED);
 	else
-		publications_keep(c);
+		keeper_go_on(c->keeper);
 }
 
 /* Sets what the report is made of. */
@@ -197,26 +180,6 @@ static void publication_init(struct publication *p, struct container *c, const s
 		.done = on_report_made,
 		.arg = p,
 	};
-}
-
-void container_drop_publications(struct container *c)
-{
-	struct publication *p;
-
-	while ((p = c->unkept)) {
-		c->unkept = p->next;
-		postmortem_cancel(&p->making);
-		if (p != c->end)
-			free(p);
-	}
-	if (c->end)
-		postmortem_cancel(&c->end->making);
-	free(c->end);
-}
-
-bool container_makes_report(const struct container *c)
-{
-	return c->state == CONTAINER_JUDGING || c->unkept;
 }
 
 bool container_publishes(const struct container *c)

@@ -69,8 +69,6 @@ struct next_message {
 struct publication {
 	struct container *container;
 	struct postmortem making;
-	bool made;
-	struct publication *next; /* of the container's, until it is written */
 	struct kept kept;
 	struct report report;
 	/* What follows for a process that has ended: */
@@ -102,7 +100,6 @@ struct container {
 	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
 	unsigned int publications; /* its reports that are being made or written */
-	struct publication *unkept; /* the first that is not being written yet; NULL: none */
 	struct launch_message hello;
 	struct observer observer;
 	/*
@@ -261,8 +258,6 @@ void container_end(struct container *c);
 void container_judge(struct container *c);
 /* Writes the termination message and starts the hooks. */
 void container_report(struct container *c);
-/* Frees its reports that are not being written, and that of its end. */
-void container_drop_publications(struct container *c);
 /* Begins the bundle of its end, if that is to be reported; CONTAINER_KEPT follows. */
 void container_keep(struct container *c);
 /* Afterwards: reports its processes and keeps the cores. */

@@ -143,7 +143,7 @@ static bool waits_for_report(struct sidecar *r, const struct container *but,
 		struct container *c = r->containers[i];
 
 		if (c && c != but && strcmp(container_name(c), hello->name) == 0 &&
-		    (container_makes_report(c) || (is_same_start(c, hello) && !may_be_removed(c))))
+		    (container_is_judging(c) || (is_same_start(c, hello) && !may_be_removed(c))))
 			return true;
 	}
 	return keeper_is_keeping_of(r->keeper, hello->name);
@@ -634,7 +634,7 @@ static void say_digest(struct sidecar *r)
 static bool sidecar_makes_report(const struct sidecar *r)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i] && container_makes_report(r->containers[i]))
+		if (r->containers[i] && container_is_judging(r->containers[i]))
 			return true;
 	return keeper_is_keeping(r->keeper);
 }
