@@ -359,7 +359,7 @@ v2         0.75 -           $(SUITE) -j2 kernel-tests-v2
 v1         0.75 -           $(SUITE) -j2 kernel-tests-v1
 cores      0.5  -           $(SUITE) kernel-tests-cores
 kernel     0.25 -           $(SUITE) kernel-tests-here
-unit       0.5  -           $(SUITE) -j4 unit-tests
+unit       0.5  -           $(SUITE) -j4 check-format unit-tests
 wheel      0.25 -           $(SUITE) test-wheel
 endef
 define CLUSTER_SUITES
@@ -583,13 +583,18 @@ tidy: deps
 	@printf '%s\n' $(filter-out %_test.c %_fuzz.c,$(TIDIED)) | xargs -P $(CORES) -I FILE sh -c \
 		'clang-tidy --quiet FILE -- -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h "-DAFTERGLOW_VERSION=\"$(VERSION)\"" 2>/dev/null'
 
-# Lays out the lines that were changed since FORMAT_BASE, by .clang-format. Not all lines: it would spoil the tables of the tests.
+# The product's C is as .clang-format lays it out; tables stand between "clang-format off" and "on". The tests have more tables than code:
+# of them it lays out the lines that were changed since FORMAT_BASE.
 FORMAT_BASE ?= HEAD
-.PHONY: format
+FORMATTED = find bench e2e lib node operator plugin sidecar tools -name '*.[ch]' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*testing*'
+.PHONY: format check-format
 format:
-	@tools/apt-install.sh clang-format-14
-	@git diff -U0 --no-color $(FORMAT_BASE) -- '*.c' '*.h' | clang-format-diff-14 -p1 -i
+	@bin=$$(e2e/venv.sh)/bin && $(FORMATTED) | xargs -P $(CORES) -n 50 $$bin/clang-format -i && \
+		git diff -U0 --no-color $(FORMAT_BASE) -- '*_test.c' '*_fuzz.c' '*testing*' | $$bin/clang-format-diff.py -p1 -i -binary $$bin/clang-format
 	@git diff --stat
+# Names the lines that differ.
+check-format:
+	@bin=$$(e2e/venv.sh)/bin && $(FORMATTED) | xargs -P $(CORES) -n 50 $$bin/clang-format --dry-run --Werror
 
 PREFIX ?= /usr/local
 install: deps
@@ -623,7 +628,7 @@ help:
 	@echo 'make test-kubernetes-versions  the operator against the API servers of $(KUBERNETES_VERSIONS)'
 	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make tidy         what clang-tidy finds in the sources'
-	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
+	@echo 'make format       lay out the C code, and of the tests the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make wheel        afterglow-ray for pip, into build/wheel/; with ARCH=arm64 into build/arm64/wheel/'
 	@echo 'make test-wheel   what people see who install it without Kubernetes and without root; make test-wheel-long: Slurm, two machines, Debian 11 to 13'
