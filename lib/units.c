@@ -263,8 +263,9 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err)
 			fraction += (*p - '0') * weight;
 	if (!p || strcmp(p, "Z") != 0)
 		return err_set(err, EINVAL, "\"%.40s\" is not a time such as 2026-11-21T01:29:06Z", text);
-	/* Nanoseconds in an int64_t reach from the year 1677 to 2262. */
-	if (__builtin_mul_overflow((int64_t)timegm(&tm), NS_PER_SEC, &ns) || __builtin_add_overflow(ns, fraction, &ns))
+	/* Nanoseconds in an int64_t reach to the year 2262. */
+	if (__builtin_mul_overflow((int64_t)timegm(&tm), NS_PER_SEC, &ns) || ns < 0 ||
+	    __builtin_add_overflow(ns, fraction, &ns))
 		return err_set(err, ERANGE, "time \"%.40s\"", text);
 	*ret_unix_ns = ns;
 	return 0;

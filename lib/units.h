@@ -56,7 +56,10 @@ struct text_of_time text_of_time(int64_t unix_ns);
 #define DURATION_TEXT(ns) (text_of_duration(ns).text)
 #define TIME_TEXT(unix_ns) (text_of_time(unix_ns).text)
 
-/* Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction. */
+/*
+ * Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction, from 1970 on: so the
+ * difference of any two fits into 64 bits, whoever wrote them.
+ */
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 
 /*

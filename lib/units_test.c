@@ -185,7 +185,6 @@ static void times_are_printed_in_utc_and_read_back(void **state)
 		{ 0, "1970-01-01T00:00:00.000Z" },
 		{ INT64_C(1795224546324000000), "2026-11-21T01:29:06.324Z" },
 		{ INT64_C(951782400000000000), "2000-02-29T00:00:00.000Z" },
-		{ -500 * NS_PER_MS, "1969-12-31T23:59:59.500Z" },
 		{ INT64_C(9223372036854000000), "2262-04-11T23:47:16.854Z" },
 	};
 	char buf[TIME_TEXT_MAX];
@@ -241,6 +240,8 @@ static void what_is_no_time_is_refused(void **state)
 		{ "2026-11-21T01:29:06.3-4Z", -EINVAL },
 		{ "9999-12-31T23:59:59Z", -ERANGE },
 		{ "2262-04-11T23:47:17Z", -ERANGE },
+		/* So the difference of any two times fits into 64 bits. */
+		{ "1969-12-31T23:59:59Z", -ERANGE },
 		{ "0001-01-01T00:00:00Z", -ERANGE },
 	};
 
