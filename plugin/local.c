@@ -31,7 +31,8 @@ static int64_t memory_of(const cJSON *spec)
 		return json_int(spec, "memory.usageBytes", -1);
 	json_each(component, json_get(spec, "components"))
 		if (!json_str(component, "name") || strcmp(json_str(component, "name"), "afterglow-launch") != 0)
-			sum += json_int(component, "bytes", 0);
+			sum += MIN(MAX(json_int(component, "bytes", 0), (int64_t)0),
+				   INT64_MAX - sum);
 	return sum ? sum : -1;
 }
 

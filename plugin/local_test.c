@@ -84,6 +84,18 @@ static void memory_of_a_shared_cgroup_is_that_of_the_processes(void **state)
 	assert_string_equal(json_str(local_newest(list), "spec.memoryText"), "1.0 MiB");
 }
 
+static void numbers_of_a_report_that_lie_do_not_overflow(void **state)
+{
+	(void)state;
+	write_report(
+		"local/x/20261122T120000.000Z-Killed/report.json",
+		"{\"memory\":{\"usageBytes\":1,\"shared\":true},\"components\":[{\"bytes\":9e18},"
+		"{\"bytes\":9e18},{\"bytes\":-9e18}]}");
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_string_equal(json_str(local_newest(list), "spec.memoryText"), "8.0 EiB");
+}
+
 static void what_is_no_report_is_left_out(void **state)
 {
 	char path[128];
@@ -228,6 +240,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last,
+						make_store, remove_store),
+		cmocka_unit_test_setup_teardown(numbers_of_a_report_that_lie_do_not_overflow,
 						make_store, remove_store),
 		cmocka_unit_test_setup_teardown(memory_of_a_shared_cgroup_is_that_of_the_processes,
 						make_store, remove_store),
