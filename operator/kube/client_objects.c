@@ -36,18 +36,22 @@ int client_get(struct client *client, const struct resource *resource, const cha
 	return start_simple(client, "GET", &path, NULL, NULL, NULL, done, arg, err);
 }
 
-/* Looks up what a write needs to know about its object. */
-static int client_objects_look_up(const cJSON *object, const struct resource **ret_resource, const char **ret_namespace,
-				  const char **ret_name, struct err *err)
+/* Makes the path of a write: to the object, or to the list of its kind. */
+static int object_path(const cJSON *object, bool to_list, const char *subresource,
+		       struct strbuf *path, struct err *err)
 {
-	*ret_resource = resource_of(object);
-	*ret_namespace = json_str(object, "metadata.namespace");
-	*ret_name = json_str(object, "metadata.name");
-	if (!*ret_resource)
+	const struct resource *resource = resource_of(object);
+	const char *namespace = json_str(object, "metadata.namespace"),
+		   *name = json_str(object, "metadata.name");
+
+	if (!resource)
 		return err_set(err, EINVAL, "no such kind: %s %s", json_str(object, "apiVersion"),
 			       json_str(object, "kind"));
-	if (!*ret_namespace && !resource_is_cluster_wide(*ret_resource))
-		return err_set(err, EINVAL, "%s without a namespace", (*ret_resource)->kind);
+	if (!namespace && !resource_is_cluster_wide(resource))
+		return err_set(err, EINVAL, "%s without a namespace", resource->kind);
+	if (!name && !to_list)
+		return err_set(err, EINVAL, "%s without a name", resource->kind);
+	resource_path(resource, namespace, to_list ? NULL : name, subresource, path);
 	return 0;
 }
 
@@ -56,15 +60,12 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
-	const struct resource *resource;
-	const char *namespace, *name;
-	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
+	int r = object_path(object, true, NULL, &path, err);
 
 	if (r < 0)
 		return r;
 	if (!body)
-		return err_set(err, ENOMEM, "create a %s", resource->kind);
-	resource_path(resource, namespace, NULL, NULL, &path);
+		return err_set(err, ENOMEM, "create a %s", json_str(object, "kind"));
 	strbuf_adds(&path, "?fieldManager=" CLIENT_FIELD_MANAGER);
 	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg, err);
 }
@@ -74,19 +75,14 @@ static int client_objects_patch(struct client *client, const cJSON *object, cons
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX), body = STRBUF_INIT(CLIENT_OBJECT_MAX);
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
-	const struct resource *resource;
-	const char *namespace, *name;
-	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
+	int r = object_path(object, false, subresource, &path, err);
 
 	if (r < 0)
 		return r;
-	if (!name)
-		return err_set(err, EINVAL, "patch a %s without a name", resource->kind);
 	if (text)
 		utf8_escape_json(text, &body); /* what is applied is read as YAML */
 	if (!text || strbuf_failed(&body))
-		return err_set(err, ENOMEM, "patch a %s", resource->kind);
-	resource_path(resource, namespace, name, subresource, &path);
+		return err_set(err, ENOMEM, "patch a %s", json_str(object, "kind"));
 	strbuf_adds(&path, query);
 	return start_simple(client, "PATCH", &path, content_type, strbuf_str(&body), NULL, done, arg, err);
 }
@@ -135,16 +131,13 @@ int client_delete(struct client *client, const cJSON *object, int grace_s, clien
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = delete_options(object, grace_s);
-	const struct resource *resource;
-	const char *namespace, *name;
-	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
+	int r = object_path(object, false, NULL, &path, err);
 
 	if (r < 0)
 		return r;
-	if (!name || !json_str(object, "metadata.uid"))
-		return err_set(err, EINVAL, "delete a %s without a name or uid", resource->kind);
+	if (!json_str(object, "metadata.uid"))
+		return err_set(err, EINVAL, "delete a %s without a uid", json_str(object, "kind"));
 	if (!body)
-		return err_set(err, ENOMEM, "delete a %s", resource->kind);
-	resource_path(resource, namespace, name, NULL, &path);
+		return err_set(err, ENOMEM, "delete a %s", json_str(object, "kind"));
 	return start_simple(client, "DELETE", &path, "application/json", body, NULL, done, arg, err);
 }
