@@ -15,6 +15,12 @@ static const struct {
 } rows[] = {
 	{ "abort", true },
 	{ "raise", true },
+	{ "__GI_abort", true },
+	{ "__pthread_kill_internal", true },
+	{ "__libc_message_impl", true },
+	{ "_int_free_merge_chunk", true },
+	{ "tcache_double_free_verify", true },
+	{ "tcache_flush", false },
 	{ "__assert_fail", true },
 	{ "__assert_fail_base", true },
 	{ "std::__terminate()", true },
