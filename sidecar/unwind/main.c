@@ -127,6 +127,7 @@ static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
 		return -err->code;
 	blame(&r->symbols, &stack, &r->fault, &r->crash);
 	r->has_python = python_find(&r->python, &r->unwinder);
+	r->crash.finalizing |= r->python.finalizing;
 	name_python_frame(r);
 	render_headline(text, &r->modules, &r->crash);
 	render_facts(text, &r->modules, &r->crash);

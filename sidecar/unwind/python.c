@@ -241,8 +241,9 @@ static bool read_threads(struct python *py, uint64_t interpreter)
 
 static void read_interpreters(struct python *py)
 {
-	uint64_t interpreter;
+	uint64_t interpreter, thread = 0;
 
+	py->finalizing = py->layout.runtime_finalizing && read_u64(py, py->symbols.runtime + py->layout.runtime_finalizing, &thread) && thread;
 	if (!read_u64(py, py->symbols.runtime + py->layout.runtime_interpreters, &interpreter) || !interpreter) {
 		snprintf(py->why, sizeof(py->why), "its runtime was not running, or its memory is not in the core");
 		return;

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "sidecar/unwind/python_layout.h"
 #include "sidecar/unwind/modules.h"
+#include "sidecar/unwind/python_layout.h"
 
 #define PYTHON_FRAMES_MAX 256
 #define PYTHON_THREADS_MAX 4096
@@ -30,6 +30,7 @@ struct python {
 	struct python_symbols symbols;
 	struct python_thread *threads;
 	size_t n_threads;
+	bool finalizing; /* it was ending: modules were taken down, finalizers ran */
 	char why[160]; /* why there are no Python frames; "" when there are */
 };
 

@@ -67,6 +67,7 @@ static const struct {
 	uint8_t words[OFFSETS_VERSIONS];
 	size_t field;
 } offsets[] = {
+	{ { 4, 4, 4 }, offsetof(struct python_layout, runtime_finalizing) },
 	{ { 5, 5, 5 }, offsetof(struct python_layout, runtime_interpreters) },
 	{ { 8, 8, 8 }, offsetof(struct python_layout, interpreter_next) },
 	{ { 9, 9, 9 }, offsetof(struct python_layout, interpreter_threads) },

@@ -15,7 +15,7 @@
 /* Offsets in bytes, each in the structure that its name begins with. */
 struct python_layout {
 	unsigned int minor; /* of 3.minor */
-	uint16_t runtime_interpreters;
+	uint16_t runtime_interpreters, runtime_finalizing; /* the latter 0 before 3.13: not looked for */
 	uint16_t gil_holder, gil_locked; /* in the runtime before 3.12, then in an interpreter */
 	uint16_t interpreter_next, interpreter_threads;
 	uint16_t thread_next, thread_interpreter, thread_id, thread_native_id;

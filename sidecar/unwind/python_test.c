@@ -5,15 +5,15 @@
  */
 #include "sidecar/unwind/python.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <cmocka.h>
 
 #include "lib/fileio.h"
 #include "sidecar/unwind/core_machine.h"
@@ -150,6 +150,26 @@ static void the_thread_that_holds_the_gil_is_known(void **state)
 	}
 }
 
+static void an_interpreter_that_was_ending_is_known_from_3_13_on(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		const unsigned int minor = 13 + i / 2, ending = i % 2;
+		struct memory m;
+		struct python py;
+
+		load(&m, minor);
+		const size_t at = (m.len + 7) / 8 * 8;
+		m.len = at + 8;
+		put(&m, 32, at); /* _Py_DebugOffsets.runtime_state.finalizing */
+		put(&m, at, ending ? BASE : 0);
+		begin(&m, &py, minor);
+		if (py.why[0] || py.finalizing != ending)
+			fail_msg("3.%u, ending %u: %s", minor, ending, py.why);
+		end(&m, &py);
+	}
+}
+
 static void frames_in_a_circle_end(void **state)
 {
 	struct python_frame frames[8];
@@ -250,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_of_each_version_are_read),
 		cmocka_unit_test(the_thread_that_holds_the_gil_is_known),
+		cmocka_unit_test(an_interpreter_that_was_ending_is_known_from_3_13_on),
 		cmocka_unit_test(frames_in_a_circle_end),
 		cmocka_unit_test(threads_in_a_circle_end),
 		cmocka_unit_test(code_that_is_none_is_not_believed),
