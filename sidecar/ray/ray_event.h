@@ -41,5 +41,6 @@ struct ray_event {
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* with RAY_SUMMARY */
 	enum ray_process_kind process; /* the process of Ray's own that the record is about, if it is about one */
+	pid_t writer; /* the process that wrote a record about Ray's own, by the record's head; 0: not in it */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 };

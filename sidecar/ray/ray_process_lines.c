@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/units.h"
 
 #define EXITED_MAX 16 /* children of `ray start` in one record */
 
@@ -100,8 +101,21 @@ static enum ray_process_kind ray_process_lines_gave_up(struct span record)
 									      RAY_PROCESS_NONE;
 }
 
+/* Parses the head of a record, "[2026-11-22 08:05:59,822 I 341 351] (raylet) ": the process and the thread that wrote it. */
+static pid_t ray_process_lines_writer(struct span record)
+{
+	struct span rest = span_after(span_after(span_after(span_line(record), " "), " "), " ");
+	int64_t pid = 0, thread;
+	bool known = span_begins(record, "[") && span_number(&rest, PID_MAX_LIMIT, &pid) &&
+		     span_take(&rest, " ") && span_number(&rest, PID_MAX_LIMIT, &thread) &&
+		     span_begins(rest, "] (");
+
+	return known ? (pid_t)pid : 0;
+}
+
 bool ray_process_record_parse(struct span record, struct ray_event *e, const char **ret_mark)
 {
+	e->writer = ray_process_lines_writer(record);
 	if (parse_exits(record, e)) {
 		*ret_mark = "[exit code=";
 		return true;
@@ -148,7 +162,10 @@ void ray_process_words_note(struct ray_process_words *w, const struct ray_event 
 	 */
 	if (!word || (e->kind == RAY_STOPPED && word->at_ns && e->process != RAY_PROCESS_RAYLET))
 		return;
-	*word = (struct ray_process_word){ .at_ns = MAX(now_ns, (int64_t)1), .process = e->process, .returncode = e->returncode };
+	*word = (struct ray_process_word){ .at_ns = MAX(now_ns, (int64_t)1),
+					   .process = e->process,
+					   .pid = e->writer,
+					   .returncode = e->returncode };
 	snprintf(word->file, sizeof(word->file), "%s", file);
 	snprintf(word->line, sizeof(word->line), "%s", e->detail);
 }

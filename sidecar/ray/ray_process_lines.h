@@ -14,7 +14,7 @@
 #include "sidecar/ray/ray_event.h"
 
 /*
- * Parses one record of a log. Sets e's kind, process and returncode, and *ret_mark to the line in the record that says so. False:
+ * Parses one record of a log. Sets e's kind, process, writer and returncode, and *ret_mark to the line in the record that says so. False:
  * the record is not about such an end.
  */
 bool ray_process_record_parse(struct span record, struct ray_event *e, const char **ret_mark);
@@ -23,6 +23,7 @@ bool ray_process_record_parse(struct span record, struct ray_event *e, const cha
 struct ray_process_word {
 	int64_t at_ns; /* when it was read, CLOCK_BOOTTIME; 0: never */
 	enum ray_process_kind process; /* the process that ended; RAY_PROCESS_NONE if the record does not name it */
+	pid_t pid; /* that wrote the record; 0: not known */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 	char file[32]; /* which log says so */
 	char line[RAY_LINE_TEXT_MAX]; /* valid UTF-8 */

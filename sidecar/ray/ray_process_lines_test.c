@@ -69,6 +69,7 @@ static void a_raylet_that_was_stopped_says_that_it_got_sigterm(void **state)
 	(void)state;
 	read_words(TESTDATA "raylet-sigterm.out", &w);
 	assert_int_equal(w.stopped.process, RAY_PROCESS_RAYLET);
+	assert_int_equal(w.stopped.pid, 341);
 	assert_non_null(strstr(w.stopped.line, "received SIGTERM"));
 	assert_int_equal(w.agent_failed.at_ns, 0);
 	/* `ray stop` asks the GCS server later, so raylet's message counts. */
@@ -102,6 +103,7 @@ static void ray_start_lists_which_child_ended_and_how(void **state)
 	read_words(TESTDATA "ray_process_exit.log", &w);
 	assert_int_equal(w.exited.process, RAY_PROCESS_RAYLET); /* the last of two records */
 	assert_int_equal(w.exited.returncode, -9);
+	assert_int_equal(w.exited.pid, 0);
 	assert_string_equal(w.exited.line, "  raylet [exit code=-9 (signal 9)]");
 }
 
@@ -137,6 +139,32 @@ static void of_several_children_the_gcs_server_counts(void **state)
 		assert_int_equal(e.kind, rows[i].kind);
 		assert_int_equal(e.process, rows[i].process);
 		assert_int_equal(e.returncode, rows[i].returncode);
+	}
+}
+
+static void the_head_of_a_record_names_the_process_that_wrote_it(void **state)
+{
+	static const struct {
+		const char *head;
+		pid_t writer;
+	} rows[] = {
+		{ "[2026-11-22 08:05:59,822 I 341 351] (raylet) ", 341 },
+		{ "[2026-11-22 08:05:59,822 I  341 351] (raylet) ", 0 },
+		{ "[2026-11-22 08:05:59,822 I 99999999999 1] (raylet) ", 0 },
+		{ "[x] (raylet) I 341 ", 0 },
+		{ "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char record[256];
+		struct ray_event e;
+
+		snprintf(record, sizeof(record),
+			 "%smain.cc:1: Raylet received SIGTERM, shutting down...\n", rows[i].head);
+		e = parse(record);
+		assert_int_equal(e.kind, RAY_STOPPED);
+		assert_int_equal(e.writer, rows[i].writer);
 	}
 }
 
@@ -198,6 +226,7 @@ int main(void)
 		cmocka_unit_test(a_raylet_without_a_gcs_says_so_before_it_leaves),
 		cmocka_unit_test(ray_start_lists_which_child_ended_and_how),
 		cmocka_unit_test(of_several_children_the_gcs_server_counts),
+		cmocka_unit_test(the_head_of_a_record_names_the_process_that_wrote_it),
 		cmocka_unit_test(older_and_newer_releases_say_it_in_these_words),
 	};
 

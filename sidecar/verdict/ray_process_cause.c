@@ -31,6 +31,13 @@ static const struct ray_process_word *fresh(const struct ray_process_word *word,
 	return word->at_ns && apart <= WORDS_NS && -apart <= WORDS_NS ? word : NULL;
 }
 
+/* The same, but NULL also if another process wrote it: several raylets may run here, or one after another. */
+static const struct ray_process_word *fresh_by(const struct ray_process_word *word,
+					       const struct ray_process_end *end)
+{
+	return !word->pid || word->pid == end->pid ? fresh(word, end->ended_ns) : NULL;
+}
+
 static const struct ray_process_words *words_of(const struct observation *o)
 {
 	static const struct ray_process_words none;
@@ -42,7 +49,7 @@ static const struct ray_process_words *words_of(const struct observation *o)
 static const struct ray_process_word *gave_up(const struct observation *o,
 					      const struct ray_process_end *end)
 {
-	const struct ray_process_word *word = fresh(&words_of(o)->gave_up, end->ended_ns);
+	const struct ray_process_word *word = fresh_by(&words_of(o)->gave_up, end);
 
 	return word && word->process == end->kind ? word : NULL;
 }
@@ -87,18 +94,18 @@ static bool killed_by_stop(const struct observation *o, const struct ray_process
 static struct ray_process_cause cause_of_raylet(const struct observation *o, const struct ray_process_end *raylet)
 {
 	const struct ray_process_words *w = words_of(o);
-	const struct ray_process_word *agent = fresh(&w->agent_failed, raylet->ended_ns);
-	const struct ray_process_word *stopped = fresh(&w->stopped, raylet->ended_ns);
-	const struct ray_process_word *lost = fresh(&w->gcs_lost, raylet->ended_ns);
+	const struct ray_process_word *agent = fresh_by(&w->agent_failed, raylet);
+	const struct ray_process_word *stopped = fresh_by(&w->stopped, raylet);
+	const struct ray_process_word *lost = fresh_by(&w->gcs_lost, raylet);
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
 	/*
 	 * A killed process does not log its end. But the process that asks raylet to stop also
-	 * kills it if raylet takes too long.
+	 * kills it if raylet takes too long: then raylet itself had logged the request.
 	 */
 	if (killed && !ended_in_order(raylet)) {
-		if (killed_by_stop(o, raylet, stopped) && stopped->process == RAY_PROCESS_RAYLET) {
+		if (killed_by_stop(o, raylet, stopped) && stopped->pid == raylet->pid) {
 			c.story = STORY_STOPPED;
 			c.word = stopped;
 		}
@@ -265,7 +272,7 @@ bool ray_process_cause_was_found_dead(const struct observation *o, const struct 
 
 struct ray_process_cause ray_process_cause_of_process(const struct observation *o)
 {
-	const struct ray_process_word *stopped = fresh(&words_of(o)->stopped, o->process->ended_ns);
+	const struct ray_process_word *stopped = fresh_by(&words_of(o)->stopped, o->process);
 
 	if (o->process->kind == RAY_PROCESS_RAYLET)
 		return cause_of_raylet(o, o->process);

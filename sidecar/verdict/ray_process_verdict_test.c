@@ -148,7 +148,9 @@ static const struct row rows[] = {
 
 static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 {
-	static const struct ray_process_word agent = { 0, RAY_PROCESS_DASHBOARD_AGENT, 0, "raylet.out", "one Ray agent failed" };
+	static const struct ray_process_word agent = { .process = RAY_PROCESS_DASHBOARD_AGENT,
+						       .file = "raylet.out",
+						       .line = "one Ray agent failed" };
 	struct ray_process_word word = { .at_ns = at_ns };
 
 	*w = (struct ray_process_words){ .exited.at_ns = 0 };
@@ -217,6 +219,9 @@ static void make(const struct row *row, struct world *w)
 			.ended_ns = END - row->ends[i].before_ms * NS_PER_MS,
 		};
 	say(row->logged, END, &w->words);
+	for (size_t i = 0; i < w->o.n_ends; i++)
+		if (w->ends[i].kind == RAY_PROCESS_RAYLET)
+			w->words.stopped.pid = w->ends[i].pid;
 	w->o.ends = w->ends;
 	w->o.process_words = &w->words;
 }
@@ -1063,6 +1068,52 @@ static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 }
 
+/* Several raylets may run on one machine, and another one may be started after a kill and then be stopped. */
+static void what_another_raylet_logs_says_nothing_of_this_one(void **state)
+{
+	static const struct row killed = {
+		"", { { RAY_PROCESS_RAYLET, 9, 5000 } }, LOGGED_STOPPED, 0, false, 0, 0, NULL, 0, 0
+	};
+	static const struct row ended = {
+		"", { { RAY_PROCESS_RAYLET, 0, 5000 } }, LOGGED_STOPPED, 0, false, 0, 0, NULL, 0, 0
+	};
+	static const struct row agent = { "",
+					  { { RAY_PROCESS_RAYLET, EXIT(1), 5000 } },
+					  LOGGED_AGENT,
+					  0,
+					  false,
+					  0,
+					  0,
+					  NULL,
+					  0,
+					  0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&killed, &w);
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	w.words.stopped.pid = 77;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_string_equal(
+		v.sentence,
+		"raylet (PID 300) was killed with SIGKILL in container ray-head; the container lives on without it.");
+	/* A line without a PID proves nothing of a process that was killed. */
+	w.words.stopped.pid = 0;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	make(&ended, &w);
+	w.words.stopped.pid = 77;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_null(strstr(v.sentence, "got SIGTERM"));
+	make(&agent, &w);
+	w.words.agent_failed.pid = 77;
+	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
+	assert_string_equal(v.process.name, "raylet");
+}
+
 static void a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped(void **state)
 {
 	static const struct row killed = { "", { { RAY_PROCESS_RAYLET, 9, 2000 } }, LOGGED_STOPPED_BEFORE, 1, false, 0, 0, NULL, 0, 0 };
@@ -1133,10 +1184,10 @@ int main(void)
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
 		cmocka_unit_test(the_sigterm_of_another_process_does_not_stop_a_driver),
-		cmocka_unit_test(
-			a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped),
+		cmocka_unit_test(a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped),
+		cmocka_unit_test(what_another_raylet_logs_says_nothing_of_this_one),
 		cmocka_unit_test(
 			a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
