@@ -22,6 +22,8 @@ enum ray_kind {
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
 	RAY_GAVE_UP, /* raylet or the GCS server aborts itself: "Check failed: ..." */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
+	RAY_DISK_FULL, /* raylet says that the disk to which it spills objects is too full for more of them */
+	RAY_OBJECT_REFUSED, /* raylet refused to create an object, because it had nowhere to spill others */
 	RAY_ISOLATION, /* raylet says something about its resource isolation; detail is a sentence of ours */
 	RAY_INFEASIBLE, /* the autoscaler says, again and again, that no node can have a request; detail is the request */
 	RAY_SUMMARY, /* how many workers were killed and crashed in the last minute */

@@ -80,6 +80,8 @@ static const struct {
 	{ "reason_message: \"received SIGTERM\"", RAY_STOPPED, RAY_PROCESS_RAYLET },
 	{ "Raylet received SIGTERM, shutting down", RAY_STOPPED, RAY_PROCESS_RAYLET },
 	{ "GCS server received SIGTERM, shutting down", RAY_STOPPED, RAY_PROCESS_GCS_SERVER },
+	{ "% full, available space: ", RAY_DISK_FULL, RAY_PROCESS_RAYLET },
+	{ "Out-of-disk: Failed to create object ", RAY_OBJECT_REFUSED, RAY_PROCESS_RAYLET },
 };
 
 /*
@@ -147,6 +149,10 @@ static struct ray_process_word *word_of(struct ray_process_words *w, enum ray_ki
 		return &w->gave_up;
 	case RAY_STOPPED:
 		return &w->stopped;
+	case RAY_DISK_FULL:
+		return &w->disk_full;
+	case RAY_OBJECT_REFUSED:
+		return &w->object_refused;
 	default:
 		return NULL;
 	}

@@ -6,7 +6,8 @@
  * logs/ray_process_exit.log which of its children ended, with their exit codes. raylet says in raylet.out that an
  * agent of it failed (2.7 and newer "one Ray agent failed, agent_name = NAME", before that "the Ray agent failed";
  * the exit code that it gives is not the agent's), that it does not reach the GCS any more, and that it or the GCS
- * server was asked to stop with SIGTERM.
+ * server was asked to stop with SIGTERM. It says so, too, when it refuses objects because the disk to which it spills others is
+ * nearly full: each ten seconds how full that is, and each object.
  */
 #pragma once
 
@@ -31,7 +32,8 @@ struct ray_process_word {
 
 /* What Ray logged since this start of the container. */
 struct ray_process_words {
-	struct ray_process_word exited, agent_failed, gcs_lost, gave_up, stopped;
+	struct ray_process_word exited, agent_failed, gcs_lost, gave_up, stopped, disk_full,
+		object_refused;
 };
 
 /* Notes the event if it is about the end of one of Ray's own processes. now_ns: CLOCK_BOOTTIME. */

@@ -845,6 +845,19 @@ static void files_at_limit(struct report *r)
 	ADVISE(r, "a larger ulimit -n, or find what does not close its files");
 }
 
+/* Ray says so in the error of each object, too, but not where that is set. */
+static void spilling_is_full(struct report *r)
+{
+	if (!r->verdict.object_refused)
+		return;
+	SAY(r, "The object store was full, and Ray spills nothing to a disk that is fuller than "
+	       "RAY_local_fs_capacity_threshold (0.95 by default).");
+	ADVISE(r, "room on that disk, or %s on a larger one",
+	       r->node.of_driver ? "ray.init(object_spilling_directory=)" :
+	       r->of_command	 ? "ray start --object-spilling-directory=" :
+				   "object-spilling-directory of rayStartParams");
+}
+
 /* What a program writes goes to its container's log, which the sidecar does not read. */
 static void own_words(struct report *r)
 {
@@ -864,6 +877,7 @@ void report_diagnose(struct report *r)
 	if (r->slowed_ns <= 0) {
 		zombies_at_limit(r);
 		files_at_limit(r);
+		spilling_is_full(r);
 		own_words(r);
 		if (r->still_running && !failure_class_is_of_memory(r->verdict.class))
 			SAY(r, "%s%s.", r->diagnosis[0] ? " " : "", r->still_running);

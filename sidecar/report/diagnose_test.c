@@ -38,7 +38,7 @@ static const struct row {
 	struct trend trend; /* of the first process */
 	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: unknown */
 	int64_t file, kernel;
-	bool of_part, of_command, of_driver;
+	bool of_part, of_command, of_driver, refused;
 	/* 0: memory.high had not slowed it down; memory.high is not known */
 	int64_t slowed_ns, high;
 	const char *pod, *cluster;
@@ -303,6 +303,13 @@ static const struct row {
 	  "a larger ulimit -n, or find what does not close its files", .open_files = 1024 },
 	{ "no more open files, of an unknown limit", FAILURE_FILE_DESCRIPTORS_EXHAUSTED, GIB, GIB / 2, 0,
 	  { { "ray::open_files", 200 * MIB, 0, 0 } }, NULL, NULL },
+	{ "a disk for spilling that is full", FAILURE_DISK_FULL, GIB, GIB / 2, 0, { { "ray::f", MIB, 0, 0 } },
+	  "The object store was full, and Ray spills nothing to a disk that is fuller than RAY_local_fs_capacity_threshold (0.95 by default).",
+	  "room on that disk, or ray.init(object_spilling_directory=) on a larger one", .of_driver = true, .refused = true },
+	{ "the same below `ray start`", FAILURE_DISK_FULL, GIB, GIB / 2, 0, { { "ray::f", MIB, 0, 0 } }, "The object store was full",
+	  "room on that disk, or ray start --object-spilling-directory= on a larger one", .of_command = true, .refused = true },
+	{ "the same in a pod", FAILURE_DISK_FULL, GIB, GIB / 2, 0, { { "ray::f", MIB, 0, 0 } }, "The object store was full",
+	  "or object-spilling-directory of rayStartParams on a larger one", .refused = true },
 	/* --- The node --- */
 	{ "a node that others filled", FAILURE_KERNEL_OOM_NODE, -1, 3 * GIB, -1, { { "ray::f", 2 * GIB, 0, 0 } },
 	  "Of the node's 64.0 GiB, others held 60.0 GiB and this container 3.0 GiB, which has no memory limit.",
@@ -326,7 +333,7 @@ static struct report report_of(const struct row *row)
 		.id = { .container = row->container ? row->container : "ray-worker", .pod = row->pod, .cluster = row->cluster },
 		.of_command = row->of_command,
 		.slowed_ns = row->slowed_ns,
-		.verdict.class = row->class,
+		.verdict = { .class = row->class, .object_refused = row->refused },
 		.sample_age_ns = 25 * NS_PER_MS,
 		.memory_of_part = row->of_part,
 		.memory = MEMORY_ABSENT,
@@ -438,6 +445,12 @@ static const struct premise {
 	{ "an exit code in a pod", "kubectl logs", NUMBER(id.pod), 0 },
 	{ "an exit code in a pod", "kubectl logs", NUMBER(id.container), 0 },
 	{ "an exit code in a pod", "An exit code is the command's own: ", NUMBER(container_lives), true },
+	{ "a disk for spilling that is full", "The object store was full, and Ray spills nothing", NUMBER(verdict.object_refused), false },
+	{ "a disk for spilling that is full", "RAY_local_fs_capacity_threshold (0.95 by default)", NUMBER(verdict.object_refused), false },
+	{ "a disk for spilling that is full", "room on that disk, or ", NUMBER(verdict.object_refused), false },
+	{ "a disk for spilling that is full", "ray.init(object_spilling_directory=)", NUMBER(node.of_driver), false },
+	{ "the same below `ray start`", "ray start --object-spilling-directory=", NUMBER(of_command), false },
+	{ "the same in a pod", "object-spilling-directory of rayStartParams", NUMBER(of_command), true },
 	{ "two leakers of a size", "Two processes, ", NUMBER(n_top), 1 },
 	{ "two leakers of a size", "@ray.remote(memory=", NUMBER(memory.limit), 8 * GIB },
 	{ "two leakers of a size", ", and both grew until the end", NUMBER(top[1].growth), GROWTH_UNKNOWN },

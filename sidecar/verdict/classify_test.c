@@ -44,6 +44,12 @@
 					     .function = "deref_null", .module = "/x/boom.so", \
 					     .sentence = "SIGSEGV at address 0x0 in deref_null (boom.so)" }
 #define NO_OOM_SEEN .oom_age_ns = -1
+#define DISK_LINE "file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: 0.009 GB; capacity: 0.195 GB."
+/* When raylet logged that it refused an object, and that the disk was full; 0: it did not. */
+#define REFUSED(object_s, disk_s) \
+	.ended_ns = 7200 * S, .process_words = &(const struct ray_process_words){ \
+		.object_refused = { .at_ns = (object_s) * S, .line = "create_request_queue.cc:96: Out-of-disk: Failed to create" }, \
+		.disk_full = { .at_ns = (disk_s) * S, .line = DISK_LINE } }
 /*
  * The kernel log was read and has a line about this container, known by its cgroup or (BY_NAME)
  * only by name.
@@ -753,6 +759,20 @@ static const struct {
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { "as at the start" }, NULL },
 	{ "a full disk that Ray had spilled to", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = FULL_DISK, .spilled = "9.0 GiB of objects are spilled" },
 	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0, "/data (1.0 GiB) was full", { "0 B left", "9.0 GiB of objects are spilled" }, NULL },
+	{ "an object that Ray refused, as it could spill nothing", { EXITED(1), QUIET, NO_OOM_SEEN, REFUSED(7195, 7190) },
+	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0,
+	  "ended with exit code 1 after Ray had refused to create an object: /tmp/spill is over 95% full.",
+	  { "Out-of-disk", "0.009 GB" }, NULL },
+	{ "an object that Ray refused, and no word on the disk",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, .ended_ns = 7200 * S,
+	    .process_words = &(const struct ray_process_words){ .object_refused = { .at_ns = 7195 * S, .line = "x.cc:96: Out-of-disk" } } },
+	  FAILURE_DISK_FULL, CONFIDENCE_LIKELY, 1, 0, "the disk to which it spills objects was full.", { "Out-of-disk" }, NULL },
+	{ "a disk that is fuller than Ray wants, and no object refused", { EXITED(1), QUIET, NO_OOM_SEEN, REFUSED(0, 7199) },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, NULL },
+	{ "an object that Ray refused long before", { EXITED(1), QUIET, NO_OOM_SEEN, REFUSED(7000, 7000) },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 1, 0, "exit code 1", { NULL }, NULL },
+	{ "an object that Ray refused, and kill -9", { SIGNALED(SIGKILL), QUIET, NO_OOM_SEEN, REFUSED(7195, 7190) },
+	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
 	{ "a pod that goes while Ray spills", { EXITED(1), QUIET, NO_OOM_SEEN, .pod_terminating = true, .spilled = "9.0 GiB of objects are spilled" },
 	  FAILURE_POD_DELETED, CONFIDENCE_LIKELY, 1, 0, "ended with its pod", { "9.0 GiB of objects are spilled" }, NULL },
 	{ "a disk without inodes", { EXITED(1), QUIET, NO_OOM_SEEN, .limits.fullest = { "/data", GIB, GIB / 2, 100, 0, .device = 7 } },

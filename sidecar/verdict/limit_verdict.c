@@ -4,10 +4,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/units.h"
 
 #define PERIODS_MIN 100 /* ten seconds, as a rule */
+#define SAID_MAX 160
+#define REFUSED_NS (60 * NS_PER_SEC) /* a task that gets no object fails at once, and its job soon */
 #define ZOMBIES_MIN 10 /* fewer explain no limit of processes */
 
 /* The table of processes does not show zombies, and the kernel counts them. */
@@ -49,10 +52,35 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 	return true;
 }
 
+/*
+ * Returns whether raylet refused an object shortly before the death. A disk that is merely fuller than it wants refuses nothing as
+ * long as the object store has room.
+ */
+static bool object_was_refused(const struct observation *o, struct verdict *v, char full[static SAID_MAX])
+{
+	const struct ray_process_words *w = o->process_words;
+
+	if (!w || !w->object_refused.at_ns || o->ended_ns - w->object_refused.at_ns > REFUSED_NS)
+		return false;
+	v->object_refused = true;
+	/* "file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: 0.009 GB; ..." */
+	const char *said = strstr(w->disk_full.line, ": ");
+	snprintf(full, SAID_MAX, "the disk to which it spills objects was full");
+	if (said && strstr(said, ", available"))
+		snprintf(full, SAID_MAX, "%.*s", (int)(strstr(said, ", available") - said - 2), said + 2);
+	verdict_add_evidence(v, "raylet.out", "%s", w->object_refused.line);
+	if (w->disk_full.line[0])
+		verdict_add_evidence(v, "raylet.out", "%s", w->disk_full.line);
+	return true;
+}
+
 void limit_of_process(const struct observation *o, struct verdict *v)
 {
 	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
+	char full[SAID_MAX];
 
+	if (v->class == FAILURE_RAY_JOB_FAILED && object_was_refused(o, v, full))
+		verdict_continue(v, ". Ray had refused to create an object: %s.", full);
 	/* What gets no thread aborts, or fails in a way that nobody foresaw. */
 	if (refused <= 0 || o->limits.processes_max <= 0 || !(o->ray || o->crash) ||
 	    (v->class != FAILURE_WORKER_CRASH && v->class != failure_class_of_signal(v->signal)))
@@ -102,10 +130,17 @@ static bool may_be_of_disk(enum failure_class class)
 
 void limit_verdict(const struct observation *o, struct verdict *v)
 {
+	char full[SAID_MAX];
+
 	/* A failed write or fork is an error code to the program; a full tmpfs under a mapping is SIGBUS. */
 	if (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT) {
 		if (!processes_ran_out(o, v))
 			disk_ran_full(o, v);
+		if (v->class != FAILURE_PROCESS_LIMIT && object_was_refused(o, v, full) &&
+		    v->class == FAILURE_APPLICATION_ERROR)
+			verdict_set(v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
+				    "Container %s ended with exit code %d after Ray had refused to create an object: %s.",
+				    o->container, v->exit_code, full);
 	} else if (v->class == FAILURE_BUS_ERROR)
 		disk_ran_full(o, v);
 	if (o->spilled && may_be_of_disk(v->class))

@@ -13,7 +13,10 @@
  */
 void limit_verdict(const struct observation *o, struct verdict *v);
 
-/* For a process that died in a container that lives on: adds that the container had met its limit of processes. */
+/*
+ * For a process that died in a container that lives on: adds that the container had met its limit of processes, or that Ray had
+ * refused an object to a job that failed.
+ */
 void limit_of_process(const struct observation *o, struct verdict *v);
 
 /*

@@ -42,6 +42,7 @@ struct verdict {
 	int64_t limit;
 	struct verdict_process process; /* the process that ended first */
 	enum isolation_part isolation; /* with limit: the part of Ray's resource isolation that it limits */
+	bool object_refused; /* Ray had refused an object shortly before, because the disk to which it spills was full */
 	bool stopped_its_ray; /* the command ended for reasons of its own, and stopped the Ray that it had started */
 	char sentence[320];
 	struct evidence evidence[EVIDENCE_MAX];
