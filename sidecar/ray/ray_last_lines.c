@@ -13,6 +13,7 @@
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 
+#define DRIVER_LOG "job-driver-"
 #define FILE_SHOWN_MAX 100 /* bytes of a file's name, which the container chooses */
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
 #define DRIVER_LOG_NS \
@@ -143,6 +144,33 @@ static void append_worker(const char *name, void *arg)
 	append_file(l->dir_fd, name, label, l->out, l->size, NULL);
 }
 
+/*
+ * The supervisor that stops a driver says so in a log of its own, which has the name of the job, as the driver's has. The names of
+ * job, actor and node follow its words.
+ */
+static void append_stop(int dir_fd, const char *driver, char *out, size_t size)
+{
+	static const char *const marks[] = { " Attempt to gracefully terminate job ",
+					     " has been terminated gracefully with " };
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+	char name[sizeof(RAY_STOP_LOG) + RAY_FILE_NAME_MAX];
+
+	snprintf(name, sizeof(name), RAY_STOP_LOG "%s", driver + strlen(DRIVER_LOG));
+	if (!ray_file_tail(dir_fd, name, TAIL_MAX, &text))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		struct span rest = { strbuf_str(&text), text.len }, line;
+
+		while (rest.len) {
+			line = span_take_line(&rest);
+			const char *end = span_find(line, " job_id=").at;
+
+			if (span_find(line, marks[i]).at)
+				append(name, line.at, end ? (size_t)(end - line.at) : line.len, out, size);
+		}
+	}
+}
+
 void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size,
 		    struct ray_error *ret_error)
 {
@@ -159,9 +187,11 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 		append_file(dir_fd, names[i], names[i], out, size, NULL);
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
-	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS,
-			     life->until_unix_ns + DRIVER_LOG_NS, driver))
+	    ray_file_of_time(dir_fd, DRIVER_LOG, ".log", life->from_unix_ns - DRIVER_LOG_NS,
+			     life->until_unix_ns + DRIVER_LOG_NS, driver)) {
+		append_stop(dir_fd, driver, out, size);
 		append_file(dir_fd, driver, driver, out, size, ret_error);
+	}
 }
 
 /* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */

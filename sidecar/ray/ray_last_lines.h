@@ -12,6 +12,8 @@
 
 #define RAY_LAST_LINES_MAX 4 /* of one file */
 #define RAY_LAST_LINE_MAX RAY_LINE_TEXT_MAX
+/* The beginning of the name of a supervisor's log, and so of a line in which it says that it stopped its driver */
+#define RAY_STOP_LOG "jobs/supervisor-"
 
 /*
  * Appends the last lines of text to the string out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Leaves
@@ -27,8 +29,8 @@ struct ray_process_life {
 };
 
 /*
- * Appends the last lines of the process's own logs below dir_fd (-1: there are none). Of a driver's log it also finds Ray's
- * exception that ended it; else *ret_error stays as it is.
+ * Appends the last lines of the process's own logs below dir_fd (-1: there are none). Before those of a driver stands what its
+ * supervisor wrote about stopping it. Of a driver's log it also finds Ray's exception that ended it; else *ret_error stays as it is.
  */
 void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size, struct ray_error *ret_error);
 

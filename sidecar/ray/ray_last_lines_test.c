@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -174,6 +175,34 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	assert_true(tree_remove(AT_FDCWD, path));
 }
 
+/* As Ray 2.60 writes it; the names that follow are left out. */
+static void what_the_supervisor_wrote_of_a_stop_comes_before_the_drivers_lines(void **state)
+{
+	static const char supervisor[] =
+		"2026-11-28 07:41:39,101\tINFO job_supervisor.py:375 -- Submitting job with RAY_ADDRESS = 127.0.0.1:6379 job_id=01000000\n"
+		"2026-11-28 07:41:48,443\tWARNING job_supervisor.py:422 -- Attempt to gracefully terminate job j1 through SIGTERM has timed "
+		"out after 3 seconds. Job is now being force-killed with SIGKILL. job_id=01000000 worker_id=aea506 node_id=d1e01e\n";
+	char path[] = "/tmp/ray_last_lines_test.XXXXXX", out[2048] = "";
+	struct ray_process_life life = { .kind = RAY_PROCESS_DRIVER, .from_unix_ns = 1, .until_unix_ns = INT64_MAX / 2 };
+	struct ray_error error = { 0 };
+	int dir;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dir >= 0);
+	assert_int_equal(mkdirat(dir, "jobs", 0755), 0);
+	assert_int_equal(file_put(dir, "jobs/supervisor-j1.log", supervisor, sizeof(supervisor) - 1, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "jobs/supervisor-j2.log", supervisor, sizeof(supervisor) - 1, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "job-driver-j1.log", "locked\n", 7, 0644, NULL), 0);
+	ray_last_lines(dir, &life, out, sizeof(out), &error);
+	assert_string_equal(out, "jobs/supervisor-j1.log: 2026-11-28 07:41:48,443 WARNING job_supervisor.py:422 -- Attempt to gracefully terminate "
+				 "job j1 through SIGTERM has timed out after 3 seconds. Job is now being force-killed with SIGKILL.\n"
+				 "job-driver-j1.log: locked\n");
+	close(dir);
+	assert_true(tree_remove(AT_FDCWD, path));
+}
+
 static void a_process_without_logs_says_nothing(void **state)
 {
 	char out[1024] = "";
@@ -203,6 +232,8 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
 		cmocka_unit_test(the_exception_that_ended_a_driver_is_found),
 		cmocka_unit_test(a_worker_is_heard_by_its_standard_error),
+		cmocka_unit_test(
+			what_the_supervisor_wrote_of_a_stop_comes_before_the_drivers_lines),
 		cmocka_unit_test(a_process_without_logs_says_nothing),
 	};
 

@@ -534,17 +534,23 @@ static bool driver_logged_sigterm(const char *lines)
 }
 
 /*
- * A program that Ray runs in logs the signal and exits with 1. Ray kills a driver that takes too
- * long to stop.
+ * A program that Ray runs in logs the signal and exits with 1. If that hangs, because a lock is held, it aborts itself after 3 s.
+ * Ray kills a driver that takes too long to stop.
  */
 void ray_driver_stopped_verdict(const struct observation *o, const char *lines, struct verdict *v)
 {
 	struct ray_process_cause c = { .story = STORY_PROCESS, .end = o->process };
+	bool supervised = strncmp(lines, RAY_STOP_LOG, strlen(RAY_STOP_LOG)) == 0;
+	const char *killed = strstr(lines, "force-killed with SIGKILL"), *end = strchr(lines, '\n');
 
-	if (v->class != FAILURE_RAY_JOB_FAILED || !driver_logged_sigterm(lines) ||
-	    has_crashed(&c) || oom_was_near(o, &c))
+	if (v->class != FAILURE_RAY_JOB_FAILED || !(supervised || driver_logged_sigterm(lines)) ||
+	    (has_crashed(&c) && v->signal != SIGABRT) || oom_was_near(o, &c))
 		return;
 	v->class = FAILURE_TERMINATED;
-	verdict_continue(v, ". It was most likely asked to stop: its log says that it got SIGTERM, "
-			    "as `ray job stop` sends it.");
+	verdict_continue(v, ". It was most likely asked to stop: %s, as `ray job stop` %s.",
+			 !supervised ? "its log says that it got SIGTERM" :
+			 killed && killed < end ?
+				       "its supervisor's log says that it did not end in time and was killed" :
+				       "its supervisor's log says that it ended after SIGTERM",
+			 supervised ? "does it" : "sends it");
 }

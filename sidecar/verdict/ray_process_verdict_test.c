@@ -974,6 +974,42 @@ static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
 					"most likely asked to stop: its log says that it got SIGTERM, as `ray job stop` sends it.");
 }
 
+#define SUPERVISOR_KILLED \
+	"jobs/supervisor-j1.log: 2026-11-28 07:41:48,443 WARNING job_supervisor.py:422 -- Attempt to gracefully terminate job j1 through " \
+	"SIGTERM has timed out after 3 seconds. Job is now being force-killed with SIGKILL.\n"
+
+/* Ray 2.60: what hangs in its handler of SIGTERM aborts itself after 3 s, and what ignores SIGTERM is killed. */
+static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
+{
+	static const struct {
+		int status;
+		const char *lines, *says; /* NULL: it was not stopped */
+	} rows_of_stops[] = {
+		{ SIGKILL, SUPERVISOR_KILLED, "its supervisor's log says that it did not end in time and was killed, as `ray job stop` does it." },
+		{ SIGABRT, SUPERVISOR_KILLED SIGTERM_LOGGED, "did not end in time and was killed" },
+		{ SIGABRT, SIGTERM_LOGGED, "its log says that it got SIGTERM, as `ray job stop` sends it." },
+		{ EXIT(3), "jobs/supervisor-j1.log: INFO Job j1 has been terminated gracefully with SIGTERM.\n",
+		  "its supervisor's log says that it ended after SIGTERM, as `ray job stop` does it." },
+		{ SIGSEGV, SUPERVISOR_KILLED, NULL },
+		/* The driver writes that, too. */
+		{ SIGKILL, "job-driver-j1.log: " SUPERVISOR_KILLED, NULL },
+	};
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows_of_stops); i++) {
+		struct row row = { .ends = { { RAY_PROCESS_DRIVER, rows_of_stops[i].status, 5000 } } };
+
+		make(&row, &w);
+		classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+		ray_driver_stopped_verdict(&w.o, rows_of_stops[i].lines, &v);
+		assert_int_equal(v.class == FAILURE_TERMINATED, rows_of_stops[i].says != NULL);
+		if (rows_of_stops[i].says && !strstr(v.sentence, rows_of_stops[i].says))
+			fail_msg("%s", v.sentence);
+	}
+}
+
 /* Ray writes the lines of workers to the driver's log, too, and Python ends a driver's children with SIGTERM. */
 static void the_sigterm_of_another_process_does_not_stop_a_driver(void **state)
 {
@@ -1183,6 +1219,7 @@ int main(void)
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
+		cmocka_unit_test(a_driver_that_its_supervisor_ended_was_stopped),
 		cmocka_unit_test(the_sigterm_of_another_process_does_not_stop_a_driver),
 		cmocka_unit_test(a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped),
 		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
