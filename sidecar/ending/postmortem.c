@@ -167,6 +167,8 @@ static bool last_lines_of(const struct postmortem *p, const struct verdict *v,
 
 	if (life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
 		life.pid = e->ray->event.pid;
+	if (life.kind == RAY_PROCESS_RAYLET)
+		life.pid = v->process.pid;
 	if (e->process && e->process->started_ns) {
 		life.from_unix_ns = to_unix_ns(e->process->started_ns);
 		life.until_unix_ns = to_unix_ns(e->process->ended_ns);

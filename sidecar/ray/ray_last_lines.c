@@ -12,9 +12,11 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
+#include "sidecar/ray/ray_process_lines.h"
 
 #define DRIVER_LOG "job-driver-"
 #define FILE_SHOWN_MAX 100 /* bytes of a file's name, which the container chooses */
+#define RAYLETS_MAX 16
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
 #define DRIVER_LOG_NS \
 	(2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
@@ -124,8 +126,46 @@ static void append_file(int dir_fd, const char *name, const char *label, char *o
 		ray_error_parse(strbuf_str(&text), text.len, ret_error);
 }
 
+/*
+ * Several raylets of one machine write raylet.out, raylet.1.out and so on, and raylet.err likewise. Returns the
+ * number of those of that process: 0 also if there is only one raylet.out, -1 if it is not known.
+ */
+static int raylet_log_number(int dir_fd, pid_t pid)
+{
+	int n = 0;
+
+	for (; pid > 0 && n < RAYLETS_MAX; n++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+		char name[24] = "raylet.out";
+
+		if (n)
+			snprintf(name, sizeof(name), "raylet.%d.out", n);
+		if (!ray_file_tail(dir_fd, name, TAIL_MAX, &text))
+			break;
+		for (struct span rest = { strbuf_str(&text), text.len }; rest.len;)
+			if (ray_process_lines_writer(span_take_line(&rest)) == pid)
+				return n;
+	}
+	return n > 1 ? -1 : 0;
+}
+
+static void append_raylet(int dir_fd, const struct ray_process_life *life, char *out, size_t size)
+{
+	static const char *const kinds[] = { "err", "out" };
+	int n = raylet_log_number(dir_fd, life->pid);
+	char name[24];
+
+	for (size_t i = 0; n >= 0 && i < ARRAY_SIZE(kinds); i++) {
+		snprintf(name, sizeof(name), "raylet.%s", kinds[i]);
+		if (n)
+			snprintf(name, sizeof(name), "raylet.%d.%s", n, kinds[i]);
+		append_file(dir_fd, name, name, out, size, NULL);
+	}
+}
+
 struct worker_lines {
 	int dir_fd;
+	bool found;
 	pid_t pid;
 	char *out;
 	size_t size;
@@ -134,12 +174,13 @@ struct worker_lines {
 /* Reads what a worker wrote to its standard error. The name of the file has 56 digits of the worker's ID and is shortened. */
 static void append_worker(const char *name, void *arg)
 {
-	const struct worker_lines *l = arg;
+	struct worker_lines *l = arg;
 	size_t len = strlen(name);
 	char label[32];
 
 	if (strncmp(name, "worker-", 7) != 0 || len < 4 || strcmp(name + len - 4, ".err") != 0)
 		return;
+	l->found = true;
 	snprintf(label, sizeof(label), "worker-%d.err", (int)l->pid);
 	append_file(l->dir_fd, name, label, l->out, l->size, NULL);
 }
@@ -163,10 +204,9 @@ static void append_stop(int dir_fd, const char *driver, char *out, size_t size)
 
 		while (rest.len) {
 			line = span_take_line(&rest);
-			const char *end = span_find(line, " job_id=").at;
-
+			line.len -= span_find(line, " job_id=").len;
 			if (span_find(line, marks[i]).at)
-				append(name, line.at, end ? (size_t)(end - line.at) : line.len, out, size);
+				append(name, line.at, line.len, out, size);
 		}
 	}
 }
@@ -176,12 +216,20 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
 	char driver[RAY_FILE_NAME_MAX + 1];
+	struct worker_lines worker = { dir_fd, false, life->pid, out, size };
 
 	if (dir_fd < 0)
 		return;
-	if (life->kind == RAY_PROCESS_NONE && life->pid > 0)
-		ray_files_of_pid(dir_fd, life->pid, append_worker,
-				 &(struct worker_lines){ dir_fd, life->pid, out, size });
+	if (life->kind == RAY_PROCESS_RAYLET) {
+		append_raylet(dir_fd, life, out, size);
+		return;
+	}
+	if (life->kind == RAY_PROCESS_NONE && life->pid > 0) {
+		ray_files_of_pid(dir_fd, life->pid, append_worker, &worker);
+		/* Until a worker has a file of its own, it writes into raylet's. */
+		if (!worker.found)
+			append_file(dir_fd, "raylet.err", "raylet.err", out, size, NULL);
+	}
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
 		append_file(dir_fd, names[i], names[i], out, size, NULL);

@@ -24,7 +24,7 @@ void ray_last_lines_of(const char *file, const char *text, size_t len, char *out
 /* A process whose logs are read. The times are needed for a driver, whose log is found by them. */
 struct ray_process_life {
 	enum ray_process_kind kind; /* RAY_PROCESS_NONE: a worker */
-	pid_t pid; /* of a worker */
+	pid_t pid; /* of a worker or a raylet; 0: not known */
 	int64_t from_unix_ns, until_unix_ns; /* its life */
 };
 

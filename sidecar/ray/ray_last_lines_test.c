@@ -171,6 +171,52 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	assert_int_equal(file_put(dir, "worker-0e5f-01000000-459.err", "another\n", 8, 0644, NULL), 0);
 	ray_last_lines(dir, &(struct ray_process_life){ .pid = 458 }, out, sizeof(out), &error);
 	assert_string_equal(out, "worker-458.err: Traceback\nworker-458.err: ImportError: libfoo.so.3\n");
+	/* One that died before it had a file of its own wrote into raylet's, Ray 2.60. */
+	out[0] = '\0';
+	assert_int_equal(file_put(dir, "raylet.err",
+				  "bash: line 1: /opt/python3.13: No such file or directory\n", 57,
+				  0644, NULL),
+			 0);
+	ray_last_lines(dir, &(struct ray_process_life){ .pid = 460 }, out, sizeof(out), &error);
+	assert_string_equal(
+		out, "raylet.err: bash: line 1: /opt/python3.13: No such file or directory\n");
+	close(dir);
+	assert_true(tree_remove(AT_FDCWD, path));
+}
+
+static void of_several_raylets_each_has_its_own_log(void **state)
+{
+	static const char *const logs[] = {
+		"[2026-11-28 07:53:10,298 I 96 96] (raylet) a.cc:1: first\n",
+		"[2026-11-28 07:53:10,298 I 195 207] (raylet) a.cc:1: second\n[state-dump] x\n",
+	};
+	static const struct {
+		pid_t pid;
+		const char *says;
+	} of[] = {
+		{ 96, "raylet.out: [2026-11-28 07:53:10,298 I 96 96] (raylet) a.cc:1: first\n" },
+		{ 195,
+		  "raylet.1.out: [2026-11-28 07:53:10,298 I 195 207] (raylet) a.cc:1: second\n" },
+		{ 297, "" },
+		{ 0, "raylet.out: [2026-11-28 07:53:10,298 I 96 96] (raylet) a.cc:1: first\n" },
+	};
+	char path[] = "/tmp/ray_last_lines_test.XXXXXX";
+	struct ray_error error = { 0 };
+	int dir;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dir >= 0);
+	assert_int_equal(file_put(dir, "raylet.out", logs[0], strlen(logs[0]), 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "raylet.1.out", logs[1], strlen(logs[1]), 0644, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		struct ray_process_life life = { .kind = RAY_PROCESS_RAYLET, .pid = of[i].pid };
+		char out[1024] = "";
+
+		ray_last_lines(dir, &life, out, sizeof(out), &error);
+		assert_string_equal(out, of[i].says);
+	}
 	close(dir);
 	assert_true(tree_remove(AT_FDCWD, path));
 }
@@ -183,7 +229,9 @@ static void what_the_supervisor_wrote_of_a_stop_comes_before_the_drivers_lines(v
 		"2026-11-28 07:41:48,443\tWARNING job_supervisor.py:422 -- Attempt to gracefully terminate job j1 through SIGTERM has timed "
 		"out after 3 seconds. Job is now being force-killed with SIGKILL. job_id=01000000 worker_id=aea506 node_id=d1e01e\n";
 	char path[] = "/tmp/ray_last_lines_test.XXXXXX", out[2048] = "";
-	struct ray_process_life life = { .kind = RAY_PROCESS_DRIVER, .from_unix_ns = 1, .until_unix_ns = INT64_MAX / 2 };
+	struct ray_process_life life = { .kind = RAY_PROCESS_DRIVER,
+					 .from_unix_ns = 1,
+					 .until_unix_ns = INT64_MAX / 2 };
 	struct ray_error error = { 0 };
 	int dir;
 
@@ -192,13 +240,19 @@ static void what_the_supervisor_wrote_of_a_stop_comes_before_the_drivers_lines(v
 	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(dir >= 0);
 	assert_int_equal(mkdirat(dir, "jobs", 0755), 0);
-	assert_int_equal(file_put(dir, "jobs/supervisor-j1.log", supervisor, sizeof(supervisor) - 1, 0644, NULL), 0);
-	assert_int_equal(file_put(dir, "jobs/supervisor-j2.log", supervisor, sizeof(supervisor) - 1, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "jobs/supervisor-j1.log", supervisor, sizeof(supervisor) - 1,
+				  0644, NULL),
+			 0);
+	assert_int_equal(file_put(dir, "jobs/supervisor-j2.log", supervisor, sizeof(supervisor) - 1,
+				  0644, NULL),
+			 0);
 	assert_int_equal(file_put(dir, "job-driver-j1.log", "locked\n", 7, 0644, NULL), 0);
 	ray_last_lines(dir, &life, out, sizeof(out), &error);
-	assert_string_equal(out, "jobs/supervisor-j1.log: 2026-11-28 07:41:48,443 WARNING job_supervisor.py:422 -- Attempt to gracefully terminate "
-				 "job j1 through SIGTERM has timed out after 3 seconds. Job is now being force-killed with SIGKILL.\n"
-				 "job-driver-j1.log: locked\n");
+	assert_string_equal(
+		out,
+		"jobs/supervisor-j1.log: 2026-11-28 07:41:48,443 WARNING job_supervisor.py:422 -- Attempt to gracefully terminate "
+		"job j1 through SIGTERM has timed out after 3 seconds. Job is now being force-killed with SIGKILL.\n"
+		"job-driver-j1.log: locked\n");
 	close(dir);
 	assert_true(tree_remove(AT_FDCWD, path));
 }
@@ -226,12 +280,14 @@ int main(void)
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
 		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
 		cmocka_unit_test(signals_of_several_children_do_not_hide_what_came_before),
-		cmocka_unit_test(of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown),
+		cmocka_unit_test(
+			of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(the_name_of_a_file_is_printable_and_bounded),
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
 		cmocka_unit_test(the_exception_that_ended_a_driver_is_found),
 		cmocka_unit_test(a_worker_is_heard_by_its_standard_error),
+		cmocka_unit_test(of_several_raylets_each_has_its_own_log),
 		cmocka_unit_test(
 			what_the_supervisor_wrote_of_a_stop_comes_before_the_drivers_lines),
 		cmocka_unit_test(a_process_without_logs_says_nothing),

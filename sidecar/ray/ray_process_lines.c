@@ -69,9 +69,12 @@ static const struct {
 	enum ray_kind kind;
 	enum ray_process_kind process;
 } marks[] = {
-	{ "The raylet exited immediately because one Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_NONE },
-	{ "The raylet exited immediately because the Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_DASHBOARD_AGENT },
-	{ "The raylet exited immediately because the runtime env agent timed out", RAY_AGENT_FAILED, RAY_PROCESS_RUNTIME_ENV_AGENT },
+	{ "The raylet exited immediately because one Ray agent failed", RAY_AGENT_FAILED,
+	  RAY_PROCESS_NONE },
+	{ "The raylet exited immediately because the Ray agent failed", RAY_AGENT_FAILED,
+	  RAY_PROCESS_DASHBOARD_AGENT },
+	{ "The raylet exited immediately because the runtime env agent timed out", RAY_AGENT_FAILED,
+	  RAY_PROCESS_RUNTIME_ENV_AGENT },
 	{ "Failed to connect to GCS within ", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS returned an authentication error", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS consider this node to be dead", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
@@ -103,8 +106,7 @@ static enum ray_process_kind ray_process_lines_gave_up(struct span record)
 									      RAY_PROCESS_NONE;
 }
 
-/* Parses the head of a record, "[2026-11-22 08:05:59,822 I 341 351] (raylet) ": the process and the thread that wrote it. */
-static pid_t ray_process_lines_writer(struct span record)
+pid_t ray_process_lines_writer(struct span record)
 {
 	struct span rest = span_after(span_after(span_after(span_line(record), " "), " "), " ");
 	int64_t pid = 0, thread;

@@ -20,6 +20,9 @@
  */
 bool ray_process_record_parse(struct span record, struct ray_event *e, const char **ret_mark);
 
+/* The process that wrote a record, by the head that Ray's C++ writes: "[2026-11-22 08:05:59,822 I 341 351] (raylet) "; 0: it has none. */
+pid_t ray_process_lines_writer(struct span record);
+
 /* The latest record of one kind; all zero: there was none. */
 struct ray_process_word {
 	int64_t at_ns; /* when it was read, CLOCK_BOOTTIME; 0: never */

@@ -202,16 +202,18 @@ static void older_and_newer_releases_say_it_in_these_words(void **state)
 		  "likely discovered a bug in Ray. Please report this issue at https://github.com/ray-project/ray/issues and we'll work with "
 		  "you to fix it. Check failed: server_ Failed to start the grpc server. The specified port is 6379.\n",
 		  RAY_GAVE_UP, RAY_PROCESS_GCS_SERVER },
-		{ "[2026-11-22 08:56:28,512 C 344 344] (core_worker) core_worker.cc:1:  Check failed: x\n", RAY_NOTHING, RAY_PROCESS_NONE },
+		{ "[2026-11-22 08:56:28,512 C 344 344] (core_worker) core_worker.cc:1:  Check failed: x\n",
+		  RAY_NOTHING, RAY_PROCESS_NONE },
 		{ "[2026-11-28 07:39:42,574 E 99 110] (raylet) file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: "
 		  "0.00903702 GB; capacity: 0.195312 GB. Object creation will fail if spilling is required.\n",
 		  RAY_DISK_FULL, RAY_PROCESS_RAYLET },
 		{ "[2026-11-28 07:39:42,595 I 99 109] (raylet) create_request_queue.cc:96: Out-of-disk: Failed to create object "
 		  "00ffffffffffffffffffffffffffffffffffffff010000001ce1f505 of size 9MB\n",
 		  RAY_OBJECT_REFUSED, RAY_PROCESS_RAYLET },
-		{ "[2026-11-22 08:56:28,512 I 3 3] (raylet) x.cc:1: vitamin C is good\n", RAY_NOTHING, RAY_PROCESS_NONE },
-		{ "[2022-10-28 10:07:32,236 I 8 8] (raylet) main.cc:290: Raylet received SIGTERM, shutting down...\n", RAY_STOPPED,
-		  RAY_PROCESS_RAYLET },
+		{ "[2026-11-22 08:56:28,512 I 3 3] (raylet) x.cc:1: vitamin C is good\n",
+		  RAY_NOTHING, RAY_PROCESS_NONE },
+		{ "[2022-10-28 10:07:32,236 I 8 8] (raylet) main.cc:290: Raylet received SIGTERM, shutting down...\n",
+		  RAY_STOPPED, RAY_PROCESS_RAYLET },
 	};
 
 	(void)state;

@@ -10,7 +10,7 @@
 
 #define PERIODS_MIN 100 /* ten seconds, as a rule */
 #define SAID_MAX 160
-#define REFUSED_NS (60 * NS_PER_SEC) /* a task that gets no object fails at once, and its job soon */
+#define REFUSED_NS (60 * NS_PER_SEC) /* a task without its object fails at once, its job soon */
 #define ZOMBIES_MIN 10 /* fewer explain no limit of processes */
 
 /* The table of processes does not show zombies, and the kernel counts them. */
@@ -56,7 +56,8 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
  * Returns whether raylet refused an object shortly before the death. A disk that is merely fuller than it wants refuses nothing as
  * long as the object store has room.
  */
-static bool object_was_refused(const struct observation *o, struct verdict *v, char full[static SAID_MAX])
+static bool object_was_refused(const struct observation *o, struct verdict *v,
+			       char full[static SAID_MAX])
 {
 	const struct ray_process_words *w = o->process_words;
 
@@ -67,7 +68,8 @@ static bool object_was_refused(const struct observation *o, struct verdict *v, c
 	const char *said = strstr(w->disk_full.line, ": ");
 	snprintf(full, SAID_MAX, "the disk to which it spills objects was full");
 	if (said && strstr(said, ", available"))
-		snprintf(full, SAID_MAX, "%.*s", (int)(strstr(said, ", available") - said - 2), said + 2);
+		snprintf(full, SAID_MAX, "%.*s", (int)(strstr(said, ", available") - said - 2),
+			 said + 2);
 	verdict_add_evidence(v, "raylet.out", "%s", w->object_refused.line);
 	if (w->disk_full.line[0])
 		verdict_add_evidence(v, "raylet.out", "%s", w->disk_full.line);
@@ -138,9 +140,10 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 			disk_ran_full(o, v);
 		if (v->class != FAILURE_PROCESS_LIMIT && object_was_refused(o, v, full) &&
 		    v->class == FAILURE_APPLICATION_ERROR)
-			verdict_set(v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
-				    "Container %s ended with exit code %d after Ray had refused to create an object: %s.",
-				    o->container, v->exit_code, full);
+			verdict_set(
+				v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
+				"Container %s ended with exit code %d after Ray had refused to create an object: %s.",
+				o->container, v->exit_code, full);
 	} else if (v->class == FAILURE_BUS_ERROR)
 		disk_ran_full(o, v);
 	if (o->spilled && may_be_of_disk(v->class))

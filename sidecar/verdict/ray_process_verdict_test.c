@@ -985,10 +985,13 @@ static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 		int status;
 		const char *lines, *says; /* NULL: it was not stopped */
 	} rows_of_stops[] = {
-		{ SIGKILL, SUPERVISOR_KILLED, "its supervisor's log says that it did not end in time and was killed, as `ray job stop` does it." },
+		{ SIGKILL, SUPERVISOR_KILLED,
+		  "its supervisor's log says that it did not end in time and was killed, as `ray job stop` does it." },
 		{ SIGABRT, SUPERVISOR_KILLED SIGTERM_LOGGED, "did not end in time and was killed" },
-		{ SIGABRT, SIGTERM_LOGGED, "its log says that it got SIGTERM, as `ray job stop` sends it." },
-		{ EXIT(3), "jobs/supervisor-j1.log: INFO Job j1 has been terminated gracefully with SIGTERM.\n",
+		{ SIGABRT, SIGTERM_LOGGED,
+		  "its log says that it got SIGTERM, as `ray job stop` sends it." },
+		{ EXIT(3),
+		  "jobs/supervisor-j1.log: INFO Job j1 has been terminated gracefully with SIGTERM.\n",
 		  "its supervisor's log says that it ended after SIGTERM, as `ray job stop` does it." },
 		{ SIGSEGV, SUPERVISOR_KILLED, NULL },
 		/* The driver writes that, too. */
@@ -999,7 +1002,8 @@ static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows_of_stops); i++) {
-		struct row row = { .ends = { { RAY_PROCESS_DRIVER, rows_of_stops[i].status, 5000 } } };
+		struct row row = { .ends = { { RAY_PROCESS_DRIVER, rows_of_stops[i].status,
+					       5000 } } };
 
 		make(&row, &w);
 		classify_alive(&w, RAY_PROCESS_DRIVER, &v);

@@ -337,7 +337,7 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
 	if (died_at_start(e))
 		verdict_add_missing(
-			v, "what the worker wrote",
+			v, "what else the worker wrote",
 			"raylet.err, into which it writes until it has a log of its own");
 	if (!fds && (knows_status(o) ||
 		     (!o->crash && !o->ray->logged_signal[0] && !logged_exit_code(e, &code))))
