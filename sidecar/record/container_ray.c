@@ -85,15 +85,19 @@ static bool has_words_of_agent(const struct container *c, const struct ray_proce
 
 static bool is_due(const struct container *c, const struct ray_process_end *end, int64_t now_ns)
 {
+	const struct process_watch *w = &c->observer.processes;
 	bool in_order = end->status_known && ray_process_ended_in_order(end->wait_status);
+	bool raylet_lives =
+		end->kind != RAY_PROCESS_GCS_SERVER && process_watch_lives(w, RAY_PROCESS_RAYLET);
 
 	if (is_of_failed_job(end))
 		return now_ns - end->ended_ns >= SETTLED_NS;
 	if (in_order && !has_words_of_agent(c, end))
 		return now_ns - end->ended_ns >= STOPPED_NS;
+	/* Where all of Ray is being stopped, that raylet ends in this time, too. */
 	return now_ns - end->ended_ns >=
-	       (process_watch_lives(&c->observer.processes, RAY_PROCESS_START) ? START_STOPS_NS :
-										 SETTLED_NS);
+	       (raylet_lives || process_watch_lives(w, RAY_PROCESS_START) ? START_STOPS_NS :
+									    SETTLED_NS);
 }
 
 /*

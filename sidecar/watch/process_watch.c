@@ -238,8 +238,8 @@ bool process_watch_goes_on(const struct process_watch *w, const struct ray_proce
 	bool lives = false;
 
 	for (const struct ray_process_end *e = w->ends; e < w->ends + w->n_ends; e++)
-		if ((e->kind == RAY_PROCESS_RAYLET || e->kind == RAY_PROCESS_GCS_SERVER) &&
-		    e->pid != end->pid && llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
+		if (e->kind == RAY_PROCESS_GCS_SERVER &&
+		    llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
 			return false;
 	for (const struct watched_ray_process *p = w->list; p < w->list + w->n; p++)
 		lives |= p->kind == RAY_PROCESS_RAYLET && !p->gone_ns && start_ns(p) < end->ended_ns;

@@ -76,9 +76,9 @@ bool process_watch_lived_until(const struct process_watch *w, enum ray_process_k
 void process_watch_add_survivors(const struct process_watch *w, int root_fd, struct strbuf *out);
 
 /*
- * Whether Ray goes on after that end: a raylet of before is alive, and no other and no GCS server
- * ended at about that time, as they do when Ray is stopped. `ray start` ends Ray for want of any
- * process.
+ * Whether Ray goes on after that end: a raylet of before is alive, and no GCS server ended at about
+ * that time, as it does when Ray is stopped; then other raylets end within ten seconds. `ray start`
+ * ends Ray for want of any process.
  */
 bool process_watch_goes_on(const struct process_watch *w, const struct ray_process_end *end);
 

@@ -339,9 +339,10 @@ static void ray_goes_on_without_its_log_monitor(void **state)
 	look();
 	process_watch_ended(&w, 11, true, SIGTERM, now_ns);
 	assert_false(process_watch_goes_on(&w, &monitor));
-	begin(13, 1, RAYLET);
+	begin(900000, 1, RAYLET); /* so begin() starts it after that */
 	look();
 	assert_false(process_watch_goes_on(&w, &monitor)); /* Ray was stopped and began anew */
+	end(900000);
 }
 
 static void the_raylet_of_one_node_of_several_ends_alone(void **state)
@@ -356,6 +357,14 @@ static void the_raylet_of_one_node_of_several_ends_alone(void **state)
 	look();
 	process_watch_ended(&w, 12, true, SIGKILL, now_ns);
 	second.ended_ns = now_ns;
+	assert_true(process_watch_goes_on(&w, &second));
+	/* A third one lives on when the first is stopped right after. */
+	begin(10, 1, RAYLET);
+	look();
+	second.ended_ns = now_ns;
+	end(11);
+	look();
+	process_watch_ended(&w, 11, true, SIGTERM, now_ns);
 	assert_true(process_watch_goes_on(&w, &second));
 	second.ended_ns = 5 * NS_PER_SEC; /* before the other one began: it was Ray's only one */
 	assert_false(process_watch_goes_on(&w, &second));
