@@ -37,12 +37,12 @@ void core_route_needs(const struct core_pattern *pattern, bool capturing, bool s
 	else if (pattern->target == CORE_TO_NOTHING)
 		snprintf(text, size, "a kernel.core_pattern on the node: it is empty, so no core is written");
 	else if (status_known && !dumped)
-		snprintf(
-			text, size,
-			"the kernel to write one: the core limit was 0 (ulimit -c; by itself the launcher asks for none in a filesystem in memory), the process was not dumpable, or %s "
-			"could not be written to",
-			pattern->target == CORE_TO_ABSOLUTE ? pattern->text :
-							      "its working directory");
+		snprintf(text, size,
+			 "the kernel to write one: the core limit was 0 (ulimit -c; by itself the launcher asks "
+			 "for none in a filesystem in memory), the process was not dumpable, or %s could not be "
+			 "written to",
+			 pattern->target == CORE_TO_ABSOLUTE ? pattern->text :
+							       "its working directory");
 	else if (pattern->target == CORE_TO_ABSOLUTE)
 		snprintf(text, size, "the core that the node's kernel.core_pattern puts at %s in the container: it was not found there",
 			 pattern->text);

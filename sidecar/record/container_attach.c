@@ -160,7 +160,8 @@ bool container_attach(struct container *c, struct received *hello)
 	if (!c->end)
 		return false;
 	c->report = &c->end->report;
-	if (err.code)
+	/* Below exec a report lists it as missing, and a command that ends well leaves no word. */
+	if (err.code && !c->options->own_launcher)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
 			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
@@ -170,7 +171,6 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.kernel.node = c->callbacks.node_log;
 	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->hello.command;
-	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
 			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });

@@ -20,6 +20,7 @@ static const struct phrase phrases[] = {
 	{ "this container", "this command" },
 	{ "a container runtime", "a runtime" },
 	{ "the report of the head's container", "the report of the head" },
+	{ " on the node, or the node agent,", ", as root," },
 	{ "outside of all containers", "and not to the working directory" },
 	{ ", and the pod's events", "" },
 	{ "the pod's events: a probe fails where raylet does not answer", "the words of whoever may stop it here: a scheduler, another user" },

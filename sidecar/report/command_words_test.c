@@ -23,6 +23,8 @@ static void sentences_speak_of_the_command(void **state)
 		{ "The kernel killed a (PID 7) in container b: it reached its memory limit of 1.0 GiB; the container lives on.",
 		  "The kernel killed a (PID 7) under b: it reached its memory limit of 1.0 GiB; the command goes on." },
 		{ "raylet in container b ended; the container lives on without it.", "raylet under b ended; the command goes on without it." },
+		{ "sysctl kernel.core_pattern=core on the node, or the node agent, changes that",
+		  "sysctl kernel.core_pattern=core, as root, changes that" },
 		/* A name is no word of ours, wherever it stands. */
 		{ "Container Container was killed.", "Container was killed." },
 		{ "x crashed in std::container_of (libcontainer.so).", "x crashed in std::container_of (libcontainer.so)." },

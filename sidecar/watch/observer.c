@@ -37,7 +37,7 @@ void observer_leave_errand(struct observer *o, struct errand *e)
 int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)
 {
 	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
-				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN };
+				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN, .launcher = launcher };
 	o->history = history_new();
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
