@@ -219,6 +219,41 @@ as_user 'cd; sed "s/<[^>]*>/ /g" all.html' >"$work/out" 2>"$work/err"
 check "the page has no words of Kubernetes" silent
 check "no report speaks of Kubernetes" test -z "$(grep -rlE 'kubelet|container' "$work/.local/state/afterglow" --include=report.txt)"
 
+# Parents that outlive or follow their children: what torchrun and a DataLoader do (jobs_test.sh has the real ones).
+cat >"$work/ranks.py" <<'CODE'
+import ctypes, os, subprocess, sys, time
+RANK = "import ctypes, os, sys, time; time.sleep(0.3); " + sys.argv[1]
+ranks = [subprocess.Popen([sys.executable, "-c", RANK if n == 2 else "import time; time.sleep(60)"]) for n in range(4)]
+while all(rank.poll() is None for rank in ranks):
+    time.sleep(0.1)
+for rank in ranks:
+    rank.terminate()
+    rank.wait()
+sys.exit(int(sys.argv[2]))
+CODE
+job() { as_user "XDG_STATE_HOME=jobs afterglow run $1" >"$work/out" 2>"$work/err"; code=$?; }
+tells() { tr -s ' \n' ' ' <"$work/err" | grep -Eq "$1"; } # across lines
+job '-- python3 ranks.py "ctypes.string_at(0)" 1'
+check "a crash of a rank, for which its parent ends with 1, is in the report of the parent" tells 'had crashed with SIGSEGV'
+job '-- python3 ranks.py "os.kill(os.getpid(), 9)" 1'
+check "a rank that was killed, for which its parent ends with 1, is in the report of the parent" tells 'was ended by SIGKILL'
+job '-- python3 ranks.py "ctypes.string_at(0)" 0'
+check "a crash of a rank, which its parent outlives, has a report of its own" says '^  class +Segfault'
+check "a parent that outlives its rank ends as it does" test "$code" = 0
+
+# As `pkill afterglow` and `pkill -9 afterglow` do: the signal reaches all of ours and not the command.
+for signal in TERM KILL; do
+	rm -f "$work/begun" "$work/end" "$work/ended"
+	as_user 'XDG_STATE_HOME=jobs exec afterglow run -- sh -c "echo \$\$ >begun; until test -e end; do sleep 0.1; done; echo >ended; exit 7"' 2>"$work/err" &
+	wait_until test -s "$work/begun"
+	launch=$(awk '{ print $4 }' "/proc/$(cat "$work/begun")/stat")
+	kill "-$signal" "$(awk '{ print $4 }' "/proc/$launch/stat")" "$launch"
+	as_user 'echo >end'
+	{ wait $!; code=$?; } 2>/dev/null
+	check "a command goes on to its own end when SIG$signal has come to afterglow alone" wait_until test -e "$work/ended"
+	[ $signal = KILL ] || check "and its exit code is that of afterglow run" test "$code" = 7
+done
+
 # A root without any libc stands for distributions with another one: the programs, and a shell that is static.
 bare=$work/bare
 if busybox=$(command -v busybox) && mkdir -p "$bare/bin" "$bare/proc" && mkdir -m 1777 "$bare/tmp" &&
