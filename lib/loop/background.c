@@ -16,27 +16,23 @@ static void background_finish(struct background *b, bool in_time)
 	b->done(in_time, b->arg);
 }
 
-static bool background_pass_on(const void *data, size_t len, int passed_fd, void *arg)
+static void background_pass_on(const void *data, size_t len, int *passed_fd, void *arg)
 {
 	struct background *b = arg;
 
-	if (b->on_message) {
+	if (b->on_message)
 		b->on_message(data, len, passed_fd, b->arg);
-		return false;
-	}
-	closep(&passed_fd);
-	if (len == b->size) {
+	else if (len == b->size) {
 		memcpy(b->answer, data, len);
 		b->answered = true;
 	}
-	return false;
 }
 
 static void background_on_event(evutil_socket_t, short what, void *arg)
 {
 	struct background *b = arg;
 
-	if (errand_listen(&b->errand, background_pass_on, b) == ERRAND_ENDED)
+	if (errand_listen(&b->errand, background_pass_on, b))
 		background_finish(b, true);
 	else if (what & EV_TIMEOUT) {
 		/*
@@ -79,8 +75,8 @@ void background_limit(struct background *b, int64_t within_ns)
 
 bool background_await(struct background *b, int64_t within_ns)
 {
-	bool ended = b->event && errand_wait_outside_loop(&b->errand, within_ns, background_pass_on,
-							  b) == ERRAND_ENDED;
+	bool ended =
+		b->event && errand_wait_outside_loop(&b->errand, within_ns, background_pass_on, b);
 
 	if (ended)
 		background_finish(b, true);

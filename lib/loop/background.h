@@ -22,8 +22,8 @@ struct background {
 	((struct background){ .errand = ERRAND_NONE, .answer = &(value), .size = sizeof(value) })
 
 /*
- * Like errand_start. The event loop, and never this call itself, calls on_message for each message,
- * ignoring its result (NULL: a message of the answer's size is copied there), and then done, once:
+ * Like errand_start. The event loop, and never this call itself, calls on_message for each message
+ * (NULL: a message of the answer's size is copied there), and then done, once:
  * the errand has ended, or within_ns has passed and it was killed; INT64_MAX: it has all the time
  * it needs. done may start the next errand.
  */

@@ -21,15 +21,14 @@ struct seen {
 	bool in_time;
 };
 
-static bool on_message(const void *data, size_t len, int passed_fd, void *arg)
+static void on_message(const void *data, size_t len, int *passed_fd, void *arg)
 {
 	struct seen *s = arg;
 
-	closep(&passed_fd);
+	(void)passed_fd;
 	assert_true(s->len + len < sizeof(s->text));
 	memcpy(s->text + s->len, data, len);
 	s->len += len;
-	return true;
 }
 
 static void on_done(bool in_time, void *arg)

@@ -259,22 +259,20 @@ static bool wait_for_message(int fd, int64_t until_ns)
 	return n > 0;
 }
 
-bool errand_ignore(const void *, size_t, int passed_fd, void *)
+void errand_ignore(const void *, size_t, int *, void *)
 {
-	closep(&passed_fd);
-	return false;
 }
 
-static enum errand_state errand_wait(struct errand *e, int64_t within_ns,
-				     errand_message_fn on_message, void *arg)
+static bool errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message,
+			void *arg)
 {
 	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;
 	int64_t until = now_boottime_ns() + within_ns;
-	int passed;
 
 	if (!data)
-		return e->pid ? ERRAND_LATE : ERRAND_ENDED;
+		return !e->pid;
 	while (wait_for_message(e->fd, until)) {
+		_cleanup_close_ int passed = -1;
 		ssize_t n = next_message(e->fd, data, &passed);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -286,21 +284,20 @@ static enum errand_state errand_wait(struct errand *e, int64_t within_ns,
 			if (waitpid(e->pid, NULL, WNOHANG) == 0)
 				reap_later(e->pid);
 			errand_let_go(e);
-			return ERRAND_ENDED;
+			return true;
 		}
-		if (on_message(data, (size_t)n, passed, arg))
-			return ERRAND_ANSWERED;
+		on_message(data, (size_t)n, &passed, arg);
 	}
-	return ERRAND_LATE;
+	return false;
 }
 
-enum errand_state errand_listen(struct errand *e, errand_message_fn on_message, void *arg)
+bool errand_listen(struct errand *e, errand_message_fn on_message, void *arg)
 {
 	return errand_wait(e, 0, on_message, arg);
 }
 
-enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
-					   errand_message_fn on_message, void *arg)
+bool errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
+			      void *arg)
 {
 	assert(!loop_runs);
 	return errand_wait(e, within_ns, on_message, arg);
@@ -322,16 +319,14 @@ static void errand_fill(int fd, void *arg)
 	errand_send(fd, c->out, c->size, -1);
 }
 
-static bool errand_on_filled(const void *data, size_t len, int passed_fd, void *arg)
+static void errand_on_filled(const void *data, size_t len, int *, void *arg)
 {
 	struct call *c = arg;
 
-	closep(&passed_fd);
 	if (len != c->size)
-		return false;
+		return;
 	memcpy(c->out, data, len);
 	c->filled = true;
-	return false; /* its end may have come, too, so that the next call does not find it busy */
 }
 
 int errand_ask(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size,

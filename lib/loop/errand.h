@@ -45,27 +45,19 @@ bool errand_send(int fd, const void *data, size_t len, int pass_fd);
 /* For the child: waits for the next message. Returns its length; 0 if the parent is gone. */
 size_t errand_receive(int fd, void *data, size_t size);
 
-/*
- * Gets a message of the child. Takes passed_fd, which is -1 if there is none. Returns true if the
- * caller waited for this message.
- */
-typedef bool (*errand_message_fn)(const void *data, size_t len, int passed_fd, void *arg);
+/* Gets a message of the child. Who takes *passed_fd puts -1 there; it is -1 if there is none. */
+typedef void (*errand_message_fn)(const void *data, size_t len, int *passed_fd, void *arg);
 /* Ignores messages, for errands of which only the end counts. */
-bool errand_ignore(const void *data, size_t len, int passed_fd, void *arg);
+void errand_ignore(const void *data, size_t len, int *passed_fd, void *arg);
 
-enum errand_state {
-	ERRAND_ENDED, /* and nothing more will come */
-	ERRAND_ANSWERED, /* on_message returned true */
-	ERRAND_LATE, /* neither so far */
-};
-/* Calls on_message for the messages that have come. */
-enum errand_state errand_listen(struct errand *e, errand_message_fn on_message, void *arg);
+/* Calls on_message for the messages that have come. Returns whether it has ended. */
+bool errand_listen(struct errand *e, errand_message_fn on_message, void *arg);
 /*
- * Waits for messages, for at most within_ns. For use before the event loop begins or after it has
+ * The same until it has ended, for at most within_ns. For use before the event loop begins or after it has
  * ended: it asserts that errand_loop_runs(true) is not the last that was said.
  */
-enum errand_state errand_wait_outside_loop(struct errand *e, int64_t within_ns,
-					   errand_message_fn on_message, void *arg);
+bool errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
+			      void *arg);
 
 /*
  * Call this in the child, before a step that may hang by itself. Makes a fork, in which it

@@ -101,25 +101,22 @@ static void addition_child_begin(int fd, void *arg)
 		extend_abort(e);
 }
 
-static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
+static void on_begun(const void *data, size_t len, int *passed_fd, void *arg)
 {
 	struct addition *a = arg;
 	const struct begun *begun = data;
 
-	if (len != sizeof(*begun) || a->work.answered) {
-		closep(&passed_fd);
-		return false;
-	}
+	if (len != sizeof(*begun) || a->work.answered)
+		return;
 	a->work.answered = true;
 	a->result = begun->err;
 	a->room = begun->room;
-	a->fd = passed_fd;
-	if (passed_fd >= 0)
+	a->fd = TAKE_FD(*passed_fd);
+	if (a->fd >= 0)
 		errand_send(a->work.errand.fd, "", 1, -1);
 	else if (!a->result.code)
 		err_set(&a->result, EMFILE, "%s", a->bundle);
 	shutdown(a->work.errand.fd, SHUT_WR);
-	return false;
 }
 
 /* --- Removing abandoned additions --- */
@@ -133,11 +130,9 @@ static void addition_undo(int fd, void *arg)
 		errand_send(fd, "", 1, -1);
 }
 
-static bool on_undone(const void *, size_t, int passed_fd, void *)
+static void on_undone(const void *, size_t, int *, void *)
 {
-	closep(&passed_fd);
 	to_undo->undone = true;
-	return false;
 }
 
 static void drop_first(void)

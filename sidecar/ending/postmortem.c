@@ -400,13 +400,12 @@ static void postmortem_read(int fd, void *arg)
 }
 
 /* The report that the child has made takes the place of ours. */
-static bool postmortem_take(const void *data, size_t len, int passed_fd, void *arg)
+static void postmortem_take(const void *data, size_t len, int *, void *arg)
 {
 	struct postmortem *p = arg;
 	struct observer *o = p->observer;
 	struct limits limits;
 
-	closep(&passed_fd);
 	background_limit(&p->child, READ_WITHIN_NS);
 	if (len == sizeof(*p->report))
 		memcpy(p->report, data, len);
@@ -414,7 +413,6 @@ static bool postmortem_take(const void *data, size_t len, int passed_fd, void *a
 		memcpy(&limits, data, len);
 		o->refused_told = MAX(o->refused_told, limits.processes_refused);
 	}
-	return false;
 }
 
 static void postmortem_read_over(bool in_time, void *arg)

@@ -143,14 +143,12 @@ static bool is_at(const struct lane *l, pid_t child)
 	return child && l->child.errand.pid == child;
 }
 
-static bool on_dropped_message(const void *data, size_t len, int passed_fd, void *arg)
+static void on_dropped_message(const void *data, size_t len, int *, void *arg)
 {
 	struct settling *s = arg;
 
-	closep(&passed_fd);
 	if (is_at(s->lane, s->lane->settling) && memchr(data, '\0', len))
 		on_dropped(data, s->k);
-	return false;
 }
 
 /* Goes on with it as far as its errand has come. Returns whether nothing is left to do. */
@@ -159,7 +157,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 	struct settling s = { .k = k, .lane = l };
 
 	if (l->settling && is_at(l, l->settling)) {
-		if (errand_listen(&l->child.errand, on_dropped_message, &s) != ERRAND_ENDED)
+		if (!errand_listen(&l->child.errand, on_dropped_message, &s))
 			return false;
 		shipper_kick(l->shipper);
 	} else if (l->settling) {

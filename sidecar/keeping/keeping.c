@@ -101,19 +101,18 @@ static void permission_send(const struct keep_work *w)
 	errand_send(w->child->errand.fd, "", 1, -1);
 }
 
-static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
+static void on_keeping(const void *data, size_t len, int *, void *arg)
 {
 	struct keep_work *w = arg;
 
-	closep(&passed_fd);
 	if (len != sizeof(w->last))
-		return false;
+		return;
 	memcpy(&w->last, data, len);
 	if (w->last.done) {
 		/* Only its end is still to come. */
 		event_del(w->turn);
 		background_limit(w->child, COMMIT_WITHIN_NS);
-		return false;
+		return;
 	}
 	/* The bundle gets a second name if only the report fits and the rest does not. */
 	w->named = true;
@@ -121,7 +120,6 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	permission_send(w);
 	background_limit(w->child, INT64_MAX);
 	timer_after(w->turn, COMMIT_WITHIN_NS);
-	return false;
 }
 
 static void keep_finish(struct keep_work *w, int rc, struct err *err)
@@ -193,8 +191,8 @@ static bool is_one_before(const struct keep_work *w)
 	struct errand *e = &w->child->errand;
 	int64_t now = now_boottime_ns();
 
-	return errand_listen(e, w->on_rest, w->rest_arg) != ERRAND_ENDED &&
-	       now < w->wait_until_ns && now - e->since_ns < BEFORE_NS;
+	return !errand_listen(e, w->on_rest, w->rest_arg) && now < w->wait_until_ns &&
+	       now - e->since_ns < BEFORE_NS;
 }
 
 static void on_keep_turn(evutil_socket_t, short, void *arg)

@@ -54,19 +54,17 @@ static void read_report(int fd, void *arg)
 	errand_send(fd, &end, sizeof(end), -1);
 }
 
-static bool on_part(const void *data, size_t len, int passed_fd, void *arg)
+static void on_part(const void *data, size_t len, int *, void *arg)
 {
 	struct reading *r = arg;
 	const char *part = data;
 
-	closep(&passed_fd);
 	if (part[0] == IS_TEXT)
 		strbuf_add(r->text, part + 1, len - 1);
 	else if (part[0] == IS_JSON)
 		strbuf_add(r->json, part + 1, len - 1);
 	else
 		r->found = part[0] == IS_END ? KEPT_REPORT_READ : KEPT_REPORT_NONE;
-	return false; /* we wait for its end, so that the next call does not find it busy */
 }
 
 enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json)
@@ -80,7 +78,7 @@ enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t 
 	 * messages.
 	 */
 	if (errand_start(e, read_report, &r, NULL) >= 0 &&
-	    errand_wait_outside_loop(e, within_ns, on_part, &r) == ERRAND_LATE)
+	    !errand_wait_outside_loop(e, within_ns, on_part, &r))
 		kill(e->pid, SIGKILL);
 	return r.found;
 }

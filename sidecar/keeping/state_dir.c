@@ -131,8 +131,7 @@ static void begin_with_copy(struct state_dir *s)
 	each_file(s->fd, note_one, &any);
 	if (any || errand_start(&s->errand, copy_restore, &c, NULL) < 0)
 		return;
-	if (errand_wait_outside_loop(&s->errand, RESTORE_WITHIN_NS, errand_ignore, NULL) !=
-	    ERRAND_ENDED)
+	if (!errand_wait_outside_loop(&s->errand, RESTORE_WITHIN_NS, errand_ignore, NULL))
 		log_warning("the disk of %s does not answer: the history of a previous sidecar cannot be read", s->copy);
 }
 

@@ -81,15 +81,14 @@ static void nodes_open(int fd, void *arg)
 	errand_send(fd, &opened, sizeof(opened), file);
 }
 
-static bool on_opened(const void *data, size_t len, int passed_fd, void *arg)
+static void on_opened(const void *data, size_t len, int *passed_fd, void *arg)
 {
 	struct nodes *n = arg;
 
 	if (len == sizeof(n->opened))
 		memcpy(&n->opened, data, len);
 	discard(&n->file, 1);
-	n->file = passed_fd;
-	return false;
+	n->file = TAKE_FD(*passed_fd);
 }
 
 static void nodes_open_next(struct nodes *n);

@@ -213,36 +213,32 @@ static void replace(int *fd, int with)
 	*fd = with;
 }
 
-static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
+static void on_answer(const void *data, size_t len, int *passed_fd, void *arg)
 {
 	struct ray_follower *f = arg;
 	struct answer a;
 
-	if (len != sizeof(a)) {
-		closep(&passed_fd);
-		return false;
-	}
+	if (len != sizeof(a))
+		return;
 	memcpy(&a, data, sizeof(a));
 	f->heard_ns = MAX(f->heard_ns, f->now_ns);
 	if (a.kind == ANSWER_LOGS)
-		replace(&f->logs_fd, TAKE_FD(passed_fd));
+		replace(&f->logs_fd, TAKE_FD(*passed_fd));
 	else if (a.kind == ANSWER_SHM)
-		replace(&f->shm_fd, TAKE_FD(passed_fd));
+		replace(&f->shm_fd, TAKE_FD(*passed_fd));
 	else if (a.kind == ANSWER_NODE)
 		f->node = a.node;
 	else if (a.kind == ANSWER_FINDING)
 		f->on_finding(&a.finding, f->arg);
 	else
 		f->asked = false;
-	closep(&passed_fd);
-	return !f->asked;
 }
 
 /* Takes what the child has sent. */
 static void follower_listen(struct ray_follower *f, int64_t now_ns)
 {
 	f->now_ns = now_ns;
-	if (f->asked && errand_listen(&f->child, on_answer, f) == ERRAND_ENDED)
+	if (f->asked && errand_listen(&f->child, on_answer, f))
 		f->asked = false;
 	f->late = f->asked && now_ns - MAX(f->asked_ns, f->heard_ns) >= HANGS_NS;
 }
