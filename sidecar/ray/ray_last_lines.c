@@ -186,28 +186,23 @@ static void append_worker(const char *name, void *arg)
 }
 
 /*
- * The supervisor that stops a driver says so in a log of its own, which has the name of the job, as the driver's has. The names of
- * job, actor and node follow its words.
+ * The supervisor that stops a driver says in a log of its own, which has the name of the job, as the driver's has, whether it
+ * terminated "gracefully". The names of job, actor and node follow.
  */
 static void append_stop(int dir_fd, const char *driver, char *out, size_t size)
 {
-	static const char *const marks[] = { " Attempt to gracefully terminate job ",
-					     " has been terminated gracefully with " };
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 	char name[sizeof(RAY_STOP_LOG) + RAY_FILE_NAME_MAX];
 
 	snprintf(name, sizeof(name), RAY_STOP_LOG "%s", driver + strlen(DRIVER_LOG));
 	if (!ray_file_tail(dir_fd, name, TAIL_MAX, &text))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		struct span rest = { strbuf_str(&text), text.len }, line;
+	for (struct span rest = { strbuf_str(&text), text.len }; rest.len;) {
+		struct span line = span_take_line(&rest);
 
-		while (rest.len) {
-			line = span_take_line(&rest);
-			line.len -= span_find(line, " job_id=").len;
-			if (span_find(line, marks[i]).at)
-				append(name, line.at, line.len, out, size);
-		}
+		line.len -= span_find(line, " job_id=").len;
+		if (span_find(line, " gracefully ").at)
+			append(name, line.at, line.len, out, size);
 	}
 }
 

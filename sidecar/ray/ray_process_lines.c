@@ -69,12 +69,9 @@ static const struct {
 	enum ray_kind kind;
 	enum ray_process_kind process;
 } marks[] = {
-	{ "The raylet exited immediately because one Ray agent failed", RAY_AGENT_FAILED,
-	  RAY_PROCESS_NONE },
-	{ "The raylet exited immediately because the Ray agent failed", RAY_AGENT_FAILED,
-	  RAY_PROCESS_DASHBOARD_AGENT },
-	{ "The raylet exited immediately because the runtime env agent timed out", RAY_AGENT_FAILED,
-	  RAY_PROCESS_RUNTIME_ENV_AGENT },
+	{ "The raylet exited immediately because one Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_NONE },
+	{ "The raylet exited immediately because the Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_DASHBOARD_AGENT },
+	{ "The raylet exited immediately because the runtime env agent timed out", RAY_AGENT_FAILED, RAY_PROCESS_RUNTIME_ENV_AGENT },
 	{ "Failed to connect to GCS within ", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS returned an authentication error", RAY_GCS_LOST, RAY_PROCESS_RAYLET },
 	{ "GCS consider this node to be dead", RAY_GCS_LOST, RAY_PROCESS_RAYLET },

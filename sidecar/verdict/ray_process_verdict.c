@@ -547,12 +547,9 @@ void ray_driver_stopped_verdict(const struct observation *o, const char *lines, 
 	    (has_crashed(&c) && v->signal != SIGABRT) || oom_was_near(o, &c))
 		return;
 	v->class = FAILURE_TERMINATED;
-	verdict_continue(
-		v, ". It was most likely asked to stop: %s, as `ray job stop` %s.",
-		!supervised ?
-			"its log says that it got SIGTERM" :
-		killed && killed < end ?
-			"its supervisor's log says that it did not end in time and was killed" :
-			"its supervisor's log says that it ended after SIGTERM",
-		supervised ? "does it" : "sends it");
+	verdict_continue(v, ". It was most likely asked to stop: its %slog says that it %s it.",
+			 supervised ? "supervisor's " : "",
+			 !supervised	       ? "got SIGTERM, as `ray job stop` sends" :
+			 killed && killed < end ? "did not end in time and was killed, as `ray job stop` does" :
+						 "ended after SIGTERM, as `ray job stop` sends");
 }

@@ -992,7 +992,7 @@ static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 		  "its log says that it got SIGTERM, as `ray job stop` sends it." },
 		{ EXIT(3),
 		  "jobs/supervisor-j1.log: INFO Job j1 has been terminated gracefully with SIGTERM.\n",
-		  "its supervisor's log says that it ended after SIGTERM, as `ray job stop` does it." },
+		  "its supervisor's log says that it ended after SIGTERM, as `ray job stop` sends it." },
 		{ SIGSEGV, SUPERVISOR_KILLED, NULL },
 		/* The driver writes that, too. */
 		{ SIGKILL, "job-driver-j1.log: " SUPERVISOR_KILLED, NULL },
