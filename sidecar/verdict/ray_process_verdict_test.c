@@ -954,6 +954,29 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }
 
+static void a_job_to_which_ray_refused_an_object_names_the_disk(void **state)
+{
+	static const struct row failed = {
+		"", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0
+	};
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&failed, &w);
+	w.words.object_refused = (struct ray_process_word){ .at_ns = END - 6 * NS_PER_SEC, .line = "Out-of-disk: x" };
+	w.words.disk_full = (struct ray_process_word){
+		.at_ns = END - 6 * NS_PER_SEC, .line = "y.cc:1: /tmp/spill is over 95% full, available space: 0 GB"
+	};
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+	assert_true(v.object_refused);
+	assert_non_null(strstr(v.sentence, "lives on. Ray had refused to create an object: /tmp/spill is over 95% full."));
+	w.words.object_refused.at_ns = END - 300 * NS_PER_SEC;
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	assert_null(strstr(v.sentence, "refused"));
+}
+
 #define SIGTERM_LOGGED "job-driver-j1.log: *** SIGTERM received at time=1795823443 on cpu 1 ***\n"
 
 static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
@@ -1223,6 +1246,7 @@ int main(void)
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_driver_that_got_sigterm_was_asked_to_stop),
+		cmocka_unit_test(a_job_to_which_ray_refused_an_object_names_the_disk),
 		cmocka_unit_test(a_driver_that_its_supervisor_ended_was_stopped),
 		cmocka_unit_test(the_sigterm_of_another_process_does_not_stop_a_driver),
 		cmocka_unit_test(a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped),
