@@ -37,11 +37,12 @@ static bool is_for_windows(const cJSON *pod_spec)
 			      "windows");
 }
 
-/* Returns whether a word leaves its process to the command behind it: an option, env. */
+/* Returns whether a word leaves its process to the command behind it: an option, env. No command begins with "fi". */
 static bool hands_over(const char *word)
 {
 	return *word == '-' || *word == '$' || strchr(word, '=') ||
-	       TEXT_IS_ONE_OF(word, "exec", "env", "busybox", "sh", "ash", "bash", "dash");
+	       TEXT_IS_ONE_OF(word, "exec", "env", "busybox", "sh", "ash", "bash", "dash", "then",
+			      "else", "fi");
 }
 
 /*
