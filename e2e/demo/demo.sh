@@ -57,6 +57,7 @@ leak() {
 	job=$!
 	wait_until 180 "the RayFailure of $worker" failure_or_end_of "$job"
 	failure=$(failure_name)
+	[ -n "$failure" ] || die "the job ended, and $worker has no RayFailure"
 	note "RayFailure $failure is there"
 	wait_until 120 "the job to hear of it" has_ended "$job"
 	wait "$job" || die "the job failed in another way than its task"
@@ -64,12 +65,11 @@ leak() {
 	wait_until 180 "the worker to be ready again" worker_is_back
 }
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
-# A job that ended without a failure to be seen a while later never ran its task.
+# A job that ended without a failure to be seen a while later never ran its task. To say so is for the caller: what wait_until calls is not heard.
 failure_or_end_of() {
 	failure_is_there && return
-	kill -0 "$1" 2>/dev/null && return 1
+	has_ended "$1" || return
 	sleep 10
-	failure_is_there || { tail -n 5 "$said" >&2; exit 1; }
 }
 worker_is_back() {
 	k get pod "$worker" -o go-template='{{range .status.containerStatuses}}{{.name}} {{.restartCount}} {{.ready}};{{end}}' |
