@@ -449,11 +449,6 @@ bool postmortem_report(struct postmortem *p)
 				postmortem_take, postmortem_read_over, p, NULL) >= 0;
 }
 
-void postmortem_cancel(struct postmortem *p)
-{
-	background_cancel(&p->child);
-}
-
 /* Writes samples.jsonl: one line for each sample, with times relative to the end. */
 struct sample_lines {
 	struct strbuf text;

@@ -25,7 +25,7 @@ struct postmortem {
 	void (*done)(void *arg);
 	void *arg;
 	/* Its own: */
-	struct background child;
+	struct background child; /* reads the files; the owner may cancel it */
 	struct snapshot last;
 	struct cgroup_limit isolation;
 	const struct cgroup_limit *limit;
@@ -53,8 +53,6 @@ bool postmortem_look(struct postmortem *p);
  * then the event loop calls done, once. Until then the report says what is known without them.
  */
 bool postmortem_report(struct postmortem *p);
-/* Ends the reading; done is not called. */
-void postmortem_cancel(struct postmortem *p);
 
 #define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
 

@@ -403,7 +403,7 @@ void container_free(struct container *c)
 	hooks_free(c->hooks);
 	discard(c->put_off.fds, c->put_off.n_fds);
 	if (c->end)
-		postmortem_cancel(&c->end->making);
+		background_cancel(&c->end->making.child);
 	free(c->end);
 	background_cancel(&c->limits);
 	strbuf_release(&c->stacks);

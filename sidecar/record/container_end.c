@@ -406,7 +406,7 @@ static bool report_killed_process(struct container *c, const struct ending *e, b
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
 	if (p->report.verdict.class != FAILURE_KERNEL_OOM_PROCESS) {
-		postmortem_cancel(&p->making);
+		background_cancel(&p->making.child);
 		free(p);
 		return false;
 	}

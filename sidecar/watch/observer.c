@@ -27,10 +27,8 @@
 
 void observer_leave_errand(struct observer *o, struct errand *e)
 {
-	if (errand_busy(&o->files))
-		errand_cancel(e);
-	else
-		o->files = *e;
+	errand_cancel(&o->files);
+	o->files = *e;
 	*e = ERRAND_NONE;
 }
 
