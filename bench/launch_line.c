@@ -18,8 +18,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: launch_line DIR SOCKET (%s)\n", err_text(&err));
 		return 2;
 	}
-	script = launch_script(&(struct launch_script){
-		.launchers = &launchers, .dir = argv[1], .socket = argv[2], .container = "ray-worker", .cores = true });
+	script = launch_script(&(struct launch_script){ .launchers = &launchers,
+							.dir = argv[1],
+							.socket = argv[2],
+							.container = "ray-worker",
+							.cores = true });
 	for (const char *p = script; p && *p; p++) {
 		putchar(*p);
 		p += p[0] == '$' && p[1] == '$'; /* as Kubernetes does it */

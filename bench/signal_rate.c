@@ -31,7 +31,8 @@ static void take_them(int signo)
 int main(int argc, char **argv)
 {
 	int signo = argc > 1 ? (int)strtol(argv[1], NULL, 10) : SIGTERM;
-	long rate = argc > 2 ? strtol(argv[2], NULL, 10) : 10000, seconds = argc > 3 ? strtol(argv[3], NULL, 10) : 10;
+	long rate = argc > 2 ? strtol(argv[2], NULL, 10) : 10000,
+	     seconds = argc > 3 ? strtol(argv[3], NULL, 10) : 10;
 	int64_t begin, sent = 0;
 	pid_t target = fork();
 

@@ -43,7 +43,8 @@ int main(int argc, char **argv)
 		int status;
 		pid_t pid;
 
-		if (posix_spawn(&pid, argv[2], NULL, NULL, argv + 2, environ) != 0 || waitpid(pid, &status, 0) != pid || status)
+		if (posix_spawn(&pid, argv[2], NULL, NULL, argv + 2, environ) != 0 ||
+		    waitpid(pid, &status, 0) != pid || status)
 			return 1;
 		took[i] = now_boottime_ns() - begin;
 	}

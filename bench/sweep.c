@@ -86,7 +86,8 @@ static void bare_look(void)
 			exit(1);
 }
 
-static void sweep(struct process_table *t, int (*how)(struct process_table *t, int64_t now_ns, struct err *err))
+static void sweep(struct process_table *t,
+		  int (*how)(struct process_table *t, int64_t now_ns, struct err *err))
 {
 	struct process top[10];
 
@@ -101,7 +102,8 @@ static int measure(long n)
 	struct process_table *t;
 	double bare_us, us, whole_us;
 
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("proc", "/proc", "proc", 0, NULL) < 0) {
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", 0, NULL) < 0) {
 		perror("mount");
 		return 1;
 	}
@@ -140,7 +142,8 @@ static int measure(long n)
 	whole_us = median_us(whole, rounds);
 	printf("sweep: %zu processes: %.1f us, %.2f us each; getdents and pread alone %.1f us, ratio %.2f (aim <= 1.2); with all read %.1f us, "
 	       "ratio %.2f\n",
-	       process_table_count(t), us, us / (double)n, bare_us, us / bare_us, whole_us, whole_us / bare_us);
+	       process_table_count(t), us, us / (double)n, bare_us, us / bare_us, whole_us,
+	       whole_us / bare_us);
 	fflush(stdout);
 	return 0;
 }

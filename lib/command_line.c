@@ -58,8 +58,7 @@ static int size_parse(const struct option_row *row, const char *text, int64_t *r
 			       row->name, text);
 	if (size < row->min || (row->max && size > row->max))
 		return err_set(err, EINVAL, "%s takes at least %s%s%s, not %.100s", row->name,
-			       SIZE_TEXT(row->min),
-			       row->max ? " and at most " : "",
+			       SIZE_TEXT(row->min), row->max ? " and at most " : "",
 			       row->max ? SIZE_TEXT(row->max) : "", text);
 	*ret_size = size;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of a program: one table says what each is, where its value goes, and what --help prints
- * about it. An option is written "--name VALUE" or "--name=VALUE"; "--" ends the options. Empty values
- * are refused, unless the kind of the option accepts them. The values are not copied.
+ * The options of a program: one table says what each is, where its value goes, and what --help
+ * prints about it. An option is written "--name VALUE" or "--name=VALUE"; "--" ends the options.
+ * Empty values are refused, unless the kind of the option accepts them. The values are not copied.
  */
 #pragma once
 
@@ -46,14 +46,11 @@ struct option_table {
 	size_t n;
 	unsigned column; /* in which --help begins the text of an option */
 };
-#define OPTION_TABLE(rows, column) \
-	{ \
-		rows, ARRAY_SIZE(rows), column \
-	}
+#define OPTION_TABLE(rows, column) { rows, ARRAY_SIZE(rows), column }
 
 /*
- * Parses the option at words[0] into *options, which the program's rows describe. command has the bit of
- * the present command. Returns the number of words that it consists of, 1 or 2; or -EINVAL.
+ * Parses the option at words[0] into *options, which the program's rows describe. command has the
+ * bit of the present command. Returns the number of words that it consists of, 1 or 2; or -EINVAL.
  */
 int option_take(const struct option_table *table, unsigned command, char *const *words,
 		void *options, struct err *err);

@@ -28,7 +28,10 @@ struct err {
  */
 int err_set(struct err *err, int code, const char *fmt, ...) _printf_(3, 4);
 
-/* Puts "prefix: " before the text that is there. Returns -err->code; -EIO without err, so return the code itself there. */
+/*
+ * Puts "prefix: " before the text that is there. Returns -err->code; -EIO without err, so return
+ * the code itself there.
+ */
 int err_wrap(struct err *err, const char *fmt, ...) _printf_(2, 3);
 
 /* Returns the text for a log line, never NULL. */

@@ -64,14 +64,16 @@ static void the_codes_in_the_table_of_classes_lead_to_their_classes(void **state
 	(void)state;
 
 	for (int c = 0; c < FAILURE_CLASS_COUNT; c++) {
-		const char *meaning = failure_class_meaning((enum failure_class)c), *code = strstr(meaning, "exit 1");
+		const char *meaning = failure_class_meaning((enum failure_class)c),
+			   *code = strstr(meaning, "exit 1");
 
 		if (!code)
 			continue;
 		n++;
 		assert_int_equal(exit_code_class(strtol(code + strlen("exit "), NULL, 10)), c);
 		if (strncmp(meaning, "SIG", 3) == 0) {
-			const char *name = signal_name(exit_code_signal(strtol(code + strlen("exit "), NULL, 10)));
+			const char *name = signal_name(
+				exit_code_signal(strtol(code + strlen("exit "), NULL, 10)));
 
 			assert_memory_equal(meaning, name, strlen(name));
 		}

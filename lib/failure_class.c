@@ -41,7 +41,8 @@ bool failure_class_is_of_process(enum failure_class c)
 
 bool failure_class_is_oom(int c)
 {
-	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD || c == FAILURE_KERNEL_OOM_NODE;
+	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD ||
+	       c == FAILURE_KERNEL_OOM_NODE;
 }
 
 bool failure_class_is_of_memory(enum failure_class c)
@@ -115,7 +116,8 @@ const char *signal_meaning(int signo)
 		[LINUX_SIGALRM] = timer,
 		[LINUX_SIGVTALRM] = timer,
 		[LINUX_SIGPROF] = timer,
-		[LINUX_SIGPOLL] = "when a file or socket becomes ready, as it has asked to be told (O_ASYNC)",
+		[LINUX_SIGPOLL] =
+			"when a file or socket becomes ready, as it has asked to be told (O_ASYNC)",
 		[LINUX_SIGXCPU] = "when it has used up its limit of CPU time (ulimit -t)",
 		[LINUX_SIGXFSZ] = "when it writes beyond its limit of file size (ulimit -f)",
 		[LINUX_SIGSYS] = "when a seccomp filter refuses a system call of it",

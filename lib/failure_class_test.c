@@ -18,14 +18,16 @@ static void every_class_has_a_name_of_its_own_that_leads_back_to_it(void **state
 {
 	(void)state;
 	for (int c = 0; c < FAILURE_CLASS_COUNT; c++) {
-		assert_int_equal(failure_class_from_name(failure_class_name((enum failure_class)c)), c);
+		assert_int_equal(failure_class_from_name(failure_class_name((enum failure_class)c)),
+				 c);
 		assert_true(strlen(failure_class_meaning((enum failure_class)c)) > 5);
 	}
 }
 
 static void what_is_no_class_has_no_number(void **state)
 {
-	static const char *const rows[] = { "", "killed", "Killed ", "KernelOOM", "\xff", "Unknown\n" };
+	static const char *const rows[] = { "",		 "killed", "Killed ",
+					    "KernelOOM", "\xff",   "Unknown\n" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -53,7 +55,9 @@ static void class_names_are_fit_for_files_labels_and_crd_enums(void **state)
 		const char *name = failure_class_name((enum failure_class)c);
 
 		assert_in_range(strlen(name), 3, 63);
-		assert_int_equal(strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), strlen(name));
+		assert_int_equal(
+			strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+			strlen(name));
 	}
 }
 
@@ -101,7 +105,8 @@ static void signals_of_no_class_of_their_own_say_when_a_process_gets_them(void *
 	for (int signo = -1; signo <= 66; signo++) {
 		const char *meaning = signal_meaning(signo);
 
-		assert_int_equal(meaning != NULL, failure_class_of_signal(signo) == FAILURE_SIGNALED);
+		assert_int_equal(meaning != NULL,
+				 failure_class_of_signal(signo) == FAILURE_SIGNALED);
 		if (meaning)
 			assert_memory_equal(meaning, "when ", 5);
 	}

@@ -105,9 +105,11 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 	return 0;
 }
 
-static int fileio_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
+static int fileio_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+		      bool sync, struct err *err)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	_cleanup_close_ int fd =
+		openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 
 	if (fd < 0)
 		return err_set(err, errno, "create %s", path);
@@ -124,12 +126,14 @@ static int fileio_put(int dirfd, const char *path, const void *data, size_t len,
 	return 0;
 }
 
-int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+	       struct err *err)
 {
 	return fileio_put(dirfd, path, data, len, mode, true, err);
 }
 
-int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+	     struct err *err)
 {
 	return fileio_put(dirfd, path, data, len, mode, false, err);
 }
@@ -142,7 +146,8 @@ void file_replace(int dirfd, const char *path, const void *data, size_t len)
 		return;
 	snprintf(partial, sizeof(partial), "%s.partial", path);
 	unlinkat(dirfd, partial, 0);
-	if (file_put(dirfd, partial, data, len, 0600, NULL) < 0 || renameat(dirfd, partial, dirfd, path) < 0)
+	if (file_put(dirfd, partial, data, len, 0600, NULL) < 0 ||
+	    renameat(dirfd, partial, dirfd, path) < 0)
 		unlinkat(dirfd, partial, 0);
 }
 

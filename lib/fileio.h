@@ -34,10 +34,12 @@ ssize_t fd_read_whole(int fd, void *data, size_t len, off_t offset);
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
 /* Creates or replaces path below dirfd with the data and fsyncs the file (not its directory). */
-int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+	       struct err *err);
 
 /* Does the same without the fsync, which the caller must then do. */
-int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+	     struct err *err);
 
 /*
  * Replaces path below dirfd by the data, whole or not at all; only the user can read it. It is not

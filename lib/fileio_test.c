@@ -278,7 +278,8 @@ static void a_foreign_file_is_read_through_no_link_anywhere(void **state)
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(100);
 
 		snprintf(path, sizeof(path), "/%s//%s", here, rows[i].path);
-		int r = file_read_foreign(dirfd_, rows[i].path, &out, NULL), whole = file_read_foreign(-1, path, &out, NULL);
+		int r = file_read_foreign(dirfd_, rows[i].path, &out, NULL),
+		    whole = file_read_foreign(-1, path, &out, NULL);
 		if (r != rows[i].code || whole != rows[i].code)
 			fail_msg("%s: %d and %d, not %d", rows[i].path, r, whole, rows[i].code);
 		assert_string_equal(strbuf_str(&out), r < 0 ? "" : "xx"); /* both have read it */

@@ -13,7 +13,8 @@ static void check(const unsigned char *text, size_t len)
 	for (size_t i = 0; i < len;) {
 		size_t n = text[i] < 0x80 ? 1 : text[i] >= 0xf0 ? 4 : text[i] >= 0xe0 ? 3 : 2;
 
-		if (strchr("<>\"'", text[i]) || (text[i] < 0x20 && text[i] != '\n' && text[i] != '\t') || text[i] == 0x7f)
+		if (strchr("<>\"'", text[i]) ||
+		    (text[i] < 0x20 && text[i] != '\n' && text[i] != '\t') || text[i] == 0x7f)
 			abort();
 		if ((text[i] >= 0x80 && text[i] < 0xc2) || text[i] > 0xf4 || i + n > len)
 			abort();

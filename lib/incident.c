@@ -59,19 +59,25 @@ static void collect(struct join *j, const struct incident_rule *rule)
 		const char *key = rule->key(d);
 
 		if (*key && rule->causes(d))
-			j->clues[j->n_clues++] = (struct clue){ .key = key, .at_ns = d->ended_ns, .index = i, .name = d->name };
+			j->clues[j->n_clues++] = (struct clue){
+				.key = key, .at_ns = d->ended_ns, .index = i, .name = d->name
+			};
 	}
 	qsort(j->clues, j->n_clues, sizeof(*j->clues), compare);
 }
 
-/* --- No circles ---------------------------------------------------------------------------------------- */
+/*
+ * --- No circles
+ * ----------------------------------------------------------------------------------------
+ */
 
 /* Marks all ends that are behind a driver which IDs explain. */
 static void look_behind(struct join *j)
 {
 	memset(j->behind, 0, j->n * sizeof(*j->behind));
 	for (size_t i = 0; i < j->n; i++)
-		for (size_t end = j->by_id[i] ? j->causes[i] : NOBODY; end != NOBODY && !j->behind[end]; end = j->causes[end])
+		for (size_t end = j->by_id[i] ? j->causes[i] : NOBODY;
+		     end != NOBODY && !j->behind[end]; end = j->causes[end])
 			j->behind[end] = true;
 }
 
@@ -91,7 +97,10 @@ static void set_cause(struct join *j, size_t index, size_t cause, bool by_id)
 	j->by_id[index] = by_id;
 }
 
-/* --- A group around one end -------------------------------------------------------------------------------- */
+/*
+ * --- A group around one end
+ * --------------------------------------------------------------------------------
+ */
 
 /*
  * Returns whether the clue leads the group. The end with the lowest rank does, so that there are no
@@ -122,12 +131,16 @@ static size_t join_group(struct join *j, const struct incident_rule *rule, size_
 	}
 	for (size_t i = first; i < end; i++)
 		if (i != leader && j->causes[j->clues[i].index] == NOBODY &&
-		    (!rule->fits || rule->fits(&j->deaths[j->clues[leader].index], &j->deaths[j->clues[i].index])))
+		    (!rule->fits ||
+		     rule->fits(&j->deaths[j->clues[leader].index], &j->deaths[j->clues[i].index])))
 			set_cause(j, j->clues[i].index, j->clues[leader].index, false);
 	return end;
 }
 
-/* --- An end that another explains ---------------------------------------------------------------------------- */
+/*
+ * --- An end that another explains
+ * ----------------------------------------------------------------------------
+ */
 
 /* Returns the first clue of that key that is later, or else the first clue of a later key. */
 static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
@@ -146,13 +159,16 @@ static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
 	return low;
 }
 
-static bool explains(const struct join *j, const struct incident_rule *rule, const struct clue *clue, size_t index)
+static bool explains(const struct join *j, const struct incident_rule *rule,
+		     const struct clue *clue, size_t index)
 {
 	const struct incident_death *cause = &j->deaths[clue->index], *d = &j->deaths[index];
 	int before_s = MAX(rule->before_s, incident_noticed_after_s(cause));
 
-	return (rule->by_id || incident_rank(cause) < incident_rank(d)) && d->ended_ns - cause->ended_ns <= rule->after_s * NS_PER_SEC &&
-	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC && (!rule->fits || rule->fits(cause, d));
+	return (rule->by_id || incident_rank(cause) < incident_rank(d)) &&
+	       d->ended_ns - cause->ended_ns <= rule->after_s * NS_PER_SEC &&
+	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC &&
+	       (!rule->fits || rule->fits(cause, d));
 }
 
 /*
@@ -162,14 +178,17 @@ static bool explains(const struct join *j, const struct incident_rule *rule, con
 static size_t find_cause(const struct join *j, const struct incident_rule *rule, size_t index)
 {
 	const char *key = rule->key(&j->deaths[index]);
-	size_t at = first_after(j, key, j->deaths[index].ended_ns + WHOLE_SECOND_NS), found = NOBODY;
+	size_t at = first_after(j, key, j->deaths[index].ended_ns + WHOLE_SECOND_NS),
+	       found = NOBODY;
 
-	for (size_t i = at; i > 0 && at - i < SCAN_MAX && strcmp(j->clues[i - 1].key, key) == 0; i--)
+	for (size_t i = at; i > 0 && at - i < SCAN_MAX && strcmp(j->clues[i - 1].key, key) == 0;
+	     i--)
 		if ((found == NOBODY || rule->first) && explains(j, rule, &j->clues[i - 1], index))
 			found = j->clues[i - 1].index;
 	if (found != NOBODY)
 		return found;
-	for (size_t i = at; i < j->n_clues && i - at < SCAN_MAX && strcmp(j->clues[i].key, key) == 0; i++)
+	for (size_t i = at;
+	     i < j->n_clues && i - at < SCAN_MAX && strcmp(j->clues[i].key, key) == 0; i++)
 		if (explains(j, rule, &j->clues[i], index))
 			return j->clues[i].index;
 	return NOBODY;
@@ -178,7 +197,8 @@ static size_t find_cause(const struct join *j, const struct incident_rule *rule,
 static void explain(struct join *j, const struct incident_rule *rule, struct incident_place *places)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		if (j->causes[i] != NOBODY || !*rule->key(&j->deaths[i]) || !rule->follows(&j->deaths[i]))
+		if (j->causes[i] != NOBODY || !*rule->key(&j->deaths[i]) ||
+		    !rule->follows(&j->deaths[i]))
 			continue;
 		set_cause(j, i, find_cause(j, rule, i), rule->by_id);
 		places[i].may_follow = places[i].may_follow || rule->is_late;
@@ -220,8 +240,14 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 {
 	_cleanup_free_ size_t *causes = calloc(n + 1, sizeof(*causes));
 	_cleanup_free_ struct clue *clues = calloc(n + 1, sizeof(*clues));
-	_cleanup_free_ bool *by_id = calloc(n + 1, sizeof(*by_id)), *behind = calloc(n + 1, sizeof(*behind));
-	struct join j = { .deaths = deaths, .n = n, .causes = causes, .by_id = by_id, .behind = behind, .clues = clues };
+	_cleanup_free_ bool *by_id = calloc(n + 1, sizeof(*by_id)),
+			    *behind = calloc(n + 1, sizeof(*behind));
+	struct join j = { .deaths = deaths,
+			  .n = n,
+			  .causes = causes,
+			  .by_id = by_id,
+			  .behind = behind,
+			  .clues = clues };
 
 	if (!causes || !clues || !by_id || !behind)
 		return -ENOMEM;
@@ -243,16 +269,16 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 
 /* --- Texts for people ------------------------------------------------------------------------ */
 
-const char *incident_text(const struct incident_death *first, const struct incident_death *d, const char *place,
-			  char buf[static INCIDENT_TEXT_MAX])
+const char *incident_text(const struct incident_death *first, const struct incident_death *d,
+			  const char *place, char buf[static INCIDENT_TEXT_MAX])
 {
 	bool same_node = *first->node && strcmp(first->node, d->node) == 0;
 	const char *whose = "another ";
 
 	/* One decision ended both, so the first did not cause the other. */
 	if (*first->ended_by && strcmp(first->ended_by, d->ended_by) == 0) {
-		snprintf(buf, INCIDENT_TEXT_MAX, "%s by %.*s", failure_class_name(first->class), (int)MIN(strcspn(first->ended_by, "/"), 32),
-			 first->ended_by);
+		snprintf(buf, INCIDENT_TEXT_MAX, "%s by %.*s", failure_class_name(first->class),
+			 (int)MIN(strcspn(first->ended_by, "/"), 32), first->ended_by);
 		return buf;
 	}
 	if (*first->uid && strcmp(first->uid, d->uid) == 0)
@@ -261,6 +287,7 @@ const char *incident_text(const struct incident_death *first, const struct incid
 		whose = "its node", place = "";
 	else if (first->head)
 		whose = "the head", place = "";
-	snprintf(buf, INCIDENT_TEXT_MAX, "%s of %s%s", failure_class_name(first->class), whose, place);
+	snprintf(buf, INCIDENT_TEXT_MAX, "%s of %s%s", failure_class_name(first->class), whose,
+		 place);
 	return buf;
 }

@@ -43,8 +43,9 @@
 #define JOB_TTL_S 3600
 #define PEER_S 60
 /*
- * The GCS needs 15 s to notice that a node is gone, and a driver may go on for a while before it asks
- * for the result. An address names a node for less long: the container's next instance has it, too.
+ * The GCS needs 15 s to notice that a node is gone, and a driver may go on for a while before it
+ * asks for the result. An address names a node for less long: the container's next instance has it,
+ * too.
  */
 #define NAMED_S 600
 #define NAMED_BY_IP_S 60
@@ -74,7 +75,9 @@ int incident_rank(const struct incident_death *d)
 	/* The submitter in the head's pod, too, follows the head. */
 	if (is_submitter(d))
 		return 7;
-	/* An OOM kill of a process comes before the process's end, and that before the container's. */
+	/*
+	 * An OOM kill of a process comes before the process's end, and that before the container's.
+	 */
 	return (d->head ? 2 : 5) + (!d->lives ? 2 : d->class != FAILURE_KERNEL_OOM_PROCESS);
 }
 
@@ -83,7 +86,10 @@ int incident_noticed_after_s(const struct incident_death *d)
 	return d->class == FAILURE_NODE_LOST ? LOST_S : 0;
 }
 
-/* --- Keys ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Keys
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static const char *by_node(const struct incident_death *d)
 {
@@ -104,7 +110,9 @@ static const char *by_pod_or_submitter(const struct incident_death *d)
 /* Returns whether it was the driver of a job, which runs in the head. */
 static bool ends_the_job(const struct incident_death *d)
 {
-	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);
+	return d->head && d->lives &&
+	       (strncmp(d->process, "driver", strlen("driver")) == 0 ||
+		strncmp(d->process, "job", strlen("job")) == 0);
 }
 
 /* Returns whether it is a driver whose log may name another death. */
@@ -140,7 +148,10 @@ static const char *by_sender(const struct incident_death *d)
 	return name && name[1] && name[1] != '/' ? d->ended_by : "";
 }
 
-/* --- Nodes --------------------------------------------------------------------------------------------- */
+/*
+ * --- Nodes
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static bool is_node_gone(const struct incident_death *d)
 {
@@ -154,7 +165,8 @@ static bool is_node_oom(const struct incident_death *d)
 
 static bool may_go_with_node(const struct incident_death *d)
 {
-	return IS_ONE_OF(d->class, FAILURE_EVICTED, FAILURE_UNKNOWN, FAILURE_TERMINATED, FAILURE_KILLED) ||
+	return IS_ONE_OF(d->class, FAILURE_EVICTED, FAILURE_UNKNOWN, FAILURE_TERMINATED,
+			 FAILURE_KILLED) ||
 	       (d->class == FAILURE_POD_DELETED && !*d->ended_by);
 }
 
@@ -164,15 +176,20 @@ static bool may_go_with_node(const struct incident_death *d)
  */
 static bool goes_with_node(const struct incident_death *node, const struct incident_death *d)
 {
-	return node->class == FAILURE_NODE_SHUTDOWN || IS_ONE_OF(d->class, FAILURE_UNKNOWN, FAILURE_POD_DELETED);
+	return node->class == FAILURE_NODE_SHUTDOWN ||
+	       IS_ONE_OF(d->class, FAILURE_UNKNOWN, FAILURE_POD_DELETED);
 }
 
-/* --- Processes of a container --------------------------------------------------------------------------- */
+/*
+ * --- Processes of a container
+ * ---------------------------------------------------------------------------
+ */
 
 static bool is_rays_own(const char *process)
 {
-	static const char *const beginnings[] = { "raylet", "gcs_server", "dashboard", "runtime_env", "log_monitor", "log monitor",
-						  "monitor", "ray_client_server", "agent" };
+	static const char *const beginnings[] = { "raylet",	 "gcs_server",	      "dashboard",
+						  "runtime_env", "log_monitor",	      "log monitor",
+						  "monitor",	 "ray_client_server", "agent" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
 		if (strncmp(process, beginnings[i], strlen(beginnings[i])) == 0)
@@ -183,7 +200,8 @@ static bool is_rays_own(const char *process)
 static bool is_process_of_ray(const struct incident_death *d)
 {
 	return d->lives && d->ray &&
-	       (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST) ||
+	       (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED,
+			  FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST) ||
 		(d->class == FAILURE_KERNEL_OOM_PROCESS && is_rays_own(d->process)));
 }
 
@@ -192,7 +210,10 @@ static bool is_oom_of_process_of_ray(const struct incident_death *d)
 	return d->class == FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
 }
 
-/* Returns whether one of Ray's own processes, or a driver, ended by a signal while its container lives on. */
+/*
+ * Returns whether one of Ray's own processes, or a driver, ended by a signal while its container
+ * lives on.
+ */
 static bool may_be_oom_killed(const struct incident_death *d)
 {
 	return d->signaled && ((d->class != FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d)) ||
@@ -204,8 +225,9 @@ static bool may_follow_a_process(const struct incident_death *d)
 	if (d->lives || !d->ray)
 		return false;
 	return (d->class == FAILURE_APPLICATION_ERROR && d->exit_code == 1) ||
-	       IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST,
-			 FAILURE_TERMINATED, FAILURE_UNKNOWN);
+	       IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED,
+			 FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST, FAILURE_TERMINATED,
+			 FAILURE_UNKNOWN);
 }
 
 static bool is_probe_kill(const struct incident_death *d)
@@ -224,7 +246,10 @@ static bool is_same_process(const struct incident_death *oom, const struct incid
 	return is_same_instance(oom, d) && strcmp(oom->process, d->process) == 0;
 }
 
-/* --- GPUs ----------------------------------------------------------------------------------------------- */
+/*
+ * --- GPUs
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool is_gpu(const struct incident_death *d)
 {
@@ -233,16 +258,20 @@ static bool is_gpu(const struct incident_death *d)
 
 static bool may_follow_a_gpu(const struct incident_death *d)
 {
-	return IS_ONE_OF(d->class, FAILURE_CUDA_ERROR, FAILURE_NCCL_ERROR, FAILURE_WORKER_CRASH, FAILURE_ABORT,
-			 FAILURE_APPLICATION_ERROR);
+	return IS_ONE_OF(d->class, FAILURE_CUDA_ERROR, FAILURE_NCCL_ERROR, FAILURE_WORKER_CRASH,
+			 FAILURE_ABORT, FAILURE_APPLICATION_ERROR);
 }
 
-/* --- The head and its workers ---------------------------------------------------------------------------- */
+/*
+ * --- The head and its workers
+ * ----------------------------------------------------------------------------
+ */
 
 static bool takes_the_gcs(const struct incident_death *d)
 {
 	return d->head && d->ray && d->class != FAILURE_START_FAILURE &&
-	       (!d->lives || d->class == FAILURE_GCS_FAILED || strncmp(d->process, "gcs_server", strlen("gcs_server")) == 0);
+	       (!d->lives || d->class == FAILURE_GCS_FAILED ||
+		strncmp(d->process, "gcs_server", strlen("gcs_server")) == 0);
 }
 
 static bool lost_its_gcs(const struct incident_death *d)
@@ -260,11 +289,15 @@ static bool may_lose_its_gcs(const struct incident_death *d)
 		return false;
 	if (d->class == FAILURE_APPLICATION_ERROR)
 		return d->exit_code == 1;
-	return (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_RAY_PROCESS_FAILED) && !d->signaled) ||
+	return (IS_ONE_OF(d->class, FAILURE_RAYLET_FAILED, FAILURE_RAY_PROCESS_FAILED) &&
+		!d->signaled) ||
 	       d->class == FAILURE_TERMINATED || (d->class == FAILURE_POD_DELETED && !*d->ended_by);
 }
 
-/* --- Deletions ------------------------------------------------------------------------------------------- */
+/*
+ * --- Deletions
+ * -------------------------------------------------------------------------------------------
+ */
 
 static bool is_deleted(const struct incident_death *d)
 {
@@ -296,7 +329,10 @@ static bool is_deleted_with_its_job(const struct incident_death *d)
 	return is_deleted(d) && (strstr(d->ended_by, "RayJob") || strstr(d->ended_by, "TTL"));
 }
 
-/* --- What a driver's exception names ---------------------------------------------------------------------- */
+/*
+ * --- What a driver's exception names
+ * ----------------------------------------------------------------------
+ */
 
 /* Deletions after the job are consequences of its end. */
 static bool may_be_named(const struct incident_death *d)
@@ -305,8 +341,8 @@ static bool may_be_named(const struct incident_death *d)
 }
 
 /*
- * Returns whether the exception in the driver's log names this end: the worker by Ray's ID or by its
- * PID, or the node on which it ran. Both have the node's ID or its address in common.
+ * Returns whether the exception in the driver's log names this end: the worker by Ray's ID or by
+ * its PID, or the node on which it ran. Both have the node's ID or its address in common.
  */
 static bool is_named(const struct incident_death *d, const struct incident_death *driver)
 {
@@ -316,13 +352,15 @@ static bool is_named(const struct incident_death *d, const struct incident_death
 		return false;
 	if (*names->worker && *d->worker)
 		return strcmp(names->worker, d->worker) == 0;
-	return !d->lives || d->class == FAILURE_RAYLET_FAILED || (names->pid && names->pid == d->pid);
+	return !d->lives || d->class == FAILURE_RAYLET_FAILED ||
+	       (names->pid && names->pid == d->pid);
 }
 
 /* The same, but not by the node alone: that may have ended for another reason, and later. */
 static bool is_named_itself(const struct incident_death *d, const struct incident_death *driver)
 {
-	return is_named(d, driver) && ((*driver->names.worker && *d->worker) || (driver->names.pid && driver->names.pid == d->pid));
+	return is_named(d, driver) && ((*driver->names.worker && *d->worker) ||
+				       (driver->names.pid && driver->names.pid == d->pid));
 }
 
 /* Returns whether the submitter ended with what it asks for, the job or the head that runs it. */
@@ -349,13 +387,19 @@ static bool is_same_try(const struct incident_death *a, const struct incident_de
 	       (len && strncmp(a->pod, b->pod, len + 1) == 0 && !strchr(b->pod + len + 1, '-'));
 }
 
-/* Returns whether it is a container beside Ray's that needs more memory than it may have. It dies again and again of the same. */
+/*
+ * Returns whether it is a container beside Ray's that needs more memory than it may have. It dies
+ * again and again of the same.
+ */
 static bool is_oom_beside_ray(const struct incident_death *d)
 {
 	return d->class == FAILURE_KERNEL_OOM_CONTAINER && !d->ray && !d->lives;
 }
 
-/* --- NCCL ------------------------------------------------------------------------------------------------ */
+/*
+ * --- NCCL
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool is_a_lost_peer(const struct incident_death *d)
 {
@@ -372,6 +416,7 @@ static bool is_another_pod(const struct incident_death *a, const struct incident
 	return strcmp(a->uid, b->uid) != 0;
 }
 
+/* clang-format off */
 const struct incident_rule incident_rules[] = {
 	{ .key = by_node, .causes = is_node_gone, .after_s = NODE_S },
 	{ .key = by_node, .causes = is_node_oom, .after_s = NODE_OOM_S },
@@ -405,4 +450,5 @@ const struct incident_rule incident_rules[] = {
 	{ .key = by_cluster, .causes = is_a_lost_peer, .follows = misses_a_peer, .fits = is_another_pod, .after_s = PEER_S,
 	  .before_s = SKEW_S, .is_late = true, .first = true },
 };
+/* clang-format on */
 const size_t n_incident_rules = ARRAY_SIZE(incident_rules);

@@ -34,9 +34,13 @@ struct row {
 	const char *process, *ended_by;
 	int restart; /* counted from 1; 0: unknown */
 	bool lives, signaled, ft, other,
-		submitter; /* other: a container beside Ray's ended; submitter: KubeRay's submitter ended */
+		/* other: a container beside Ray's ended; submitter: KubeRay's submitter ended */
+		submitter;
 	int exit_code; /* 0 stands for 1 */
-	/* Ray's node ID and the address follow from the pod and the instance; a driver names those of an end. */
+	/*
+	 * Ray's node ID and the address follow from the pod and the instance; a driver names those
+	 * of an end.
+	 */
 	const char *worker, *names_node, *names_worker, *names_ip;
 	int pid, names_pid;
 };
@@ -58,19 +62,24 @@ static struct incident_death death_of(const struct row *row)
 		.ray_node = row->other || row->submitter ? "" : id,
 		.worker = row->worker ? row->worker : "",
 		.pid = row->pid,
-		.names = { row->names_node ? row->names_node : "", row->names_worker ? row->names_worker : "",
+		.names = { row->names_node ? row->names_node : "",
+			   row->names_worker ? row->names_worker : "",
 			   row->names_ip ? row->names_ip : "", row->names_pid },
 		.name = row->name,
 		.class = row->class,
 		.ended_ns = 1700000000 * NS_PER_SEC + (int64_t)(row->at_s * 1e9),
 		.pod = row->pod,
 		.uid = row->pod,
-		.container = row->submitter ? "ray-job-submitter" : row->other ? "beside" : "ray",
+		.container = row->submitter ? "ray-job-submitter" :
+			     row->other	    ? "beside" :
+					      "ray",
 		.node = row->node ? row->node : row->pod,
 		.process = row->process ? row->process : "",
 		.ended_by = row->ended_by ? row->ended_by : "",
 		.restart = row->restart - 1,
-		.exit_code = row->lives ? -1 : row->exit_code ? row->exit_code : 1,
+		.exit_code = row->lives	    ? -1 :
+			     row->exit_code ? row->exit_code :
+					      1,
 		.head = strncmp(row->pod, "head", 4) == 0,
 		.ray = !row->other && !row->submitter,
 		.lives = row->lives,
@@ -89,10 +98,12 @@ static void comes_out(const struct tale *tale, const struct row *const *rows, si
 		deaths[i] = death_of(rows[i]);
 	assert_int_equal(incident_join(deaths, n, places), 0);
 	for (size_t i = 0; i < n; i++) {
-		const char *first = deaths[places[i].first].name, *expected = rows[i]->first ? rows[i]->first : rows[i]->name;
+		const char *first = deaths[places[i].first].name,
+			   *expected = rows[i]->first ? rows[i]->first : rows[i]->name;
 
 		if (strcmp(first, expected) != 0)
-			fail_msg("%s: %s is explained by %s instead of %s", tale->what, rows[i]->name, first, expected);
+			fail_msg("%s: %s is explained by %s instead of %s", tale->what,
+				 rows[i]->name, first, expected);
 		followed += places[i].first != i;
 		counted += places[i].consequences;
 	}
@@ -489,7 +500,8 @@ static struct incident_death any_death(uint32_t *seed, const char *name, uint32_
 		.ended_ns = (int64_t)(next(seed) % seconds) * NS_PER_SEC,
 		.pod = pod,
 		.uid = pod,
-		.container = (const char *[]){ "ray", "ray", "beside", "ray-job-submitter" }[next(seed) % 4],
+		.container = (const char *[]){ "ray", "ray", "beside",
+					       "ray-job-submitter" }[next(seed) % 4],
 		.node = nodes[next(seed) % ARRAY_SIZE(nodes)],
 		.process = processes[next(seed) % ARRAY_SIZE(processes)],
 		.ended_by = senders[next(seed) % ARRAY_SIZE(senders)],
@@ -499,8 +511,9 @@ static struct incident_death any_death(uint32_t *seed, const char *name, uint32_
 		.ray_node = pod,
 		.worker = next(seed) % 2 ? workers[next(seed) % ARRAY_SIZE(workers)] : "",
 		.pid = (int64_t)(next(seed) % 3),
-		.names = { next(seed) % 2 ? pods[next(seed) % PODS_MAX] : "", workers[next(seed) % ARRAY_SIZE(workers)],
-			   pods[next(seed) % PODS_MAX], (int64_t)(next(seed) % 3) },
+		.names = { next(seed) % 2 ? pods[next(seed) % PODS_MAX] : "",
+			   workers[next(seed) % ARRAY_SIZE(workers)], pods[next(seed) % PODS_MAX],
+			   (int64_t)(next(seed) % 3) },
 		.head = strncmp(pod, "head", 4) == 0,
 		.ray = next(seed) % 8,
 		.lives = next(seed) % 2,
@@ -523,8 +536,8 @@ static void shuffle(struct incident_death *deaths, size_t n, uint32_t *seed)
 #define ANY 40
 
 /* Returns the first cause's name for each name. */
-static void join_by_name(const struct incident_death *deaths, size_t n, const char *firsts[static ANY], size_t counts[static ANY],
-			 bool with_names)
+static void join_by_name(const struct incident_death *deaths, size_t n,
+			 const char *firsts[static ANY], size_t counts[static ANY], bool with_names)
 {
 	struct incident_place places[ANY];
 
@@ -539,7 +552,8 @@ static void join_by_name(const struct incident_death *deaths, size_t n, const ch
 		 * consequences, unless a driver is between them.
 		 */
 		assert_int_equal(places[places[i].first].first, places[i].first);
-		assert_true(with_names || incident_rank(&deaths[places[i].first]) <= incident_rank(&deaths[i]));
+		assert_true(with_names ||
+			    incident_rank(&deaths[places[i].first]) <= incident_rank(&deaths[i]));
 		assert_false(places[i].may_follow && places[i].first != i);
 	}
 }
@@ -593,7 +607,9 @@ static double join_many(size_t n, uint32_t seconds, bool one_key)
 		snprintf(names[i], sizeof(names[i]), "f-%zu", i);
 		deaths[i] = any_death(&seed, names[i], seconds);
 		if (one_key)
-			deaths[i].head = deaths[i].ray = (deaths[i].class = i % 2 ? FAILURE_NCCL_ERROR : FAILURE_GCS_FAILED) > 0;
+			deaths[i].head = deaths[i].ray =
+				(deaths[i].class =
+					 i % 2 ? FAILURE_NCCL_ERROR : FAILURE_GCS_FAILED) > 0;
 	}
 	begin = now_boottime_ns();
 	assert_int_equal(incident_join(deaths, n, places), 0);
@@ -610,8 +626,10 @@ static void many_ends_take_little_time(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		print_message("%zu ends: %.1f ms over a day, %.1f ms within a second, %.1f ms of one kind within a second\n", sizes[i],
-			      join_many(sizes[i], 86400, false), join_many(sizes[i], 1, false), join_many(sizes[i], 1, true));
+		print_message(
+			"%zu ends: %.1f ms over a day, %.1f ms within a second, %.1f ms of one kind within a second\n",
+			sizes[i], join_many(sizes[i], 86400, false), join_many(sizes[i], 1, false),
+			join_many(sizes[i], 1, true));
 }
 
 /* --- Texts ----------------------------------------------------------------------------------- */
@@ -633,7 +651,8 @@ static void a_cause_is_described_in_three_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct incident_death first = death_of(&rows[i].first), death = death_of(&rows[i].death);
+		struct incident_death first = death_of(&rows[i].first),
+				      death = death_of(&rows[i].death);
 		char text[INCIDENT_TEXT_MAX];
 
 		assert_string_equal(incident_text(&first, &death, "pod", text), rows[i].text);

@@ -44,7 +44,8 @@ int json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err)
 	cJSON *json = cJSON_ParseWithLengthOpts(text, len, &end, false);
 
 	if (!json)
-		return oom_count() == lost ? parse_error(text, end, err) : err_set(err, ENOMEM, "JSON");
+		return oom_count() == lost ? parse_error(text, end, err) :
+					     err_set(err, ENOMEM, "JSON");
 	while (end < text + len && *end && strchr(" \t\r\n", *end))
 		end++;
 	/* A NUL ends a C string, so callers that pass its terminator along are fine. */
@@ -132,7 +133,8 @@ cJSON *json_find(const cJSON *array, const char *key, const char *value)
 	cJSON *item;
 
 	cJSON_ArrayForEach(item, array) {
-		const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, key));
+		const char *found =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, key));
 
 		if (found && value && strcmp(found, value) == 0)
 			return item;

@@ -34,7 +34,10 @@ const char *json_member(const cJSON *obj, const char *name);
 /* The same with another text in place of NULL. */
 const char *json_str_or(const cJSON *obj, const char *path, const char *otherwise);
 
-/* Declares item and walks over the items of an array, or the members of an object. Either may be NULL. */
+/*
+ * Declares item and walks over the items of an array, or the members of an object. Either may be
+ * NULL.
+ */
 #define json_each(item, array) for (const cJSON *item = json_first(array); item; item = item->next)
 static inline const cJSON *json_first(const cJSON *array)
 {

@@ -22,7 +22,8 @@ static cJSON *parsed(const char *text)
 
 static void values_are_found_by_their_path(void **state)
 {
-	_cleanup_json_ cJSON *json = parsed("{\"a\":{\"b\":{\"c\":\"deep\",\"n\":7,\"t\":true}},\"\":{\"\":1}}");
+	_cleanup_json_ cJSON *json =
+		parsed("{\"a\":{\"b\":{\"c\":\"deep\",\"n\":7,\"t\":true}},\"\":{\"\":1}}");
 
 	(void)state;
 	assert_string_equal(json_str(json, "a.b.c"), "deep");
@@ -42,7 +43,8 @@ static void values_are_found_by_their_path(void **state)
 
 static void a_value_of_another_type_counts_as_absent(void **state)
 {
-	_cleanup_json_ cJSON *json = parsed("{\"s\":\"7\",\"n\":7,\"o\":{},\"l\":[1],\"z\":null,\"f\":false}");
+	_cleanup_json_ cJSON *json =
+		parsed("{\"s\":\"7\",\"n\":7,\"o\":{},\"l\":[1],\"z\":null,\"f\":false}");
 	static const char *const not_text[] = { "n", "o", "l", "z", "f", "absent" };
 	static const char *const not_number[] = { "s", "o", "l", "z", "f", "absent" };
 	static const char *const not_bool[] = { "s", "n", "o", "l", "z", "absent" };
@@ -157,8 +159,8 @@ static void nesting_is_limited(void **state)
 
 static void an_element_is_found_by_a_field(void **state)
 {
-	_cleanup_json_ cJSON *json =
-		parsed("{\"l\":[1,null,{\"name\":7},{},{\"name\":\"x\",\"v\":1},{\"name\":\"x\",\"v\":2}]}");
+	_cleanup_json_ cJSON *json = parsed(
+		"{\"l\":[1,null,{\"name\":7},{},{\"name\":\"x\",\"v\":1},{\"name\":\"x\",\"v\":2}]}");
 
 	(void)state;
 	assert_int_equal(json_int(json_find(json_get(json, "l"), "name", "x"), "v", -1), 1);
@@ -246,7 +248,8 @@ static void running_out_of_memory_at_any_point_neither_leaks_nor_crashes(void **
 			json_set_str(json, "t", "value");
 			json_set_str(json, "t", "other");
 			json_set_int(json, "n", 5);
-			whole = json_int(json, "n", -1) == 5 && cJSON_IsArray(at) && allocations_until_failure > 0;
+			whole = json_int(json, "n", -1) == 5 && cJSON_IsArray(at) &&
+				allocations_until_failure > 0;
 		}
 		cJSON_Delete(json);
 		assert_int_equal(live, 0);

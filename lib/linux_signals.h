@@ -43,6 +43,6 @@ enum linux_signal {
 #define LINUX_SIGNAL(name, number) LINUX_SIG##name = (number),
 	LINUX_SIGNALS(LINUX_SIGNAL)
 #undef LINUX_SIGNAL
-	LINUX_SIGRTMIN = 34, /* of glibc, which keeps the first two for itself */
+		LINUX_SIGRTMIN = 34, /* of glibc, which keeps the first two for itself */
 	LINUX_SIGRTMAX = 64,
 };

@@ -23,7 +23,8 @@ static bool parse_host(const char *host, uint16_t port, union address *ret_addre
 		ret_address->v4.sin_port = htons(port);
 		return true;
 	}
-	*ret_address = (union address){ .v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) } };
+	*ret_address =
+		(union address){ .v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) } };
 	return inet_pton(AF_INET6, host, &ret_address->v6.sin6_addr) == 1;
 }
 
@@ -34,7 +35,8 @@ static bool listen_address_parse(const char *text, union address *ret_address)
 	char host[64], *end = NULL;
 	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
 
-	if (!colon || end == colon + 1 || *end || colon[1] < '0' || colon[1] > '9' || port > 65535 || len >= sizeof(host))
+	if (!colon || end == colon + 1 || *end || colon[1] < '0' || colon[1] > '9' ||
+	    port > 65535 || len >= sizeof(host))
 		return false;
 	if (len > 2 && text[0] == '[' && colon[-1] == ']') {
 		text++;
@@ -60,7 +62,8 @@ bool listen_address_is_valid(const char *text)
  */
 static int bound_socket(const union address *address)
 {
-	_cleanup_close_ int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd =
+		socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	const int yes = 1, no = 0;
 
 	if (fd < 0)
@@ -69,7 +72,8 @@ static int bound_socket(const union address *address)
 	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes)) < 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) < 0)
 		return -1;
-	if (address->any.sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0)
+	if (address->any.sa_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0)
 		return -1;
 	if (bind(fd, &address->any,
 		 address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6)) < 0)
@@ -79,7 +83,8 @@ static int bound_socket(const union address *address)
 
 static bool is_wildcard_v6(const union address *address)
 {
-	return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
+	return address->any.sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 }
 
 int listen_address_bind(const char *text, int *ret_fd, uint16_t *ret_port, struct err *err)
@@ -88,9 +93,13 @@ int listen_address_bind(const char *text, int *ret_fd, uint16_t *ret_port, struc
 	socklen_t len = sizeof(bound);
 
 	if (!listen_address_parse(text, &address))
-		return err_set(err, EINVAL, "must be ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port up to 65535, not %.100s", text);
+		return err_set(
+			err, EINVAL,
+			"must be ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port up to 65535, not %.100s",
+			text);
 	int fd = bound_socket(&address);
-	if (fd < 0 && is_wildcard_v6(&address) && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+	if (fd < 0 && is_wildcard_v6(&address) &&
+	    (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
 		uint16_t port = address.v6.sin6_port;
 
 		address = (union address){ .v4 = { .sin_family = AF_INET, .sin_port = port } };

@@ -37,7 +37,10 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
 	return false;
 }
 
-/* Writes text as a JSON string to a buffer that takes each of its bytes twice, and the quotes; returns the length. */
+/*
+ * Writes text as a JSON string to a buffer that takes each of its bytes twice, and the quotes;
+ * returns the length.
+ */
 static size_t add_json_string(char *to, const char *text)
 {
 	size_t len = 0;
@@ -52,11 +55,14 @@ static size_t add_json_string(char *to, const char *text)
 	return len;
 }
 
-/* One write, so that lines of several processes do not mix; a lost log line is not worth an error. */
+/*
+ * One write, so that lines of several processes do not mix; a lost log line is not worth an error.
+ */
 static void write_json(const char *when, const char *level, const char *text)
 {
 	char line[JSON_FRAME_MAX + 2 * LOG_LINE_MAX];
-	size_t len = (size_t)snprintf(line, JSON_FRAME_MAX, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", when, level);
+	size_t len = (size_t)snprintf(line, JSON_FRAME_MAX,
+				      "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", when, level);
 
 	len += add_json_string(line + len, text);
 	line[len++] = '}';

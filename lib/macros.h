@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small language helpers: cleanup attributes, array size, pointer hand-over, membership of a short list. */
+/*
+ * Small language helpers: cleanup attributes, array size, pointer hand-over, membership of a short
+ * list.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -45,7 +48,10 @@ static inline void closep(const int *fd)
 #define _cleanup_free_ _cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
 
-/* IS_ONE_OF(class, A, B, C): whether an integer is one of those; TEXT_IS_ONE_OF does the same for a text, which may be NULL. */
+/*
+ * IS_ONE_OF(class, A, B, C): whether an integer is one of those; TEXT_IS_ONE_OF does the same for a
+ * text, which may be NULL.
+ */
 #define IS_ONE_OF(value, ...) \
 	is_one_of(value, (const int[]){ __VA_ARGS__ }, ARRAY_SIZE(((const int[]){ __VA_ARGS__ })))
 #define TEXT_IS_ONE_OF(text, ...) text_is_one_of(text, (const char *const[]){ __VA_ARGS__, NULL })

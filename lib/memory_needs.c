@@ -25,28 +25,38 @@ struct number {
 };
 
 static const struct number of_container[] = { { "limitBytes", LEAST }, { "containers", SUM } };
-static const struct number of_node[] = { { "cpus", MOST }, { "memoryBytes", MOST }, { "objectStoreBytes", MOST } };
-static const struct number of_peaks[] = { { "workingSetBytes", MOST }, { "anonBytes", MOST },   { "fileBytes", MOST },
-					  { "shmemBytes", MOST },      { "kernelBytes", MOST }, { "besideTasksBytes", MOST } };
-static const struct number of_task[] = { { "runs", SUM }, { "atOnce", MOST }, { "peakBytes", MOST } };
+static const struct number of_node[] = { { "cpus", MOST },
+					 { "memoryBytes", MOST },
+					 { "objectStoreBytes", MOST } };
+static const struct number of_peaks[] = {
+	{ "workingSetBytes", MOST }, { "anonBytes", MOST },   { "fileBytes", MOST },
+	{ "shmemBytes", MOST },	     { "kernelBytes", MOST }, { "besideTasksBytes", MOST }
+};
+static const struct number of_task[] = { { "runs", SUM },
+					 { "atOnce", MOST },
+					 { "peakBytes", MOST } };
 
 static void numbers_add(cJSON *sum, const cJSON *from, const struct number *numbers, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const cJSON *a = json_get(sum, numbers[i].name), *b = json_get(from, numbers[i].name);
+		const cJSON *a = json_get(sum, numbers[i].name),
+			    *b = json_get(from, numbers[i].name);
 		double value;
 
 		if (!cJSON_IsNumber(b) || !(b->valuedouble >= 0))
 			continue;
-		value = !cJSON_IsNumber(a)	   ? b->valuedouble :
-			numbers[i].how == SUM	   ? a->valuedouble + b->valuedouble :
-			numbers[i].how == MOST	   ? MAX(a->valuedouble, b->valuedouble) :
-						     MIN(a->valuedouble, b->valuedouble);
+		value = !cJSON_IsNumber(a)     ? b->valuedouble :
+			numbers[i].how == SUM  ? a->valuedouble + b->valuedouble :
+			numbers[i].how == MOST ? MAX(a->valuedouble, b->valuedouble) :
+						 MIN(a->valuedouble, b->valuedouble);
 		json_set(sum, numbers[i].name, cJSON_CreateNumber(value));
 	}
 }
 
-/* --- The counts of runs by what they held: pairs of bytes and runs ------------------------------------- */
+/*
+ * --- The counts of runs by what they held: pairs of bytes and runs
+ * -------------------------------------
+ */
 
 static double pair_bytes(const cJSON *pair)
 {
@@ -57,7 +67,8 @@ static double pair_bytes(const cJSON *pair)
 
 static bool pair_is_good(const cJSON *pair)
 {
-	return cJSON_IsArray(pair) && cJSON_GetArraySize(pair) == 2 && cJSON_IsNumber(pair->child) && cJSON_IsNumber(pair->child->next) &&
+	return cJSON_IsArray(pair) && cJSON_GetArraySize(pair) == 2 &&
+	       cJSON_IsNumber(pair->child) && cJSON_IsNumber(pair->child->next) &&
 	       pair->child->valuedouble >= 0 && pair->child->next->valuedouble > 0;
 }
 
@@ -67,7 +78,8 @@ static void pairs_insert(cJSON *pairs, const cJSON *pair)
 	cJSON *last = cJSON_Duplicate(pair, true);
 
 	json_append(pairs, last);
-	for (; last && last != pairs->child && pair_bytes(last->prev) > pair_bytes(last); last = last->prev) {
+	for (; last && last != pairs->child && pair_bytes(last->prev) > pair_bytes(last);
+	     last = last->prev) {
 		cJSON *numbers = last->child;
 
 		last->child = last->prev->child;
@@ -91,7 +103,9 @@ static void pairs_join(cJSON *pairs)
 	}
 	if (!closest)
 		return;
-	cJSON_SetNumberHelper(closest->next->child->next, closest->next->child->next->valuedouble + closest->child->next->valuedouble);
+	cJSON_SetNumberHelper(closest->next->child->next,
+			      closest->next->child->next->valuedouble +
+				      closest->child->next->valuedouble);
 	cJSON_Delete(cJSON_DetachItemViaPointer(pairs, closest));
 }
 
@@ -101,7 +115,10 @@ static void pairs_shorten(cJSON *pairs, size_t counts)
 		pairs_join(pairs);
 }
 
-/* --- Tasks --------------------------------------------------------------------------------------------- */
+/*
+ * --- Tasks
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void task_add(cJSON *sum, const cJSON *task, size_t counts)
 {
@@ -162,8 +179,10 @@ bool memory_needs_add(cJSON *sum, const cJSON *needs, struct memory_needs_size m
 	if (!json_get(needs, "containers"))
 		json_set_int(sum, "containers", json_int(sum, "containers", 0) + 1);
 	numbers_add(sum, needs, of_container, ARRAY_SIZE(of_container));
-	numbers_add(json_object_at(sum, "node"), json_get(needs, "node"), of_node, ARRAY_SIZE(of_node));
-	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks, ARRAY_SIZE(of_peaks));
+	numbers_add(json_object_at(sum, "node"), json_get(needs, "node"), of_node,
+		    ARRAY_SIZE(of_node));
+	numbers_add(json_object_at(sum, "peaks"), json_get(needs, "peaks"), of_peaks,
+		    ARRAY_SIZE(of_peaks));
 	json_each(task, json_get(needs, "tasks")) {
 		const char *name = json_str(task, "name");
 

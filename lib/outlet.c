@@ -73,7 +73,8 @@ static bool outlet_drain(int fd, struct outlet *o)
 	strbuf_init(&o->kept, OUTLET_KEPT_MAX);
 	if (!o->unreported)
 		return true;
-	snprintf(text, sizeof(text), "[afterglow] %llu messages were dropped because nothing read this output\n",
+	snprintf(text, sizeof(text),
+		 "[afterglow] %llu messages were dropped because nothing read this output\n",
 		 (unsigned long long)o->unreported);
 	o->unreported = 0;
 	strbuf_addf(&o->kept, "%s", text);
@@ -102,7 +103,8 @@ void outlet_write(int fd, const void *text, size_t len)
 		dropped++;
 		return;
 	}
-	strbuf_add(&o->kept, (const char *)text + done, MIN(len - done, OUTLET_KEPT_MAX - o->kept.len));
+	strbuf_add(&o->kept, (const char *)text + done,
+		   MIN(len - done, OUTLET_KEPT_MAX - o->kept.len));
 }
 
 void outlet_flush(void)

@@ -114,7 +114,9 @@ static void texts_over_the_bound_are_dropped_whole_and_reported(void **state)
 	assert_non_null(notice);
 	assert_int_equal((notice - strbuf_str(&text)) % LINE, 0);
 	assert_int_equal((size_t)(notice - strbuf_str(&text)) / LINE, MUCH - outlet_dropped());
-	snprintf(last, sizeof(last), "[afterglow] %d messages were dropped because nothing read this output\n", (int)outlet_dropped());
+	snprintf(last, sizeof(last),
+		 "[afterglow] %d messages were dropped because nothing read this output\n",
+		 (int)outlet_dropped());
 	assert_string_equal(notice, last);
 }
 

@@ -9,7 +9,8 @@
 void phrases_replace(char *text, size_t size, const struct phrase *phrases, size_t n)
 {
 	for (const struct phrase *p = phrases; p < phrases + n; p++)
-		for (char *at = text; (at = strstr(at, p->of_container)); at += strlen(p->of_command)) {
+		for (char *at = text; (at = strstr(at, p->of_container));
+		     at += strlen(p->of_command)) {
 			size_t from = strlen(p->of_container), to = strlen(p->of_command);
 			size_t room = (size_t)(text + size - at), rest = strlen(at + from);
 

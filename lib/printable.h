@@ -12,14 +12,14 @@
 void copy_printable(char *to, size_t size, const char *from, size_t len);
 
 /*
- * Replaces these bytes in place, so that text and len stay as long. Characters in `keep` stay as they
- * are: "\n" for a text of several lines, "" for one line.
+ * Replaces these bytes in place, so that text and len stay as long. Characters in `keep` stay as
+ * they are: "\n" for a text of several lines, "" for one line.
  */
 void mend_printable(char *text, size_t len, const char *keep);
 
 /*
- * Copies the len bytes, and a final NUL. If they are more than size - 1 (size is at least 16), it copies as much as fits
- * of their beginning and, as much, of their end, with " ... " between: an error message names its cause at one of the two.
- * UTF-8 characters stay whole.
+ * Copies the len bytes, and a final NUL. If they are more than size - 1 (size is at least 16), it
+ * copies as much as fits of their beginning and, as much, of their end, with " ... " between: an
+ * error message names its cause at one of the two. UTF-8 characters stay whole.
  */
 void copy_ends(char *to, size_t size, const char *from, size_t len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How S3 encrypts objects: what a policy may say, and what afterglow-ship sends as x-amz-server-side-encryption. */
+/*
+ * How S3 encrypts objects: what a policy may say, and what afterglow-ship sends as
+ * x-amz-server-side-encryption.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -84,9 +84,11 @@ size_t stack_groups_processes(const struct stack_groups *g)
 /* "thread TID STATE MOVED NAME"; the lines of its stack follow. */
 static void take_thread_line(struct stack_groups *g, const char *line)
 {
+	/* clang-format off */
 	struct stacked_thread t = {
 		.pid = g->pid, .place = g->place, .process = g->process, .number = g->n_threads,
 	};
+	/* clang-format on */
 	char moved[8];
 	int at = 0;
 
@@ -325,7 +327,8 @@ static const char *state_text(const struct stacked_thread *t)
 	case 'R':
 		return t->still ? "ran" : "ran, and has gone on since: Python's lines may be later";
 	case 'S':
-		return t->still ? "waits" : "waited, and has gone on since: Python's lines may be later";
+		return t->still ? "waits" :
+				  "waited, and has gone on since: Python's lines may be later";
 	case 'D':
 		return "in the kernel, uninterruptible";
 	case 'T':
@@ -369,8 +372,11 @@ void stack_groups_write(struct stack_groups *g, struct strbuf *out)
 	json_each(note, g->notes)
 		strbuf_addf(out, "%s\n", note->valuestring);
 	if (n)
-		strbuf_addf(out, "%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n", g->processes,
-			    g->processes == 1 ? "" : "es", n, n == 1 ? "" : "s", g->stopped_us / 1000.0);
+		strbuf_addf(
+			out,
+			"%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n",
+			g->processes, g->processes == 1 ? "" : "es", n, n == 1 ? "" : "s",
+			g->stopped_us / 1000.0);
 	for (size_t i = 0; i < g->n_groups; i++)
 		group_write(&g->groups[i], g->processes, out);
 	if (g->left_out)
@@ -379,19 +385,25 @@ void stack_groups_write(struct stack_groups *g, struct strbuf *out)
 
 /* --- JSON --- */
 
-/* A line without a frame's indent is a heading, and has words of its own where there are no frames. */
+/*
+ * A line without a frame's indent is a heading, and has words of its own where there are no frames.
+ */
 static void json_add_stack(cJSON *json, const struct stacked_thread *t)
 {
 	cJSON *frames = NULL;
 
-	for (const char *line = t->stack; line && line < t->stack + t->len; line = strchr(line, '\n') + 1) {
+	for (const char *line = t->stack; line && line < t->stack + t->len;
+	     line = strchr(line, '\n') + 1) {
 		bool is_frame = strncmp(line, FRAME_BLANKS, FRAME_INDENT) == 0;
 		const char *text = line + strspn(line, " ");
 		char copy[NOTE_MAX];
 
 		copy_printable(copy, sizeof(copy), text, strcspn(text, "\n"));
 		if (!is_frame)
-			frames = json_array_at(json, strncmp(line, PYTHON_MARK, strlen(PYTHON_MARK)) == 0 ? "python" : "native");
+			frames = json_array_at(
+				json, strncmp(line, PYTHON_MARK, strlen(PYTHON_MARK)) == 0 ?
+					      "python" :
+					      "native");
 		if (strstr(copy, "(it holds the GIL)"))
 			json_set(json, "holdsGil", cJSON_CreateTrue());
 		if (is_frame ? frames != NULL : !strstr(copy, "innermost first"))

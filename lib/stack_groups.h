@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts equal stacks of sidecars' answers (sidecar/record/stacks.h) together and writes them: the main threads
- * first, the stack that the fewest have before the others, then the other threads. Pure. The answers may be hostile.
+ * Puts equal stacks of sidecars' answers (sidecar/record/stacks.h) together and writes them: the
+ * main threads first, the stack that the fewest have before the others, then the other threads.
+ * Pure. The answers may be hostile.
  */
 #pragma once
 
@@ -23,7 +24,10 @@ struct stack_place {
 	const char *pod, *node;
 };
 
-/* Takes one answer, or several in a row. Changes it; it and the texts of place (NULL: here) have to outlive g. */
+/*
+ * Takes one answer, or several in a row. Changes it; it and the texts of place (NULL: here) have to
+ * outlive g.
+ */
 void stack_groups_add(struct stack_groups *g, const struct stack_place *place, char *answer);
 
 /* How many processes are in the answers. */
@@ -41,12 +45,15 @@ size_t stack_groups_main(struct stack_groups *g, struct strbuf *out);
 
 /*
  * Appends where a main thread is in a call of Ray's core, such as ray.get, ray.wait, ray.put and
- * PlacementGroup.wait: "train.py (PID 12) at train.py:88 in main", which is the line of the caller. If
- * several main threads are in such a call, the one with the lowest PID counts; if none is, nothing is
- * appended.
+ * PlacementGroup.wait: "train.py (PID 12) at train.py:88 in main", which is the line of the caller.
+ * If several main threads are in such a call, the one with the lowest PID counts; if none is,
+ * nothing is appended.
  */
 void stack_groups_ray_call(const struct stack_groups *g, struct strbuf *out);
 
-/* Write all that was taken, for people or as JSON (docs/hangs.md), which the caller owns. Nothing can be added afterwards. */
+/*
+ * Write all that was taken, for people or as JSON (docs/hangs.md), which the caller owns. Nothing
+ * can be added afterwards.
+ */
 void stack_groups_write(struct stack_groups *g, struct strbuf *out);
 cJSON *stack_groups_json(struct stack_groups *g);

@@ -36,19 +36,20 @@ static void the_stack_that_differs_comes_first(void **state)
 	_cleanup_strbuf_ struct strbuf out;
 
 	(void)state;
-	assert_string_equal(written("target 5 rank 0\nprocess 5 stopped for 900 us, threads: 2\nthread 5 S still python3\n" WAITS
-				    "thread 6 S still grpc\n  native, innermost first:\n     poll (libc.so.6)\n"
-				    "target 7 rank 1\nprocess 7 stopped for 1500 us, threads: 1\nthread 7 R moved python3\n" LOADS
-				    "target 8 rank 2\nprocess 8 stopped for 100 us, threads: 1\nthread 8 S still python3\n" WAITS "end\n",
-				    3, &out),
-			    "3 processes, 4 threads; a process stood still for at most 1.5 ms\n"
-			    "\nMain thread of 1 of 3 processes:\n"
-			    "  PID 7 rank 1: ran, and has gone on since: Python's lines may be later\n" LOADS
-			    "\nMain thread of 2 of 3 processes:\n"
-			    "  PID 5 rank 0: waits\n  PID 8 rank 2: waits\n" WAITS
-			    "\n1 other thread:\n"
-			    "  PID 5 rank 0, thread 6 grpc: waits\n"
-			    "  native, innermost first:\n     poll (libc.so.6)\n");
+	assert_string_equal(
+		written("target 5 rank 0\nprocess 5 stopped for 900 us, threads: 2\nthread 5 S still python3\n" WAITS
+			"thread 6 S still grpc\n  native, innermost first:\n     poll (libc.so.6)\n"
+			"target 7 rank 1\nprocess 7 stopped for 1500 us, threads: 1\nthread 7 R moved python3\n" LOADS
+			"target 8 rank 2\nprocess 8 stopped for 100 us, threads: 1\nthread 8 S still python3\n" WAITS
+			"end\n",
+			3, &out),
+		"3 processes, 4 threads; a process stood still for at most 1.5 ms\n"
+		"\nMain thread of 1 of 3 processes:\n"
+		"  PID 7 rank 1: ran, and has gone on since: Python's lines may be later\n" LOADS
+		"\nMain thread of 2 of 3 processes:\n"
+		"  PID 5 rank 0: waits\n  PID 8 rank 2: waits\n" WAITS "\n1 other thread:\n"
+		"  PID 5 rank 0, thread 6 grpc: waits\n"
+		"  native, innermost first:\n     poll (libc.so.6)\n");
 }
 
 static void what_could_not_be_seen_is_said(void **state)
@@ -56,20 +57,23 @@ static void what_could_not_be_seen_is_said(void **state)
 	_cleanup_strbuf_ struct strbuf out;
 
 	(void)state;
-	assert_string_equal(written("target 5 a b\nfailed it has ended\ntarget 6 c\nprocess 6 stopped for 0 us, threads: 1\n"
-				    "note Python's frames are not seen: x\nthread 6 D moved c\n  native: not seen\nend\n",
-				    2, &out),
-			    "PID 5 a b: no stacks: it has ended\n"
-			    "PID 6: Python's frames are not seen: x\n"
-			    "2 processes, 1 thread; a process stood still for at most 0.0 ms\n"
-			    "\nMain thread of 1 of 2 processes:\n"
-			    "  PID 6 c: in the kernel, uninterruptible\n"
-			    "  native: not seen\n");
+	assert_string_equal(
+		written("target 5 a b\nfailed it has ended\ntarget 6 c\nprocess 6 stopped for 0 us, threads: 1\n"
+			"note Python's frames are not seen: x\nthread 6 D moved c\n  native: not seen\nend\n",
+			2, &out),
+		"PID 5 a b: no stacks: it has ended\n"
+		"PID 6: Python's frames are not seen: x\n"
+		"2 processes, 1 thread; a process stood still for at most 0.0 ms\n"
+		"\nMain thread of 1 of 2 processes:\n"
+		"  PID 6 c: in the kernel, uninterruptible\n"
+		"  native: not seen\n");
 }
 
 static void stacks_of_several_pods_are_one_picture(void **state)
 {
-	static const struct stack_place places[] = { { "worker-0", "node-a" }, { "worker-1", "node-b" }, { "worker-2", NULL } };
+	static const struct stack_place places[] = { { "worker-0", "node-a" },
+						     { "worker-1", "node-b" },
+						     { "worker-2", NULL } };
 	char answers[][256] = {
 		"target 7 rank 0\nthread 7 S still python3\n" WAITS "end\n",
 		"target 7 rank 1\nthread 7 S still python3\n" LOADS "  native: not seen\nend\n",
@@ -83,22 +87,28 @@ static void stacks_of_several_pods_are_one_picture(void **state)
 	for (size_t i = 0; i < 3; i++)
 		stack_groups_add(g, &places[i], answers[i]);
 	stack_groups_write(g, &out);
-	assert_string_equal(strbuf_str(&out), "worker-2, PID 8 x: no stacks: it has ended\n"
-					      "4 processes, 3 threads; a process stood still for at most 0.0 ms\n"
-					      "\nMain thread of 1 of 4 processes:\n"
-					      "  worker-1 on node-b, PID 7 rank 1: waits\n" LOADS "  native: not seen\n"
-					      "\nMain thread of 2 of 4 processes:\n"
-					      "  worker-0 on node-a, PID 7 rank 0: waits\n"
-					      "  worker-2, PID 7 rank ?[2J: waits\n" WAITS);
+	assert_string_equal(strbuf_str(&out),
+			    "worker-2, PID 8 x: no stacks: it has ended\n"
+			    "4 processes, 3 threads; a process stood still for at most 0.0 ms\n"
+			    "\nMain thread of 1 of 4 processes:\n"
+			    "  worker-1 on node-b, PID 7 rank 1: waits\n" LOADS
+			    "  native: not seen\n"
+			    "\nMain thread of 2 of 4 processes:\n"
+			    "  worker-0 on node-a, PID 7 rank 0: waits\n"
+			    "  worker-2, PID 7 rank ?[2J: waits\n" WAITS);
 	json = stack_groups_json(g);
 	assert_string_equal(json_str(json, "kind"), "Stacks");
-	assert_string_equal(cJSON_GetArrayItem(json_get(json, "notes"), 0)->valuestring, "worker-2, PID 8 x: no stacks: it has ended");
+	assert_string_equal(cJSON_GetArrayItem(json_get(json, "notes"), 0)->valuestring,
+			    "worker-2, PID 8 x: no stacks: it has ended");
 	first = cJSON_GetArrayItem(json_get(json, "groups"), 0);
 	assert_int_equal(json_int(first, "count", 0), 1);
 	assert_true(json_bool(first, "mainThreads", false));
-	assert_string_equal(cJSON_GetArrayItem(json_get(first, "python"), 0)->valuestring, "data.py:40 in next");
-	assert_string_equal(cJSON_GetArrayItem(json_get(first, "native"), 0)->valuestring, "native: not seen");
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(first, "threads"), 0), "node"), "node-b");
+	assert_string_equal(cJSON_GetArrayItem(json_get(first, "python"), 0)->valuestring,
+			    "data.py:40 in next");
+	assert_string_equal(cJSON_GetArrayItem(json_get(first, "native"), 0)->valuestring,
+			    "native: not seen");
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(first, "threads"), 0), "node"),
+			    "node-b");
 	cJSON_Delete(json);
 	stack_groups_free(g);
 }
@@ -119,15 +129,19 @@ static void an_answer_that_is_cut_or_forged_harms_nobody(void **state)
 	}
 }
 
-/* Whoever runs a program chooses the names of its files, and any user may listen where root asks. */
+/*
+ * Whoever runs a program chooses the names of its files, and any user may listen where root asks.
+ */
 static void names_drive_no_terminal(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out;
 
 	(void)state;
 	written("target 5 a\x1b]0;owned\x07\nprocess 5 stopped for 0 us, threads: 1\n"
-		"note Python's frames are not seen: python3\x1b[2J: no symbol\nfailed \xc2\x9b" "2J\n"
-		"thread 5 S still b\x1b[31m\n  native, innermost first:\n     f\x1b[8m (lib\r.so)\nend\n", 1, &out);
+		"note Python's frames are not seen: python3\x1b[2J: no symbol\nfailed \xc2\x9b"
+		"2J\n"
+		"thread 5 S still b\x1b[31m\n  native, innermost first:\n     f\x1b[8m (lib\r.so)\nend\n",
+		1, &out);
 	assert_null(strpbrk(strbuf_str(&out), "\x1b\x07\x9b\r"));
 	assert_non_null(strstr(strbuf_str(&out), "python3?[2J: no symbol\n"));
 	assert_non_null(strstr(strbuf_str(&out), "     f?[8m (lib?.so)\n"));

@@ -24,8 +24,9 @@ uint64_t strmap_hash(const char *text)
 	uint64_t h = fnv1a(text, seed);
 
 	/*
-	 * FNV carries bits only upwards: bit 6 of the last letter does not reach the six lowest bits
-	 * of h, which choose one of up to 64 buckets. So this mixes the higher bits into the lower ones.
+	 * FNV carries bits only upwards: bit 6 of the last letter does not reach the six lowest
+	 * bits of h, which choose one of up to 64 buckets. So this mixes the higher bits into the
+	 * lower ones.
 	 */
 	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 32;
@@ -149,7 +150,8 @@ void *strmap_remove(struct strmap *m, const char *key)
 	return value;
 }
 
-bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key, void **ret_value)
+bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key,
+		 void **ret_value)
 {
 	while (!pos->next) {
 		if (pos->bucket >= m->n_buckets)

@@ -58,7 +58,8 @@ struct strmap_pos {
 	size_t bucket;
 	struct strmap_node *next;
 };
-bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key, void **ret_value);
+bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key,
+		 void **ret_value);
 
 /* The whole walk as a loop. break is allowed; a loop in the loop needs a function of its own. */
 #define strmap_each(m, ret_key, ret_value) \

@@ -17,7 +17,8 @@
  */
 bool syslog_line_is_of_node(const char *line, size_t len)
 {
-	static const char *const programs[] = { "kernel", "kubelet", "containerd", "crio", "dockerd", "systemd", "k3s", "rke2" };
+	static const char *const programs[] = { "kernel",  "kubelet", "containerd", "crio",
+						"dockerd", "systemd", "k3s",	    "rke2" };
 	const char *colon = memmem(line, len, ": ", 2), *end = colon, *tag;
 
 	if (!colon)
@@ -28,7 +29,8 @@ bool syslog_line_is_of_node(const char *line, size_t len)
 	for (tag = end; tag > line && tag[-1] != ' '; tag--)
 		;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		if ((size_t)(end - tag) == strlen(programs[i]) && memcmp(tag, programs[i], strlen(programs[i])) == 0)
+		if ((size_t)(end - tag) == strlen(programs[i]) &&
+		    memcmp(tag, programs[i], strlen(programs[i])) == 0)
 			return true;
 	return false;
 }
@@ -41,7 +43,9 @@ static bool has_name(const char *line, size_t len, const char *name)
 
 	while (n && (p = memmem(p, (size_t)(end - p), name, n))) {
 		bool begins = p == line || !(isalnum((unsigned char)p[-1]) || strchr("-._", p[-1]));
-		bool ends = p + n == end || !(isalnum((unsigned char)p[n]) || (strchr("-.", p[n]) && p + n + 1 < end && isalnum((unsigned char)p[n + 1])));
+		bool ends = p + n == end || !(isalnum((unsigned char)p[n]) ||
+					      (strchr("-.", p[n]) && p + n + 1 < end &&
+					       isalnum((unsigned char)p[n + 1])));
 
 		if (begins && ends)
 			return true;
@@ -64,7 +68,8 @@ static bool has_uid(const char *line, size_t len, const char *uid)
 /* Returns the container ID, 64 hexadecimal digits, in the path of the cgroup. */
 static const char *id_of(const char *cgroup)
 {
-	for (const char *p = cgroup; *p; p += strspn(p, "0123456789abcdef") ? strspn(p, "0123456789abcdef") : 1)
+	for (const char *p = cgroup; *p;
+	     p += strspn(p, "0123456789abcdef") ? strspn(p, "0123456789abcdef") : 1)
 		if (strspn(p, "0123456789abcdef") == ID_LEN)
 			return p;
 	return NULL;
@@ -72,8 +77,9 @@ static const char *id_of(const char *cgroup)
 
 /*
  * Returns the part of the line that says whom it is about. The line of an OOM kill also has the
- * container of the process that asked for memory (cpuset=). That may be another pod's, which may not
- * read the victim's name. If the line is cut, its end is the path of the cgroup that met its limit.
+ * container of the process that asked for memory (cpuset=). That may be another pod's, which may
+ * not read the victim's name. If the line is cut, its end is the path of the cgroup that met its
+ * limit.
  */
 static struct span find_subject(const char *line, size_t len)
 {
@@ -111,7 +117,8 @@ bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject
 	       (id && memmem(subject.at, subject.len, id, ID_LEN));
 }
 
-void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out)
+void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max,
+		     struct strbuf *out)
 {
 	const char *end = text + len;
 	size_t before = out->len;

@@ -14,7 +14,8 @@
 struct syslog_subject {
 	const char *pod_uid; /* with dashes; systemd's cgroups have it with underscores */
 	const char *pod; /* its name, NULL unknown */
-	const char *cgroup; /* the container's cgroup, which contains the container's ID; "" unknown */
+	const char
+		*cgroup; /* the container's cgroup, which contains the container's ID; "" unknown */
 };
 
 /* Returns whether the kernel, the kubelet or a container runtime wrote the line. */
@@ -26,4 +27,5 @@ bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject
  * Appends the lines of text for which syslog_line_is_of is true. If they exceed max bytes, the
  * oldest are left out.
  */
-void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out);
+void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max,
+		     struct strbuf *out);

@@ -10,8 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct syslog_subject subject = { "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", "ray",
-						       "/x/46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63" };
+	static const struct syslog_subject subject = {
+		"94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", "ray",
+		"/x/46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
+	};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	char *copy = malloc(size + 1);
 

@@ -17,7 +17,8 @@
 #define OLD "Nov 22 15:00:01 node-1 "
 #define NEW "2026-11-22T15:00:01.123456+00:00 node-1 "
 
-static const struct syslog_subject subject = { UID, "ray-head-1", "/../cri-containerd-" ID ".scope" };
+static const struct syslog_subject subject = { UID, "ray-head-1",
+					       "/../cri-containerd-" ID ".scope" };
 
 static const struct {
 	const char *line;

@@ -50,15 +50,22 @@ static int cut_of(const char *name)
 	return -1;
 }
 
-int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BLOCK], struct err *err)
+int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BLOCK],
+		    struct err *err)
 {
-	struct header h = { .mode = "0000640", .uid = "0000000", .gid = "0000000", .mtime = "00000000000",
-			    .type = REGULAR, .magic = MAGIC, .version = { '0', '0' } };
+	struct header h = { .mode = "0000640",
+			    .uid = "0000000",
+			    .gid = "0000000",
+			    .mtime = "00000000000",
+			    .type = REGULAR,
+			    .magic = MAGIC,
+			    .version = { '0', '0' } };
 	int cut = cut_of(name);
 	const char *last = cut > 0 ? name + cut + 1 : name;
 
 	if (cut < 0)
-		return err_set(err, ENAMETOOLONG, "%.100s is too long a name for a tar archive", name);
+		return err_set(err, ENAMETOOLONG, "%.100s is too long a name for a tar archive",
+			       name);
 	if (size < 0 || size > TAR_SIZE_MAX)
 		return err_set(err, EFBIG, "%.100s is too large for a tar archive", name);
 	memcpy(h.prefix, name, (size_t)cut);
@@ -97,7 +104,8 @@ static bool is_safe(const char *name)
 	}
 }
 
-int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX], int64_t *ret_size, struct err *err)
+int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX],
+		     int64_t *ret_size, struct err *err)
 {
 	char name[TAR_NAME_MAX + 1];
 	struct header h;
@@ -107,13 +115,16 @@ int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TA
 	memcpy(&h, block, sizeof(h));
 	int64_t size = tar_octal(h.size, sizeof(h.size));
 
-	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || tar_octal(h.checksum, sizeof(h.checksum)) != (int64_t)tar_sum_of(&h))
+	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||
+	    tar_octal(h.checksum, sizeof(h.checksum)) != (int64_t)tar_sum_of(&h))
 		return err_set(err, EBADMSG, "it is no tar archive, or a damaged one");
 	if (h.type != REGULAR || size < 0 || size > TAR_SIZE_MAX)
 		return err_set(err, EBADMSG, "the archive has something other than a regular file");
-	snprintf(name, sizeof(name), "%.*s%s%.*s", (int)sizeof(h.prefix), h.prefix, *h.prefix ? "/" : "", (int)sizeof(h.name), h.name);
+	snprintf(name, sizeof(name), "%.*s%s%.*s", (int)sizeof(h.prefix), h.prefix,
+		 *h.prefix ? "/" : "", (int)sizeof(h.name), h.name);
 	if (strlen(name) >= TAR_NAME_MAX || !is_safe(name))
-		return err_set(err, EBADMSG, "the archive has a file with a name that is not accepted");
+		return err_set(err, EBADMSG,
+			       "the archive has a file with a name that is not accepted");
 	snprintf(ret_name, TAR_NAME_MAX, "%s", name);
 	*ret_size = size;
 	return 0;

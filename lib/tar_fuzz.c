@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(block, data, size < sizeof(block) ? size : sizeof(block));
 	if (tar_header_parse(block, name, &bytes, NULL) == 0 &&
-	    (!*name || *name == '/' || strstr(name, "..") == name || strstr(name, "/../") || bytes < 0 || bytes > TAR_SIZE_MAX))
+	    (!*name || *name == '/' || strstr(name, "..") == name || strstr(name, "/../") ||
+	     bytes < 0 || bytes > TAR_SIZE_MAX))
 		abort();
 	return 0;
 }

@@ -45,7 +45,8 @@ static void what_does_not_fit_is_refused(void **state)
 	(void)state;
 
 	assert_int_equal(tar_header_make(HUNDRED "0", 1, block, NULL), -ENAMETOOLONG);
-	assert_int_equal(tar_header_make(HUNDRED TEN TEN TEN TEN TEN TEN "/x", 1, block, NULL), -ENAMETOOLONG);
+	assert_int_equal(tar_header_make(HUNDRED TEN TEN TEN TEN TEN TEN "/x", 1, block, NULL),
+			 -ENAMETOOLONG);
 	assert_int_equal(tar_header_make("x", TAR_SIZE_MAX + 1, block, NULL), -EFBIG);
 	assert_int_equal(tar_header_make("x", -1, block, NULL), -EFBIG);
 }
@@ -61,7 +62,10 @@ static void zeros_are_the_end(void **state)
 
 static void a_name_that_leads_elsewhere_is_not_accepted(void **state)
 {
-	static const char *const names[] = { "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".hidden", "a/.hidden", ".", "a\nb", "a\x7f", "a\\b", "a\xc2\x9b", "\xe2\x80\xae" };
+	static const char *const names[] = { "/etc/passwd", "../x",    "a/../../x", "a//b",
+					     "a/",	    ".hidden", "a/.hidden", ".",
+					     "a\nb",	    "a\x7f",   "a\\b",	    "a\xc2\x9b",
+					     "\xe2\x80\xae" };
 	char block[TAR_BLOCK], name[TAR_NAME_MAX];
 	int64_t size;
 	(void)state;

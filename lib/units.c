@@ -16,22 +16,10 @@ static const struct {
 	const char *suffix;
 	int tens, twos; /* the factor is 10^tens * 2^twos */
 } quantity_suffixes[] = {
-	{ "", 0, 0 },
-	{ "n", -9, 0 },
-	{ "u", -6, 0 },
-	{ "m", -3, 0 },
-	{ "k", 3, 0 },
-	{ "M", 6, 0 },
-	{ "G", 9, 0 },
-	{ "T", 12, 0 },
-	{ "P", 15, 0 },
-	{ "E", 18, 0 },
-	{ "Ki", 0, 10 },
-	{ "Mi", 0, 20 },
-	{ "Gi", 0, 30 },
-	{ "Ti", 0, 40 },
-	{ "Pi", 0, 50 },
-	{ "Ei", 0, 60 },
+	{ "", 0, 0 },	 { "n", -9, 0 },  { "u", -6, 0 },  { "m", -3, 0 },
+	{ "k", 3, 0 },	 { "M", 6, 0 },	  { "G", 9, 0 },   { "T", 12, 0 },
+	{ "P", 15, 0 },	 { "E", 18, 0 },  { "Ki", 0, 10 }, { "Mi", 0, 20 },
+	{ "Gi", 0, 30 }, { "Ti", 0, 40 }, { "Pi", 0, 50 }, { "Ei", 0, 60 },
 };
 
 #define EXPONENT_MAX 60
@@ -68,7 +56,8 @@ struct decimal {
 	bool rest;
 };
 
-#define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000) /* further digits of a fraction only round up */
+/* further digits of a fraction only round up */
+#define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000)
 
 /*
  * Returns the end of the number, or NULL if there is no number. *ret_fits is false if the number is
@@ -92,7 +81,8 @@ static const char *read_decimal(const char *text, struct decimal *ret, bool *ret
 			d.rest |= digit != 0;
 			continue;
 		}
-		if (__builtin_mul_overflow(d.digits, 10u, &d.digits) || __builtin_add_overflow(d.digits, digit, &d.digits))
+		if (__builtin_mul_overflow(d.digits, 10u, &d.digits) ||
+		    __builtin_add_overflow(d.digits, digit, &d.digits))
 			*ret_fits = false;
 		d.tens -= fraction;
 	}
@@ -133,7 +123,8 @@ int quantity_parse_milli(const char *text, int64_t *ret_milli, struct err *err)
 	const char *suffix = read_decimal(text + (*text == '+'), &number, &fits);
 
 	if (!suffix || !read_suffix(suffix, &tens, &twos))
-		return err_set(err, EINVAL, "\"%.40s\" is not a quantity such as 500m or 4Gi", text);
+		return err_set(err, EINVAL, "\"%.40s\" is not a quantity such as 500m or 4Gi",
+			       text);
 	number.tens += tens + 3;
 	if (!fits || !scale_up(number, twos, ret_milli))
 		return err_set(err, ERANGE, "quantity \"%.40s\"", text);
@@ -176,15 +167,19 @@ struct python_size python_size(double bytes)
 
 	/* Ten times as much has to fit as well. */
 	bytes = MIN(bytes, 0x1p58);
-	int64_t tenths = (int64_t)(bytes / (double)gib * 10 + 0.999), mibs = (int64_t)(bytes / (double)mib + 0.999);
+	int64_t tenths = (int64_t)(bytes / (double)gib * 10 + 0.999),
+		mibs = (int64_t)(bytes / (double)mib + 0.999);
 	struct python_size s;
 
 	/* For large numbers tens of MiB are exact enough. */
 	if (mibs > 100)
 		mibs = (mibs + 9) / 10 * 10;
-	s.bytes = bytes >= (double)gib ? (tenths * gib + 9) / 10 : bytes >= (double)mib ? mibs * mib : (int64_t)bytes;
+	s.bytes = bytes >= (double)gib ? (tenths * gib + 9) / 10 :
+		  bytes >= (double)mib ? mibs * mib :
+					 (int64_t)bytes;
 	if (bytes >= (double)gib)
-		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
+		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10,
+			 tenths % 10);
 	else if (bytes >= (double)mib)
 		snprintf(s.text, sizeof(s.text), "%" PRId64 " * 1024**2", mibs);
 	else
@@ -203,9 +198,11 @@ const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX])
 	else if (s < 3600)
 		snprintf(buf, DURATION_TEXT_MAX, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
 	else if (s < 86400)
-		snprintf(buf, DURATION_TEXT_MAX, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
+		snprintf(buf, DURATION_TEXT_MAX, "%" PRId64 " h %" PRId64 " min", s / 3600,
+			 s % 3600 / 60);
 	else
-		snprintf(buf, DURATION_TEXT_MAX, "%" PRId64 " d %" PRId64 " h", s / 86400, s % 86400 / 3600);
+		snprintf(buf, DURATION_TEXT_MAX, "%" PRId64 " d %" PRId64 " h", s / 86400,
+			 s % 86400 / 3600);
 	return buf;
 }
 
@@ -262,7 +259,8 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err)
 		for (p++; isdigit((unsigned char)*p); p++, weight /= 10)
 			fraction += (*p - '0') * weight;
 	if (!p || strcmp(p, "Z") != 0)
-		return err_set(err, EINVAL, "\"%.40s\" is not a time such as 2026-11-21T01:29:06Z", text);
+		return err_set(err, EINVAL, "\"%.40s\" is not a time such as 2026-11-21T01:29:06Z",
+			       text);
 	/* Nanoseconds in an int64_t reach to the year 2262. */
 	if (__builtin_mul_overflow((int64_t)timegm(&tm), NS_PER_SEC, &ns) || ns < 0 ||
 	    __builtin_add_overflow(ns, fraction, &ns))

@@ -21,7 +21,10 @@ int quantity_parse(const char *text, int64_t *ret_value, struct err *err);
 #define SIZE_TEXT_MAX 16
 const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX]);
 
-/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. At most 2^58 bytes. */
+/*
+ * A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB.
+ * At most 2^58 bytes.
+ */
 struct python_size {
 	char text[SIZE_TEXT_MAX];
 	int64_t bytes; /* that the text amounts to, rounded up */
@@ -37,8 +40,8 @@ const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX]);
 const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX]);
 
 /*
- * The same three by value: SIZE_TEXT(bytes) is a text that lives until the end of the statement, so it can only be
- * an argument. Less than 0 bytes are shown as "0 B".
+ * The same three by value: SIZE_TEXT(bytes) is a text that lives until the end of the statement, so
+ * it can only be an argument. Less than 0 bytes are shown as "0 B".
  */
 struct text_of_size {
 	char text[SIZE_TEXT_MAX];

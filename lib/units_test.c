@@ -58,7 +58,8 @@ static void quantities_are_read_as_kubernetes_reads_them(void **state)
 
 static void every_thousandth_is_exact_in_every_notation(void **state)
 {
-	static const char *const forms[] = { "%d.%03d", "%d%03dm", "%d%03d000u", "%d%03d000000n", "%d%03de-3" };
+	static const char *const forms[] = { "%d.%03d", "%d%03dm", "%d%03d000u", "%d%03d000000n",
+					     "%d%03de-3" };
 
 	(void)state;
 	for (int n = 0; n < 20000; n++)
@@ -88,7 +89,8 @@ static void what_is_no_quantity_is_refused_and_leaves_the_result_alone(void **st
 		struct err err = { 0 };
 		int64_t value = 77;
 
-		if (quantity_parse_milli(rows[i], &value, &err) != -EINVAL || quantity_parse(rows[i], &value, &err) != -EINVAL)
+		if (quantity_parse_milli(rows[i], &value, &err) != -EINVAL ||
+		    quantity_parse(rows[i], &value, &err) != -EINVAL)
 			fail_msg("\"%s\" was taken", rows[i]);
 		assert_int_equal(value, 77);
 		assert_int_equal(err.code, EINVAL);
@@ -118,7 +120,12 @@ static void whole_units_are_rounded_up(void **state)
 	static const struct {
 		const char *text;
 		int64_t value;
-	} rows[] = { { "0", 0 }, { "1m", 1 }, { "999m", 1 }, { "1000m", 1 }, { "1001m", 2 }, { "0.133G", 133000000 },
+	} rows[] = { { "0", 0 },
+		     { "1m", 1 },
+		     { "999m", 1 },
+		     { "1000m", 1 },
+		     { "1001m", 2 },
+		     { "0.133G", 133000000 },
 		     { "512Mi", 536870912 } };
 
 	(void)state;
@@ -269,7 +276,8 @@ static void the_time_of_a_file_is_bounded(void **state)
 	const int64_t now = now_realtime_ns();
 
 	(void)state;
-	assert_int_equal(file_time_ns((struct timespec){ 1795237200, 5 }), INT64_C(1795237200000000005));
+	assert_int_equal(file_time_ns((struct timespec){ 1795237200, 5 }),
+			 INT64_C(1795237200000000005));
 	assert_true(file_time_ns((struct timespec){ INT64_MAX, 999999999 }) - now > 0);
 	assert_true(now - file_time_ns((struct timespec){ INT64_MIN, 0 }) > now);
 }

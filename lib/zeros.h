@@ -14,7 +14,8 @@ static inline bool is_zero(const char *data, size_t len)
 
 	for (; len >= sizeof(words); data += sizeof(words), len -= sizeof(words)) {
 		memcpy(words, data, sizeof(words));
-		if (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7])
+		if (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] |
+		    words[7])
 			return false;
 	}
 	for (; len; data++, len--)

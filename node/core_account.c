@@ -32,7 +32,10 @@ static bool core_account_is_memory(const char *controllers, const char *end)
 	return false;
 }
 
-/* Lines are "ID:CONTROLLERS:PATH". That of cgroup v2 is "0::PATH"; where v1 has the memory, v2 has none. */
+/*
+ * Lines are "ID:CONTROLLERS:PATH". That of cgroup v2 is "0::PATH"; where v1 has the memory, v2 has
+ * none.
+ */
 bool core_account_path(const char *text, char ret_path[static PATH_MAX])
 {
 	bool found = false;

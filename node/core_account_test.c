@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For whom a core's file in memory counts. That it counts is tested on a real kernel: e2e/kernel/node_cores_test.sh. */
+/*
+ * For whom a core's file in memory counts. That it counts is tested on a real kernel:
+ * e2e/kernel/node_cores_test.sh.
+ */
 #include "node/core_account.h"
 
 #include <errno.h>

@@ -24,7 +24,8 @@ int core_process_check(int pidfd, struct err *err)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
-	return poll(&ended, 1, 0) == 0 ? 0 : err_set(err, ESRCH, "the process that crashed is gone");
+	return poll(&ended, 1, 0) == 0 ? 0 :
+					 err_set(err, ESRCH, "the process that crashed is gone");
 }
 
 int core_process_read(pid_t pid, int pidfd, struct process_status *ret_status, struct err *err)
@@ -59,8 +60,8 @@ static int keep_capabilities(uint64_t effective)
 }
 
 /*
- * Whether the process is in our user namespace, so that its capabilities in /proc hold on the node. True on a kernel without
- * user namespaces.
+ * Whether the process is in our user namespace, so that its capabilities in /proc hold on the node.
+ * True on a kernel without user namespaces.
  */
 static bool in_our_user_namespace(pid_t pid)
 {
@@ -90,7 +91,8 @@ static int core_file_become(const struct process_status *s, uint64_t capabilitie
  */
 static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 {
-	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
+	_cleanup_close_ int root = open_of(pid, "root", err),
+			    cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
 	bool same = in_our_user_namespace(pid);
 	struct process_status status;
 
@@ -109,7 +111,8 @@ static int core_file_check_file(int fd, struct err *err)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid() || (st.st_mode & 0677) != 0600)
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    st.st_uid != geteuid() || (st.st_mode & 0677) != 0600)
 		return err_set(err, EPERM, "the file is not as it was made");
 	return 0;
 }
@@ -175,7 +178,10 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 	uint64_t n = 0;
 	int rc = 0;
 
-	/* By default a pipe has room for one block only, and the kernel would wait for us after each block. */
+	/*
+	 * By default a pipe has room for one block only, and the kernel would wait for us after
+	 * each block.
+	 */
 	fcntl(stream, F_SETPIPE_SZ, PIPE_SIZE);
 	while (rc == 0 && (len = fd_read_whole(stream, block, BLOCK, -1)) > 0) {
 		rc = copy_block(&c, block, (size_t)len, err);
@@ -199,11 +205,12 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 	if (arguments->limit < (uint64_t)sysconf(_SC_PAGESIZE))
 		return 0;
 	/*
-	 * The core of a set-user-ID program belongs to root. It is written only to an absolute path, which the user cannot
-	 * choose, and replaces no file.
+	 * The core of a set-user-ID program belongs to root. It is written only to an absolute
+	 * path, which the user cannot choose, and replaces no file.
 	 */
 	if (as_root && name[0] != '/')
-		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
+		return err_set(err, EPERM,
+			       "a set-user-ID program's core needs an absolute path, not %s", name);
 	int rc = as_root ? core_process_check(pidfd, err) :
 			   go_where_it_was(arguments->pid, pidfd, err);
 	if (rc < 0)

@@ -110,7 +110,8 @@ static void a_copy_that_goes_on_is_given_more_time(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
+		_cleanup_close_ int stream = memfd_create("stream", 0),
+				    file = memfd_create("file", 0);
 		unsigned int left;
 
 		assert_int_equal(ftruncate(stream, rows[i].size), 0);
@@ -140,7 +141,9 @@ static void a_set_user_id_programs_core_needs_an_absolute_path(void **state)
 static void a_pid_that_another_process_took_is_noticed(void **state)
 {
 	/* Our own PID stands for one that was reused by another process. */
-	const struct core_arguments arguments = { .pid = getpid(), .limit = UINT64_MAX, .dumpable = 1 };
+	const struct core_arguments arguments = { .pid = getpid(),
+						  .limit = UINT64_MAX,
+						  .dumpable = 1 };
 	pid_t child = fork();
 	int pidfd;
 

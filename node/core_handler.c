@@ -2,9 +2,10 @@
 /*
  * Handles a core in the program that the kernel runs for each core.
  *
- * No byte of the core is read until a sidecar has accepted it, so that it can still be passed on whole. The kernel runs us with an
- * empty environment in "/", with its own privileges. Every descriptor that we open is closed on exec, so the program of the previous
- * core_pattern finds everything as the kernel made it. Descriptor 3 may be the kernel's (%F), so it stays as it is.
+ * No byte of the core is read until a sidecar has accepted it, so that it can still be passed on
+ * whole. The kernel runs us with an empty environment in "/", with its own privileges. Every
+ * descriptor that we open is closed on exec, so the program of the previous core_pattern finds
+ * everything as the kernel made it. Descriptor 3 may be the kernel's (%F), so it stays as it is.
  */
 #include "node/core_handler.h"
 
@@ -66,7 +67,10 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 	snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(kubelet, "\n"), kubelet);
 }
 
-/* Returns whether the slot is to be given back: when the time is over, or sooner if another pod waits for it. */
+/*
+ * Returns whether the slot is to be given back: when the time is over, or sooner if another pod
+ * waits for it.
+ */
 static bool slot_is_over(struct core_slot *slot, int64_t began_ns, int64_t within_ms)
 {
 	int64_t now_ns = now_boottime_ns(), age_ns = now_ns - began_ns;
@@ -87,9 +91,11 @@ static int core_offer(int link, struct core_slot *slot, const struct core_argume
 
 	if (rc < 0)
 		return rc;
-	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
+	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid,
+		 a->signal, status.comm);
 	rc = sidecar_link_send(link, text, -1, err);
-	for (int i = 0; rc == 0 && i < ANSWERS_MAX && !slot_is_over(slot, began_ns, ANSWER_WITHIN_MS);) {
+	for (int i = 0;
+	     rc == 0 && i < ANSWERS_MAX && !slot_is_over(slot, began_ns, ANSWER_WITHIN_MS);) {
 		rc = sidecar_link_receive(link, LOOK_EVERY_MS, text, err);
 		if (rc == 0 && strcmp(text, "take") == 0)
 			return 0;
@@ -169,7 +175,8 @@ static void link_leave(int link)
 	_exit(0);
 }
 
-static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
+static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd,
+			   struct err *err)
 {
 	_cleanup_close_ int place = -1, link = -1;
 	struct core_slot slot = { .fd = -1 };
@@ -200,7 +207,8 @@ static bool kernel_adds_pid(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
 
-	return file_read(AT_FDCWD, "/proc/sys/kernel/core_uses_pid", &text, NULL) == 0 && strbuf_str(&text)[0] == '1';
+	return file_read(AT_FDCWD, "/proc/sys/kernel/core_uses_pid", &text, NULL) == 0 &&
+	       strbuf_str(&text)[0] == '1';
 }
 
 static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *err)
@@ -214,7 +222,8 @@ static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *e
 	int rc = core_process_read(a->pid, pidfd, &status, err);
 	if (rc < 0)
 		return rc;
-	if ((size_t)snprintf(path, sizeof(path), "%s.%d", name, (int)status.own_pid) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s.%d", name, (int)status.own_pid) >=
+	    sizeof(path))
 		return err_set(err, ENAMETOOLONG, "%.100s", name);
 	return core_file_write(a, pidfd, path, STDIN_FILENO, err);
 }
@@ -249,12 +258,16 @@ int core_handler_run(char **argv)
 	struct core_arguments arguments;
 	struct err err = { 0 };
 
-	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(argv[0], '/') - argv[0]),
+		 argv[0]);
 	if (core_arguments_parse(argv, &arguments, &err) < 0)
 		return 2;
 	if (is_probe(directory, arguments.pid))
 		return 0;
-	/* The pidfd is opened first: if the process is killed and its PID is reused, the new process is not mistaken for it. */
+	/*
+	 * The pidfd is opened first: if the process is killed and its PID is reused, the new
+	 * process is not mistaken for it.
+	 */
 	pidfd = (int)syscall(SYS_pidfd_open, arguments.pid, 0);
 	if (pidfd < 0 && errno == ESRCH)
 		return 1;

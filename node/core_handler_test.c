@@ -95,7 +95,9 @@ static void a_listener_that_accepts_nothing_keeps_a_few_connections(void **state
 	for (; (fd = accept(pod_listener, NULL, NULL)) >= 0; n++)
 		close(fd);
 	assert_int_equal(n, CORE_LINKS_OF_POD);
-	/* It has closed them, so the places are free as soon as the processes that hold them run. */
+	/*
+	 * It has closed them, so the places are free as soon as the processes that hold them run.
+	 */
 	while ((fd = accept(pod_listener, NULL, NULL)) < 0 && now_boottime_ns() < until_ns)
 		crash();
 	assert_true(fd >= 0);

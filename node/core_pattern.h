@@ -35,7 +35,8 @@ const char *core_pattern_before(const char *pattern);
  * reason: the kernel sends cores to a socket, the file's name has blanks, or the result is longer
  * than CORE_PATTERN_MAX.
  */
-int core_pattern_make(const char *directory, const char *before, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err);
+int core_pattern_make(const char *directory, const char *before,
+		      char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err);
 
 /* The handler's arguments, with which the kernel describes a crash. */
 struct core_arguments {

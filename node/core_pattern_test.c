@@ -31,7 +31,8 @@ static void the_value_from_before_comes_back_unchanged(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(befores); i++) {
 		const char *back;
 
-		assert_int_equal(core_pattern_make("/var/lib/afterglow", befores[i], pattern, NULL), 0);
+		assert_int_equal(core_pattern_make("/var/lib/afterglow", befores[i], pattern, NULL),
+				 0);
 		back = core_pattern_before(pattern);
 		assert_non_null(back);
 		assert_string_equal(back, befores[i]);
@@ -57,7 +58,8 @@ static void the_kernel_adds_a_pid_only_to_a_name_without_one(void **state)
 static void a_pattern_of_another_version_or_directory_is_known_as_ours(void **state)
 {
 	(void)state;
-	assert_string_equal(core_pattern_before("|/opt/a/afterglow-core2 %P %F %d |/bin/x %d"), "|/bin/x %d");
+	assert_string_equal(core_pattern_before("|/opt/a/afterglow-core2 %P %F %d |/bin/x %d"),
+			    "|/bin/x %d");
 	assert_string_equal(core_pattern_before("|/afterglow-core1 %P %s %c %du core"), "core");
 }
 
@@ -90,7 +92,9 @@ static void what_cannot_be_kept_whole_is_refused_with_its_reason(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct err err = { 0 };
 
-		assert_int_equal(core_pattern_make("/var/lib/afterglow", rows[i].before, pattern, &err), -ENOTSUP);
+		assert_int_equal(
+			core_pattern_make("/var/lib/afterglow", rows[i].before, pattern, &err),
+			-ENOTSUP);
 		assert_non_null(strstr(err_text(&err), rows[i].reason));
 		assert_string_equal(pattern, "unset");
 	}
@@ -98,7 +102,9 @@ static void what_cannot_be_kept_whole_is_refused_with_its_reason(void **state)
 
 static void arguments_are_those_of_the_kernel(void **state)
 {
-	char *const argv[] = { "/d/afterglow-core1", "123", "11", "18446744073709551615", "1", "|/bin/x", "a", NULL };
+	char *const argv[] = {
+		"/d/afterglow-core1", "123", "11", "18446744073709551615", "1", "|/bin/x", "a", NULL
+	};
 	struct core_arguments a;
 
 	(void)state;

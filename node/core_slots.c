@@ -16,8 +16,8 @@
 /*
  * The bytes of the file: those of all pods together, of which each stands for a dump, then those of
  * the pods that wait, then 16 for each pod, of which the first four are its slots. Locks may lie
- * behind the file's end. Its size counts how often a pod found all taken. In the file of connections
- * a pod has the same 16 bytes.
+ * behind the file's end. Its size counts how often a pod found all taken. In the file of
+ * connections a pod has the same 16 bytes.
  */
 #define WAITING_AT ((off_t)1 << 16)
 #define PODS_AT ((off_t)1 << 20)
@@ -39,7 +39,9 @@ static int slots_open(const char *directory, const char *name)
 
 /* --- What pods have held ---------------------------------------------------------------------- */
 
-/* Pods whose places in this table are the same forget each other, which frees a hostile one early. */
+/*
+ * Pods whose places in this table are the same forget each other, which frees a hostile one early.
+ */
 #define ACCOUNTS 4096
 
 struct account {
@@ -54,7 +56,8 @@ static int account_open(const char *directory, const char *pod_uid, struct accou
 	struct account fresh = { .pod = fnv1a(pod_uid, FNV_START), .since_ns = now_ns };
 	int fd = slots_open(directory, "core-accounts");
 
-	if (pread(fd, ret, sizeof(*ret), (off_t)(fresh.pod % ACCOUNTS * sizeof(*ret))) != sizeof(*ret) ||
+	if (pread(fd, ret, sizeof(*ret), (off_t)(fresh.pod % ACCOUNTS * sizeof(*ret))) !=
+		    sizeof(*ret) ||
 	    ret->pod != fresh.pod || now_ns < ret->since_ns ||
 	    now_ns - ret->since_ns >= CORE_SLOTS_PERIOD_S * NS_PER_SEC)
 		*ret = fresh;
@@ -70,7 +73,8 @@ void core_slot_account(const char *directory, const char *pod_uid, const struct 
 	if (fd < 0)
 		return;
 	account.held_ns += now_ns - slot->since_ns;
-	(void)!pwrite(fd, &account, sizeof(account), (off_t)(account.pod % ACCOUNTS * sizeof(account)));
+	(void)!pwrite(fd, &account, sizeof(account),
+		      (off_t)(account.pod % ACCOUNTS * sizeof(account)));
 }
 
 static bool has_had_its_share(const char *directory, const char *pod_uid)
@@ -106,8 +110,8 @@ static bool is_one_locked(int fd, off_t at, unsigned int n)
 }
 
 /*
- * Takes one of the slots of all pods. fd: of the file, with the lock of the pod; first: the pod has no
- * other slot.
+ * Takes one of the slots of all pods. fd: of the file, with the lock of the pod; first: the pod has
+ * no other slot.
  */
 static int take_of_all(int fd, unsigned int pipe_limit, bool first)
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits how many cores sidecars read at a time. While a sidecar reads, the crashed process cannot
- * end, and the kernel counts its dump: beyond kernel.core_pipe_limit the kernel drops the cores of the
- * whole node. A sidecar may be hostile and read as slowly as it likes.
+ * end, and the kernel counts its dump: beyond kernel.core_pipe_limit the kernel drops the cores of
+ * the whole node. A sidecar may be hostile and read as slowly as it likes.
  *
  * So each pod has slots of its own, which no other pod can take. Where the kernel has a limit, all
- * pods together get half of it, and of that half a pod gets a quarter. A pod that has none and finds
- * the half taken says so and waits: then no sidecar has longer than CORE_SLOT_CERTAIN_S for its answer,
- * and as long for its reading, and nobody takes a free slot who does not wait as well. A quarter of the
- * limit is for those that wait, and the rest for dumps that no pod holds up. A pod that held slots
- * for CORE_SLOTS_SHARE_S after others had found all taken gets none until CORE_SLOTS_PERIOD_S are over:
- * so hostile pods, however many, keep others away for a small part of that time. What a pod held
- * while nobody else wanted it costs nothing.
+ * pods together get half of it, and of that half a pod gets a quarter. A pod that has none and
+ * finds the half taken says so and waits: then no sidecar has longer than CORE_SLOT_CERTAIN_S for
+ * its answer, and as long for its reading, and nobody takes a free slot who does not wait as well.
+ * A quarter of the limit is for those that wait, and the rest for dumps that no pod holds up. A pod
+ * that held slots for CORE_SLOTS_SHARE_S after others had found all taken gets none until
+ * CORE_SLOTS_PERIOD_S are over: so hostile pods, however many, keep others away for a small part of
+ * that time. What a pod held while nobody else wanted it costs nothing.
  *
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
  *
- * A listener that accepts no connection, or closes none, keeps each in the kernel's memory, and none
- * of that counts for the pod. So a connection first takes one of CORE_LINKS_OF_POD places of the pod in
- * another file, and holds it until the listener has closed its end. A place outlives the slot.
+ * A listener that accepts no connection, or closes none, keeps each in the kernel's memory, and
+ * none of that counts for the pod. So a connection first takes one of CORE_LINKS_OF_POD places of
+ * the pod in another file, and holds it until the listener has closed its end. A place outlives the
+ * slot.
  */
 #pragma once
 
@@ -36,8 +37,8 @@
 
 /*
  * Takes a slot and returns its descriptor; closing it frees the slot. directory: where the file is.
- * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. May wait. -EBUSY: all slots that the
- * pod may have are taken, or it has had its share.
+ * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. May wait. -EBUSY: all slots that
+ * the pod may have are taken, or it has had its share.
  */
 int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
 		   struct err *err);
@@ -49,7 +50,8 @@ int core_link_take(const char *directory, const char *pod_uid, struct err *err);
 struct core_slot {
 	int fd;
 	bool wanted;
-	int64_t since_ns; /* when it was looked last that nobody wants it, or first of all; 0: never */
+	/* when it was looked last that nobody wants it, or first of all; 0: never */
+	int64_t since_ns;
 };
 
 /*

@@ -139,7 +139,10 @@ static void a_pod_that_finds_all_taken_waits_and_is_the_next(void **state)
 	victim = begin_to_take(VICTIM);
 	while (!is_wanted(held[0]))
 		usleep(1000);
-	/* Whoever has a slot gives it back then, and does not get it again before the one that waits. */
+	/*
+	 * Whoever has a slot gives it back then, and does not get it again before the one that
+	 * waits.
+	 */
 	close(held[0]);
 	assert_int_equal(end_of(victim), 0);
 	fd = take(0, 16);

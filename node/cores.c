@@ -39,7 +39,8 @@ static void pattern_path(const struct node_options *o, char path[static PATH_MAX
 	snprintf(path, PATH_MAX, "%s/proc/sys/kernel/core_pattern", o->root);
 }
 
-static int cores_read_pattern(const struct node_options *o, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err)
+static int cores_read_pattern(const struct node_options *o,
+			      char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CORE_PATTERN_MAX + 1);
 	char path[PATH_MAX];
@@ -48,11 +49,15 @@ static int cores_read_pattern(const struct node_options *o, char ret_pattern[sta
 	int rc = file_read(AT_FDCWD, path, &text, err);
 	if (rc < 0)
 		return rc;
-	snprintf(ret_pattern, CORE_PATTERN_MAX + 1, "%.*s", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
+	snprintf(ret_pattern, CORE_PATTERN_MAX + 1, "%.*s", (int)strcspn(strbuf_str(&text), "\n"),
+		 strbuf_str(&text));
 	return 0;
 }
 
-/* Writes the pattern in one write, because the kernel takes each write as a whole value, and checks that it took all of it. */
+/*
+ * Writes the pattern in one write, because the kernel takes each write as a whole value, and checks
+ * that it took all of it.
+ */
 static int write_pattern(const struct node_options *o, const char *pattern, struct err *err)
 {
 	char path[PATH_MAX], after[CORE_PATTERN_MAX + 1], line[CORE_PATTERN_MAX + 2];
@@ -69,7 +74,10 @@ static int write_pattern(const struct node_options *o, const char *pattern, stru
 	int rc = cores_read_pattern(o, after, err);
 	if (rc < 0)
 		return rc;
-	return strcmp(after, pattern) == 0 ? 0 : err_set(err, EIO, "%s is \"%s\" after \"%s\" was written", path, after, pattern);
+	return strcmp(after, pattern) == 0 ?
+		       0 :
+		       err_set(err, EIO, "%s is \"%s\" after \"%s\" was written", path, after,
+			       pattern);
 }
 
 /* --- The handler on the node --- */
@@ -86,10 +94,13 @@ static int put_program(int directory, struct err *err)
 	if (rc < 0)
 		return rc;
 	unlinkat(directory, CORE_PROGRAM ".new", 0);
-	rc = file_write(directory, CORE_PROGRAM ".new", strbuf_str(&program), program.len, 0700, err);
+	rc = file_write(directory, CORE_PROGRAM ".new", strbuf_str(&program), program.len, 0700,
+			err);
 	if (rc < 0)
 		return rc;
-	return renameat(directory, CORE_PROGRAM ".new", directory, CORE_PROGRAM) < 0 ? err_set(err, errno, CORE_PROGRAM) : 0;
+	return renameat(directory, CORE_PROGRAM ".new", directory, CORE_PROGRAM) < 0 ?
+		       err_set(err, errno, CORE_PROGRAM) :
+		       0;
 }
 
 /*
@@ -104,13 +115,22 @@ static int check_directory(int directory, const char *path, struct err *err)
 	if (fstat(directory, &st) < 0 || fstatvfs(directory, &fs) < 0)
 		return err_set(err, errno, "%s", path);
 	if (st.st_uid != 0 || (st.st_mode & 022))
-		return err_set(err, EPERM, "%s may be written by others than root: the kernel runs what is in it as root", path);
+		return err_set(
+			err, EPERM,
+			"%s may be written by others than root: the kernel runs what is in it as root",
+			path);
 	if (fs.f_flag & ST_NOEXEC)
-		return err_set(err, EACCES, "%s is mounted noexec: choose another --directory, from which the node may run programs", path);
+		return err_set(
+			err, EACCES,
+			"%s is mounted noexec: choose another --directory, from which the node may run programs",
+			path);
 	return 0;
 }
 
-/* An agent that was killed while it probed has left a file, and the handler would drop the core of the next process with that PID. */
+/*
+ * An agent that was killed while it probed has left a file, and the handler would drop the core of
+ * the next process with that PID.
+ */
 static void remove_probes(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -196,8 +216,11 @@ static int cores_probe(const struct node_options *o, struct err *err)
 	waitpid(pid, &status, 0);
 	bool ran = wait_until_gone(path);
 	unlink(path);
-	return ran ? 0 : err_set(err, EACCES, "the kernel does not run %s/" CORE_PROGRAM
-				 " for a core: a security module or the mount may forbid it", o->directory);
+	return ran ? 0 :
+		     err_set(err, EACCES,
+			     "the kernel does not run %s/" CORE_PROGRAM
+			     " for a core: a security module or the mount may forbid it",
+			     o->directory);
 }
 
 /* --- The pattern --- */
@@ -258,7 +281,8 @@ static int take_over_or_refuse(const struct node_options *o, struct err *err)
 
 static bool cores_is_settled(const char *pattern)
 {
-	return core_pattern_before(pattern) || (cores.refuses && strcmp(pattern, cores.refused) == 0);
+	return core_pattern_before(pattern) ||
+	       (cores.refuses && strcmp(pattern, cores.refused) == 0);
 }
 
 /*
@@ -273,10 +297,12 @@ static void cores_on_look(struct source *s, int64_t now_ns)
 	s->due_ns = now_ns + LOOK_NS;
 	if (cores_read_pattern(cores.options, pattern, &err) == 0 && cores_is_settled(pattern))
 		return;
-	if (!err.code && cores.retakes++ < RETAKES_MAX && take_over_or_refuse(cores.options, &err) == 0)
+	if (!err.code && cores.retakes++ < RETAKES_MAX &&
+	    take_over_or_refuse(cores.options, &err) == 0)
 		return;
 	s->due_ns = LOOP_NEVER;
-	log_error("cores: another program changed core_pattern, which stays as it is now: %s", err.code ? err_text(&err) : "this happened too often");
+	log_error("cores: another program changed core_pattern, which stays as it is now: %s",
+		  err.code ? err_text(&err) : "this happened too often");
 }
 
 int cores_start(struct node *n, struct err *err)
@@ -290,7 +316,10 @@ int cores_start(struct node *n, struct err *err)
 		rc = take_over_or_refuse(n->options, err);
 	if (rc < 0)
 		return rc;
-	cores.look = (struct source){ .name = "core_pattern", .fd = -1, .due_ns = now_boottime_ns() + LOOK_NS, .due = cores_on_look };
+	cores.look = (struct source){ .name = "core_pattern",
+				      .fd = -1,
+				      .due_ns = now_boottime_ns() + LOOK_NS,
+				      .due = cores_on_look };
 	return loop_add(&n->loop, &cores.look, err);
 }
 

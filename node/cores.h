@@ -9,14 +9,14 @@
 #include "node/node.h"
 
 /*
- * Does nothing if the options do not ask for cores. On failure, core_pattern is as it was. A pattern
- * that cannot be part of ours (core_pattern_make) is no failure: it is logged and left alone until it
- * is changed, and then taken over.
+ * Does nothing if the options do not ask for cores. On failure, core_pattern is as it was. A
+ * pattern that cannot be part of ours (core_pattern_make) is no failure: it is logged and left
+ * alone until it is changed, and then taken over.
  */
 int cores_start(struct node *n, struct err *err);
 /*
- * Restores core_pattern, unless another program has changed it meanwhile. Also after a start that failed: the
- * pattern may still be that of an agent that was killed.
+ * Restores core_pattern, unless another program has changed it meanwhile. Also after a start that
+ * failed: the pattern may still be that of an agent that was killed.
  */
 void cores_stop(void);
 

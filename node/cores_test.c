@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking core_pattern over and giving it back, in a root directory of the test's own. What the kernel does: e2e/kernel/node_cores_test.sh. */
+/*
+ * Taking core_pattern over and giving it back, in a root directory of the test's own. What the
+ * kernel does: e2e/kernel/node_cores_test.sh.
+ */
 #include "node/cores.h"
 
 #include <fcntl.h>

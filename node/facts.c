@@ -47,7 +47,8 @@ static long long read_swap(const char *proc)
 
 static void read_cgroups(const char *root, struct facts *f)
 {
-	bool v2 = facts_exists(root, "/sys/fs/cgroup/cgroup.controllers"), v1 = facts_exists(root, "/sys/fs/cgroup/memory");
+	bool v2 = facts_exists(root, "/sys/fs/cgroup/cgroup.controllers"),
+	     v1 = facts_exists(root, "/sys/fs/cgroup/memory");
 	const char *memory = v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
 	char path[PATH_ROOM];
 
@@ -59,7 +60,8 @@ static void read_cgroups(const char *root, struct facts *f)
 		snprintf(path, sizeof(path), "%s/kubepods", memory);
 		f->cgroup_driver = facts_exists(root, path) ? "cgroupfs" : NULL;
 	}
-	snprintf(path, sizeof(path), "%s/%s/memory.oom.group", memory, f->cgroup_driver && f->cgroup_driver[0] == 's' ? "kubepods.slice" : "kubepods");
+	snprintf(path, sizeof(path), "%s/%s/memory.oom.group", memory,
+		 f->cgroup_driver && f->cgroup_driver[0] == 's' ? "kubepods.slice" : "kubepods");
 	f->oom_group = v1 ? 0 : f->cgroup_driver ? facts_exists(root, path) : -1;
 }
 
@@ -69,7 +71,10 @@ static const char *find_runtime(const char *root)
 		return "cri-o";
 	if (facts_exists(root, "/run/cri-dockerd.sock"))
 		return "docker";
-	return facts_exists(root, "/run/containerd/containerd.sock") || facts_exists(root, "/run/k3s/containerd/containerd.sock") ? "containerd" : NULL;
+	return facts_exists(root, "/run/containerd/containerd.sock") ||
+			       facts_exists(root, "/run/k3s/containerd/containerd.sock") ?
+		       "containerd" :
+		       NULL;
 }
 
 void facts_read(const char *root, const char *proc, const char *directory, struct facts *ret_facts)

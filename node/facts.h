@@ -12,7 +12,8 @@
 struct facts {
 	char kernel[65]; /* "6.18.44" */
 	int cgroup_version; /* of the memory controller, 0: unknown */
-	const char *cgroup_driver; /* of the kubelet, "systemd" or "cgroupfs"; NULL: there is no pod's cgroup */
+	const char *
+		cgroup_driver; /* of the kubelet, "systemd" or "cgroupfs"; NULL: there is no pod's cgroup */
 	const char *runtime; /* "containerd", "cri-o", "docker"; NULL: unknown */
 	char core_pattern[129]; /* the value without the agent; "": unknown */
 	bool cores_left_alone; /* the agent cannot take such a pattern over (core_pattern_make) */

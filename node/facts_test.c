@@ -59,9 +59,11 @@ static void a_current_node_with_systemd_is_described(void **state)
 	facts_read(t->root, t->proc, "/var/lib/afterglow", &f);
 	snprintf(f.kernel, sizeof(f.kernel), "6.1.0");
 	facts_to_json(&f, &out);
-	assert_string_equal(strbuf_str(&out), "{\"kernel\":\"6.1.0\",\"cgroupVersion\":2,\"cgroupDriver\":\"systemd\",\"runtime\":\"containerd\","
-					      "\"corePattern\":\"|/lib/systemd/systemd-coredump %P \\\"x\\\\\",\"swapBytes\":2097152,"
-					      "\"oomGroup\":true,\"dmesgRestrict\":true}");
+	assert_string_equal(
+		strbuf_str(&out),
+		"{\"kernel\":\"6.1.0\",\"cgroupVersion\":2,\"cgroupDriver\":\"systemd\",\"runtime\":\"containerd\","
+		"\"corePattern\":\"|/lib/systemd/systemd-coredump %P \\\"x\\\\\",\"swapBytes\":2097152,"
+		"\"oomGroup\":true,\"dmesgRestrict\":true}");
 }
 
 static void an_old_node_has_no_group_kill(void **state)
@@ -99,7 +101,8 @@ static void a_pattern_that_the_agent_leaves_alone_is_marked(void **state)
 		put(t, "/proc/sys/kernel", "core_pattern", rows[i].pattern);
 		facts_read(t->root, t->proc, "/var/lib/afterglow", &f);
 		facts_to_json(&f, &out);
-		assert_int_equal(strstr(strbuf_str(&out), "\"coresLeftAlone\":true") != NULL, rows[i].left_alone);
+		assert_int_equal(strstr(strbuf_str(&out), "\"coresLeftAlone\":true") != NULL,
+				 rows[i].left_alone);
 	}
 }
 
@@ -120,7 +123,8 @@ static void the_pattern_is_that_of_the_node_without_the_agent(void **state)
 	const struct tree *t = *state;
 	struct facts f;
 
-	put(t, "/proc/sys/kernel", "core_pattern", "|/var/lib/afterglow/afterglow-core1 %P %s %c %d |/usr/bin/keep %P\n");
+	put(t, "/proc/sys/kernel", "core_pattern",
+	    "|/var/lib/afterglow/afterglow-core1 %P %s %c %d |/usr/bin/keep %P\n");
 	facts_read(t->root, t->proc, "/var/lib/afterglow", &f);
 	assert_string_equal(f.core_pattern, "|/usr/bin/keep %P");
 }

@@ -65,7 +65,7 @@ static void open_latest_in(struct journal *j, const char *directory, bool from_e
 		 * A name with a dot is the journal of a namespace, or not a directory of journald.
 		 */
 		if (!strchr(e->d_name, '.') && snprintf(path, sizeof(path), "%s/%s/system.journal",
-						    directory, e->d_name) < (int)sizeof(path))
+							directory, e->d_name) < (int)sizeof(path))
 			open_one(j, path, from_end, true);
 	if (dir)
 		closedir(dir);
@@ -101,7 +101,8 @@ static void say_compressed(struct journal *j)
 	if (j->logged_compressed)
 		return;
 	j->logged_compressed = true;
-	log_info("the journal: longer messages are compressed, and left out; Compress=4K in journald.conf keeps them as they are");
+	log_info(
+		"the journal: longer messages are compressed, and left out; Compress=4K in journald.conf keeps them as they are");
 }
 
 static void journal_read_on(struct journal *j, void (*fn)(const char *line, size_t len))

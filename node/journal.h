@@ -24,15 +24,15 @@ struct journal {
 };
 
 /*
- * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no journal; other errors,
- * such as -EACCES or -ENOTSUP: it cannot be opened. root must outlive it.
+ * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no
+ * journal; other errors, such as -EACCES or -ENOTSUP: it cannot be opened. root must outlive it.
  */
 int journal_open(struct journal *ret_journal, const char *root, struct err *err);
 
 /*
- * Calls fn with each line that was written since the last call. A call reads a bounded part; if more
- * was written, it leaves out the middle. It continues with the next file after journald has rotated,
- * and finds a file that did not exist before.
+ * Calls fn with each line that was written since the last call. A call reads a bounded part; if
+ * more was written, it leaves out the middle. It continues with the next file after journald has
+ * rotated, and finds a file that did not exist before.
  */
 void journal_read(struct journal *j, void (*fn)(const char *line, size_t len));
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Follows a file of systemd's journal and returns its entries as syslog lines. The format is
- * documented and stable (systemd.io/JOURNAL_FILE_FORMAT); libsystemd reads it too, but has no static
- * library. The file is read by pread, so a file that shrinks only causes short reads, and every
- * offset in it is checked. Messages that journald has compressed (more than 512 bytes) are left out.
+ * documented and stable (systemd.io/JOURNAL_FILE_FORMAT); libsystemd reads it too, but has no
+ * static library. The file is read by pread, so a file that shrinks only causes short reads, and
+ * every offset in it is checked. Messages that journald has compressed (more than 512 bytes) are
+ * left out.
  */
 #pragma once
 
@@ -37,12 +38,14 @@ enum journal_step {
  */
 int journal_file_open(struct journal_file *ret_file, int fd, bool from_end, struct err *err);
 
-/* Reads the header again, to find new entries. False: it cannot be read, or is not valid any more. */
+/*
+ * Reads the header again, to find new entries. False: it cannot be read, or is not valid any more.
+ */
 bool journal_file_refresh(struct journal_file *f);
 
 /*
- * Reads the next object. line has room for JOURNAL_LINE_MAX bytes; *ret_len is the length of the line,
- * without a newline or a final NUL.
+ * Reads the next object. line has room for JOURNAL_LINE_MAX bytes; *ret_len is the length of the
+ * line, without a newline or a final NUL.
  */
 enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *ret_len);
 

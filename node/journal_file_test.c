@@ -153,7 +153,8 @@ static void a_message_that_is_compressed_is_left_out_and_a_long_one_is_cut(void 
 	/* Such an entry, of another user's program, concerns nobody. */
 	journal_entry_of(&w, items + 1, 2, 1795390000000000);
 	f = open_at_its_beginning(&w);
-	for (enum journal_step step = JOURNAL_OTHER; step != JOURNAL_END; compressed += step == JOURNAL_COMPRESSED)
+	for (enum journal_step step = JOURNAL_OTHER; step != JOURNAL_END;
+	     compressed += step == JOURNAL_COMPRESSED)
 		step = journal_file_next(&f, text, &len);
 	assert_int_equal(compressed, 1);
 	memcpy(text, "MESSAGE=", 9);

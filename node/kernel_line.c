@@ -27,8 +27,10 @@ static pid_t pid_at(const char *at)
  */
 static bool is_kill(const char *text, struct kernel_line *l)
 {
-	static const char *const before[] = { "Killed process ", "Kill process ", "oom_reaper: reaped process " };
-	static const char *const starts[] = { "Killed process ", "Memory cgroup out of memory", "Out of memory", "oom_reaper: " };
+	static const char *const before[] = { "Killed process ", "Kill process ",
+					      "oom_reaper: reaped process " };
+	static const char *const starts[] = { "Killed process ", "Memory cgroup out of memory",
+					      "Out of memory", "oom_reaper: " };
 
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		if (strncmp(text, starts[i], strlen(starts[i])) != 0)
@@ -95,8 +97,8 @@ static bool is_group(const char *text, struct kernel_line *l)
 }
 
 /*
- * "Memory cgroup stats for /a:", and before Linux 5.0 "Task in /a/b killed as a result of limit of /a". An old kernel
- * writes the former for each cgroup below the one that met its limit.
+ * "Memory cgroup stats for /a:", and before Linux 5.0 "Task in /a/b killed as a result of limit of
+ * /a". An old kernel writes the former for each cgroup below the one that met its limit.
  */
 static bool is_cgroup(const char *text, struct kernel_line *l)
 {
@@ -150,8 +152,8 @@ static bool is_invoker(const char *text, struct kernel_line *l)
 }
 
 /*
- * Parses "anon 4096", a line of memory.stat. A kernel before 6.7 writes all of them as one record, which may be cut at its
- * end, and /dev/kmsg writes its newlines as "\x0a".
+ * Parses "anon 4096", a line of memory.stat. A kernel before 6.7 writes all of them as one record,
+ * which may be cut at its end, and /dev/kmsg writes its newlines as "\x0a".
  */
 static bool is_statistics(const char *text)
 {
@@ -165,8 +167,8 @@ static bool is_statistics(const char *text)
 }
 
 /*
- * Parses the lines of a report about memory. All other lines may be anything that another processor wrote at the same
- * time, with the names of other pods' processes in it.
+ * Parses the lines of a report about memory. All other lines may be anything that another processor
+ * wrote at the same time, with the names of other pods' processes in it.
  */
 static bool kernel_line_is_memory(const char *text, struct kernel_line *l)
 {
@@ -229,8 +231,9 @@ static const char *kernel_line_find_last(const char *text, const char *part)
 }
 
 /*
- * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13". Of the latter the thread
- * counts, because its number ends the line, and the names before it may hold anything.
+ * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13".
+ * Of the latter the thread counts, because its number ends the line, and the names before it may
+ * hold anything.
  */
 static bool kernel_line_is_gpu(const char *text, struct kernel_line *l)
 {
@@ -248,8 +251,9 @@ static bool kernel_line_is_gpu(const char *text, struct kernel_line *l)
 }
 
 /*
- * "EXT4-fs error (device sda1): f:1: inode #2: comm NAME: what is wrong": the process that met the error may be any on the node. A
- * path of a file may follow ("path NAME: "), which is left out with the rest.
+ * "EXT4-fs error (device sda1): f:1: inode #2: comm NAME: what is wrong": the process that met the
+ * error may be any on the node. A path of a file may follow ("path NAME: "), which is left out with
+ * the rest.
  */
 static void find_name(const char *text, struct kernel_line *l)
 {
@@ -273,22 +277,27 @@ static bool is_device(const char *text, struct kernel_line *l)
 	static const struct {
 		/* The beginning of the line, and the text before the device */
 		const char *start, *before;
+		/* clang-format off */
 	} forms[] = {
 		{ "EXT4-fs error ", "(device " }, { "EXT4-fs warning ", "(device " }, { "EXT4-fs (", "(" }, { "XFS (", "(" },
 		{ "BTRFS error ", "(device " }, { "BTRFS critical ", "(device " }, { "BTRFS warning ", "(device " },
 		{ "I/O error, dev ", "dev " }, { "blk_update_request: ", ", dev " }, { "Buffer I/O error on dev ", "on dev " },
 		{ "critical ", " error, dev " }, { "nfs: server ", "server " },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		const char *at = strncmp(text, forms[i].start, strlen(forms[i].start)) == 0 ? strstr(text, forms[i].before) : NULL;
+		const char *at = strncmp(text, forms[i].start, strlen(forms[i].start)) == 0 ?
+					 strstr(text, forms[i].before) :
+					 NULL;
 		size_t len = at ? strcspn(at + strlen(forms[i].before), " ,):") : 0;
 
 		if (!len || len + 2 > sizeof(l->device))
 			continue;
 		l->kind = KERNEL_LINE_DEVICE;
 		find_name(text, l);
-		snprintf(l->device, sizeof(l->device), "%.*s%s", (int)len, at + strlen(forms[i].before), strncmp(text, "nfs:", 4) == 0 ? ":" : "");
+		snprintf(l->device, sizeof(l->device), "%.*s%s", (int)len,
+			 at + strlen(forms[i].before), strncmp(text, "nfs:", 4) == 0 ? ":" : "");
 		return true;
 	}
 	return false;
@@ -296,11 +305,16 @@ static bool is_device(const char *text, struct kernel_line *l)
 
 static void understand(const char *text, struct kernel_line *l)
 {
+	/* clang-format off */
 	static bool (*const kinds[])(const char *, struct kernel_line *) = {
-		/* A crash and a report come first: they begin with a process's name, which may be that of any other kind. */
+		/*
+		 * A crash and a report come first: they begin with a process's name, which may be
+		 * that of any other kind.
+		 */
 		is_crash, is_begin,   is_constraint, is_kill,	is_group,  is_cgroup,
 		is_row,	  is_invoker, kernel_line_is_gpu,	     is_device, kernel_line_is_memory,
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i](text, l))
@@ -358,7 +372,8 @@ static bool is_from(const char *source, const char *device, bool server)
 
 	if (server)
 		return strncmp(source, device, len) == 0;
-	return strncmp(source, "/dev/", 5) == 0 && strncmp(source + 5, device, len) == 0 && source[5 + len] == ' ';
+	return strncmp(source, "/dev/", 5) == 0 && strncmp(source + 5, device, len) == 0 &&
+	       source[5 + len] == ' ';
 }
 
 bool kernel_line_is_mounted(const char *mountinfo, const char *device)

@@ -15,7 +15,10 @@
 #define UID_B "22222222-2222-2222-2222-222222222222"
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define POD_A "/kubepods/burstable/pod" UID_A
-/* A container of pod A makes a cgroup whose name has a key, and cgroups below it with pod B's names. */
+/*
+ * A container of pod A makes a cgroup whose name has a key, and cgroups below it with pod B's
+ * names.
+ */
 #define IN_A POD_A "/" ID_A "/x,task_memcg=/kubepods/pod" UID_B "/z"
 #define CONSTRAINT "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg="
 
@@ -37,7 +40,10 @@ static const struct {
 	{ "[ 4711]  1000", KERNEL_LINE_OOM_ROW, 4711, "", false, false, "" },
 	/* A name of 15 bytes, the longest possible. */
 	{ "CPU: 1 PID: 123 invoked oom-killer: gfp_mask=0xcc0", KERNEL_LINE_OOM_BEGIN, 0, "", false, false, "" },
-	/* A report that began with such a line would bring its pod whatever the kernel writes until it kills. */
+	/*
+	 * A report that began with such a line would bring its pod whatever the kernel writes until
+	 * it kills.
+	 */
 	{ "process '/tmp/ab invoked oom-killer: x' launched '/bin/sh' with NULL argv", KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ "CPU: 1 PID: 103 Comm: a PID: 7 Comm: b Not tainted 6.1.0", KERNEL_LINE_OOM_INVOKER, 103, "", false, false, "" },
 	{ "CPU: 1 UID: 0 PID: 17665 Comm: ray::leak Not tainted 6.18.44", KERNEL_LINE_OOM_INVOKER, 17665, "", false, false, "" },
@@ -132,10 +138,12 @@ static void a_line_says_whom_it_concerns(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(record, sizeof(record), "6,123,456789,-;%s\n SUBSYSTEM=x\n", rows[i].text);
 		assert_true(kernel_line_parse(record, strlen(record), &l));
-		if (l.kind != rows[i].kind || l.pid != rows[i].pid || strcmp(l.victim.pod_uid, rows[i].victim) != 0 || l.within != rows[i].within ||
+		if (l.kind != rows[i].kind || l.pid != rows[i].pid ||
+		    strcmp(l.victim.pod_uid, rows[i].victim) != 0 || l.within != rows[i].within ||
 		    l.ends_oom != rows[i].ends_oom || strcmp(l.device, rows[i].device) != 0)
-			fail_msg("%s: kind %d, pid %d, pod %s, within %d, ends %d, device %s", rows[i].text, l.kind, (int)l.pid, l.victim.pod_uid,
-				 l.within, l.ends_oom, l.device);
+			fail_msg("%s: kind %d, pid %d, pod %s, within %d, ends %d, device %s",
+				 rows[i].text, l.kind, (int)l.pid, l.victim.pod_uid, l.within,
+				 l.ends_oom, l.device);
 		assert_int_equal(l.len, strlen(rows[i].text));
 		assert_int_equal(l.time_us, 456789);
 	}
@@ -173,8 +181,11 @@ static void a_name_is_hidden_whatever_it_is(void **state)
 
 static void only_the_kernels_own_records_count(void **state)
 {
-	static const char *const others[] = { "", ";", "6,1,2", "14,1,2,-;Killed process 7 (x)", "8,1,2,-;x", "x,1,2,-;x", "6,1,-2,-;x", "6,1;x",
-						"6,1,2,c;Killed process 7 (x)", "6,1,2,+;x", "6,1,2;x" };
+	static const char *const others[] = {
+		"",	     ";",	   "6,1,2", "14,1,2,-;Killed process 7 (x)", "8,1,2,-;x",
+		"x,1,2,-;x", "6,1,-2,-;x", "6,1;x", "6,1,2,c;Killed process 7 (x)",  "6,1,2,+;x",
+		"6,1,2;x"
+	};
 	struct kernel_line l;
 
 	(void)state;
@@ -185,8 +196,9 @@ static void only_the_kernels_own_records_count(void **state)
 
 static void a_device_is_mounted_where_it_is_the_source(void **state)
 {
-	static const char mounts[] = "36 35 98:0 /sdb /mnt/sdc rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue\n"
-				     "37 35 0:50 / /data rw - nfs4 10.0.0.1:/export rw\n";
+	static const char mounts[] =
+		"36 35 98:0 /sdb /mnt/sdc rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue\n"
+		"37 35 0:50 / /data rw - nfs4 10.0.0.1:/export rw\n";
 
 	(void)state;
 	assert_true(kernel_line_is_mounted(mounts, "sda1"));

@@ -67,14 +67,15 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 		proof = lines.report.began_us;
 	} else if (l->kind == KERNEL_LINE_OOM_MEMORY)
 		proof = span_begins((struct span){ l->text, l->len }, "memory: usage ");
-	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
+	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len,
+		    l->text);
 	if (!strbuf_failed(&message))
 		outbox_add_once(&lines.outbox, part, proof, pod_uid, strbuf_str(&message));
 }
 
 /*
- * Finds the pod of a process in the table, because most processes in the log have ended. A thread, and a process that
- * began after the last sweep, is not in it. "": it is in no pod that is known.
+ * Finds the pod of a process in the table, because most processes in the log have ended. A thread,
+ * and a process that began after the last sweep, is not in it. "": it is in no pod that is known.
  */
 static struct pod_of_process pod_of_pid(pid_t pid)
 {
@@ -106,7 +107,10 @@ static void send_report(char *pod_uid)
 						  .take = take_report_line,
 						  .arg = pod_uid };
 
-	/* A report gets a connection of its own, because the buffer of a socket has no room for two. */
+	/*
+	 * A report gets a connection of its own, because the buffer of a socket has no room for
+	 * two.
+	 */
 	outbox_flush_logged(&lines.outbox, lines.node, "kernel lines");
 	oom_report_read(&lines.report, pod_uid, &reader);
 }
@@ -139,8 +143,10 @@ static void to_user(const struct pod_of_process *c, unsigned int, void *arg)
 	const struct kernel_line *l = arg;
 	char path[256];
 
-	snprintf(path, sizeof(path), "%s/%d/mountinfo", lines.node->options->proc, (int)process_table_any(lines.node->processes, c));
-	if (file_read(AT_FDCWD, path, &mounts, NULL) == 0 && kernel_line_is_mounted(strbuf_str(&mounts), l->device))
+	snprintf(path, sizeof(path), "%s/%d/mountinfo", lines.node->options->proc,
+		 (int)process_table_any(lines.node->processes, c));
+	if (file_read(AT_FDCWD, path, &mounts, NULL) == 0 &&
+	    kernel_line_is_mounted(strbuf_str(&mounts), l->device))
 		send_line(c->pod_uid, l);
 }
 
@@ -170,7 +176,9 @@ static void kernel_lines_take(const char *data, size_t len, int64_t now_ns)
 		process_table_containers(lines.node->processes, to_container, &l);
 		break;
 	case KERNEL_LINE_DEVICE:
-		/* Several pods have the device, and any process of the node may have met the error. */
+		/*
+		 * Several pods have the device, and any process of the node may have met the error.
+		 */
 		kernel_line_hide_name(&l, nameless);
 		if (budget_take(&lines.devices, now_ns))
 			process_table_containers(lines.node->processes, to_user, &l);
@@ -213,7 +221,10 @@ int kernel_lines_start(struct node *n, struct err *err)
 	lines.devices = (struct budget){ .spacing_ns = NS_PER_SEC, .burst = 5 };
 	outbox_init(&lines.outbox);
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = kernel_lines_on_readable };
+	lines.kmsg = (struct source){ .name = "kernel log",
+				      .fd = fd,
+				      .due_ns = LOOP_NEVER,
+				      .ready = kernel_lines_on_readable };
 	if (fd < 0)
 		return err_set(err, errno, "open /dev/kmsg");
 	/* Older lines are skipped, because the table does not have the processes of that time. */

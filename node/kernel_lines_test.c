@@ -202,8 +202,7 @@ static struct seen sidecar_reads(void)
 	return s;
 }
 
-static void
-a_sidecar_that_reads_late_gets_the_whole_of_a_report_that_fits_and_the_verdict_of_any(void **state)
+static void a_sidecar_that_reads_late_gets_the_whole_of_a_report_that_fits_and_the_verdict_of_any(void **state)
 {
 	static const struct {
 		const char *what;
@@ -247,7 +246,10 @@ a_sidecar_that_reads_late_gets_the_whole_of_a_report_that_fits_and_the_verdict_o
 	}
 }
 
-/* The lines of a group that the kernel ended, behind the report. The table of processes does not have them yet. */
+/*
+ * The lines of a group that the kernel ended, behind the report. The table of processes does not
+ * have them yet.
+ */
 static void say_group(unsigned int n)
 {
 	say("Tasks in " CGROUP "/" POD_CONTAINER
@@ -331,10 +333,14 @@ static void faults_of_a_gpu_without_end_keep_no_proof_out(void **state)
 
 	(void)state;
 	/* All of it is read at once. */
-	assert_int_equal(__real_setsockopt(log_end, SOL_SOCKET, SO_SNDBUF, &(int){ 1 << 20 }, sizeof(int)), 0);
+	assert_int_equal(
+		__real_setsockopt(log_end, SOL_SOCKET, SO_SNDBUF, &(int){ 1 << 20 }, sizeof(int)),
+		0);
 	say_group(1);
 	for (unsigned int i = 0; i < 300; i++) {
-		snprintf(fault, sizeof(fault), "NVRM: Xid (PCI:0000:3b:00): 31, pid=4200000, name=x, %0*u", i < 280 ? 400 : 1, i);
+		snprintf(fault, sizeof(fault),
+			 "NVRM: Xid (PCI:0000:3b:00): 31, pid=4200000, name=x, %0*u",
+			 i < 280 ? 400 : 1, i);
 		say(fault);
 	}
 	say_group(1);

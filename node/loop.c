@@ -11,7 +11,8 @@
 int loop_add(struct loop *l, struct source *s, struct err *err)
 {
 	if (l->n == LOOP_SOURCES_MAX)
-		return err_set(err, ENOBUFS, "%s: more than %d sources of events", s->name, LOOP_SOURCES_MAX);
+		return err_set(err, ENOBUFS, "%s: more than %d sources of events", s->name,
+			       LOOP_SOURCES_MAX);
 	l->sources[l->n++] = s;
 	return 0;
 }

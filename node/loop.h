@@ -19,8 +19,10 @@ struct source {
 	const char *name; /* for the log */
 	int fd; /* -1: none now */
 	int64_t due_ns; /* CLOCK_BOOTTIME; LOOP_NEVER: no time */
-	void (*ready)(struct source *s); /* called when fd is readable, or its other end is closed */
-	void (*due)(struct source *s, int64_t now_ns); /* called when due_ns has passed; sets due_ns anew */
+	/* called when fd is readable, or its other end is closed */
+	void (*ready)(struct source *s);
+	/* called when due_ns has passed; sets due_ns anew */
+	void (*due)(struct source *s, int64_t now_ns);
 	void *arg;
 };
 

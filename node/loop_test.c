@@ -46,10 +46,19 @@ static void what_is_ready_or_due_is_called_and_what_was_removed_is_not(void **st
 
 	(void)state;
 	assert_int_equal(pipe(a) | pipe(b), 0);
-	readable = (struct source){ .name = "readable", .fd = a[0], .due_ns = LOOP_NEVER, .ready = on_ready };
-	other = (struct source){ .name = "other", .fd = b[0], .due_ns = LOOP_NEVER, .ready = never };
-	timer = (struct source){ .name = "timer", .fd = -1, .due_ns = now_boottime_ns() + 20 * NS_PER_MS, .due = on_due };
-	assert_int_equal(loop_add(&loop, &readable, NULL) | loop_add(&loop, &other, NULL) | loop_add(&loop, &timer, NULL), 0);
+	readable = (struct source){
+		.name = "readable", .fd = a[0], .due_ns = LOOP_NEVER, .ready = on_ready
+	};
+	other = (struct source){
+		.name = "other", .fd = b[0], .due_ns = LOOP_NEVER, .ready = never
+	};
+	timer = (struct source){ .name = "timer",
+				 .fd = -1,
+				 .due_ns = now_boottime_ns() + 20 * NS_PER_MS,
+				 .due = on_due };
+	assert_int_equal(loop_add(&loop, &readable, NULL) | loop_add(&loop, &other, NULL) |
+				 loop_add(&loop, &timer, NULL),
+			 0);
 	assert_int_equal(write(a[1], "x", 1) + write(b[1], "x", 1), 2);
 	assert_int_equal(loop_run(&loop, NULL), 0);
 	assert_int_equal(n_ready, 1);

@@ -11,8 +11,8 @@
 #include "lib/fileio.h"
 #include "lib/first_pid_namespace.h"
 #include "lib/log.h"
-#include "node/cores.h"
 #include "node/core_handler.h"
+#include "node/cores.h"
 #include "node/facts.h"
 #include "node/kernel_lines.h"
 #include "node/node.h"
@@ -36,7 +36,8 @@ static int print_facts(const struct node_options *options, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(8192);
 	const char *path = options->output;
-	_cleanup_close_ int fd = path ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : dup(STDOUT_FILENO);
+	_cleanup_close_ int fd =
+		path ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : dup(STDOUT_FILENO);
 	struct facts facts;
 
 	/*
@@ -73,7 +74,10 @@ static int watch_signals(struct node *n, struct source *s, struct err *err)
 	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_set(err, errno, "signals");
-	*s = (struct source){ .name = "signals", .due_ns = LOOP_NEVER, .ready = on_signal, .arg = &n->loop,
+	*s = (struct source){ .name = "signals",
+			      .due_ns = LOOP_NEVER,
+			      .ready = on_signal,
+			      .arg = &n->loop,
 			      .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) };
 	return s->fd < 0 ? err_set(err, errno, "signals") : loop_add(&n->loop, s, err);
 }
@@ -90,9 +94,10 @@ static int run(const struct node_options *options, struct err *err)
 		return rc;
 	log_info("afterglow-node " AFTERGLOW_VERSION " runs");
 	if (n == 0)
-		log_error("this agent sends nothing to sidecars: it is not in the machine's first PID namespace, "
-			  "and the kernel names processes by their PIDs there. Either the node is a "
-			  "container, as those of kind are, or hostPID is missing");
+		log_error(
+			"this agent sends nothing to sidecars: it is not in the machine's first PID namespace, "
+			"and the kernel names processes by their PIDs there. Either the node is a "
+			"container, as those of kind are, or hostPID is missing");
 	for (size_t i = 0; i < n; i++) {
 		struct err why = { 0 };
 
@@ -112,7 +117,10 @@ int main(int argc, char **argv)
 	struct node_options options;
 	struct err err = { 0 };
 
-	/* The kernel starts the core handler, and no one reads its output, so it has no other options. */
+	/*
+	 * The kernel starts the core handler, and no one reads its output, so it has no other
+	 * options.
+	 */
 	if (core_handler_is_asked(argc, argv))
 		return core_handler_run(argv);
 	int rc = node_options_parse(argv, &options, &err);
@@ -127,7 +135,8 @@ int main(int argc, char **argv)
 	if (options.command == NODE_FACTS)
 		rc = print_facts(&options, &err);
 	else
-		rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
+		rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) :
+						       run(&options, &err);
 	if (rc < 0)
 		log_error("%s", err_text(&err));
 	return rc < 0;

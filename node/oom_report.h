@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the lines of an OOM killer's report, whose victim is known only at its end, and gives the victim's pod what
- * concerns it. The report of a node that runs out of memory names processes of all pods, and other processors write
- * lines of their own between those of the report. So the pod gets
+ * Collects the lines of an OOM killer's report, whose victim is known only at its end, and gives
+ * the victim's pod what concerns it. The report of a node that runs out of memory names processes
+ * of all pods, and other processors write lines of their own between those of the report. So the
+ * pod gets
  *
- *	the first line, without the name if the process that invoked the OOM killer is not known to be of the pod;
- *	lines about memory, and about cgroups that are of no other pod;
- *	the table of processes, of which it gets its own if the limit was not the pod's. A table that is too
- *	long is left out whole: with rows missing it would say that there were fewer processes;
- *	the line with the limit and the victim.
+ *	the first line, without the name if the process that invoked the OOM killer is not known to
+ *	be of the pod; lines about memory, and about cgroups that are of no other pod;
+ *	the table of processes, of which it gets its own if the limit was not the pod's. A table
+ *	that is too long is left out whole: with rows missing it would say that there were fewer
+ *	processes; the line with the limit and the victim.
  */
 #pragma once
 
@@ -51,7 +52,10 @@ void oom_report_release(struct oom_report *r);
 /* Begins with a line of KERNEL_LINE_OOM_BEGIN, and forgets the report before. */
 void oom_report_begin(struct oom_report *r, const struct kernel_line *l, const char *data,
 		      size_t len);
-/* Adds a line, if it is part of such a report and there is one. data: the record from which it was parsed. */
+/*
+ * Adds a line, if it is part of such a report and there is one. data: the record from which it was
+ * parsed.
+ */
 void oom_report_add(struct oom_report *r, const struct kernel_line *l, const char *data,
 		    size_t len);
 

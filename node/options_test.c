@@ -43,13 +43,18 @@ static void options_are_taken(void **state)
 	struct node_options o;
 
 	(void)state;
-	assert_int_equal(parse((char *[]){ "restore", "--root", "/host", "--kubelet", "/k", "--cores", "off", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((char *[]){ "restore", "--root", "/host", "--kubelet", "/k",
+					   "--cores", "off", NULL },
+			       &o, NULL),
+			 0);
 	assert_int_equal(o.command, NODE_RESTORE);
 	assert_null(o.output);
 	assert_string_equal(o.root, "/host");
 	assert_string_equal(o.kubelet, "/k");
 	assert_false(o.cores);
-	assert_int_equal(parse((char *[]){ "facts", "--output", "/dev/termination-log", NULL }, &o, NULL), 0);
+	assert_int_equal(
+		parse((char *[]){ "facts", "--output", "/dev/termination-log", NULL }, &o, NULL),
+		0);
 	assert_int_equal(o.command, NODE_FACTS);
 	assert_string_equal(o.output, "/dev/termination-log");
 }

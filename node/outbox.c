@@ -103,7 +103,8 @@ static int connect_pod(struct node *n, const char *pod_uid, int *ret_fd, struct 
 	int rc = sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 	/* The kernel doubles the number. */
 	if (rc >= 0)
-		setsockopt(*ret_fd, SOL_SOCKET, SO_SNDBUF, &(int){ (int)(MIN(room, SEND_BUFFER) / 2) }, sizeof(int));
+		setsockopt(*ret_fd, SOL_SOCKET, SO_SNDBUF,
+			   &(int){ (int)(MIN(room, SEND_BUFFER) / 2) }, sizeof(int));
 	return rc;
 }
 

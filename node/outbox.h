@@ -11,7 +11,8 @@
 #include "lib/strbuf.h"
 #include "node/node.h"
 
-#define OUTBOX_BYTES_MAX (128 * 1024) /* bytes of a batch; further messages are dropped and counted */
+/* bytes of a batch; further messages are dropped and counted */
+#define OUTBOX_BYTES_MAX (128 * 1024)
 /* Bytes that messages of less importance leave free */
 #define OUTBOX_RESERVE (16 * 1024)
 
@@ -49,12 +50,17 @@ void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char 
 /* Adds the message, unless the batch has the same message to the same pod already. */
 void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
 		     const char *message);
-/* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
+/*
+ * Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped.
+ */
 void outbox_flush(struct outbox *o, struct node *n);
 /* Flushes, and logs if messages were dropped. what says what they are about, such as "signals". */
 void outbox_flush_logged(struct outbox *o, struct node *n, const char *what);
 
-/* Does that if the batch is half full, so that the messages of one pod do not fill it for all others. */
+/*
+ * Does that if the batch is half full, so that the messages of one pod do not fill it for all
+ * others.
+ */
 void outbox_flush_half(struct outbox *o, struct node *n, const char *what);
 
 /* Sends the node's backlog to the sidecars that listen by now. */

@@ -6,11 +6,14 @@
  *
  *	cgroupfs  /kubepods[/burstable|/besteffort]/podUID/ID           (containerd, docker)
  *	          /kubepods[/burstable|/besteffort]/podUID/crio-ID      (CRI-O)
- *	systemd   /kubepods.slice/[kubepods-burstable.slice/]kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope
- *	                                                                         also crio-ID.scope and docker-ID.scope
+ *	systemd
+ *	/kubepods.slice/[kubepods-burstable.slice/]kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope
+ *	                                                                         also crio-ID.scope
+ *	                                                                         and
+ *	                                                                         docker-ID.scope
  *
- * An option of the kubelet puts all of them below another directory. A reader in a cgroup namespace of its own sees paths that
- * begin with "/..", without the names above the common ancestor.
+ * An option of the kubelet puts all of them below another directory. A reader in a cgroup namespace
+ * of its own sees paths that begin with "/..", without the names above the common ancestor.
  */
 #include "node/pod_of_process.h"
 
@@ -65,7 +68,8 @@ static bool take_uid(struct span n, char dash, char ret_uid[static POD_UID_MAX +
  */
 static bool is_pod_slice(struct span n, char ret_uid[static POD_UID_MAX + 1])
 {
-	static const char *const middles[] = { "kubepods-pod", "kubepods-burstable-pod", "kubepods-besteffort-pod" };
+	static const char *const middles[] = { "kubepods-pod", "kubepods-burstable-pod",
+					       "kubepods-besteffort-pod" };
 
 	if (!take_suffix(&n, ".slice"))
 		return false;
@@ -135,7 +139,8 @@ static bool pod_of_path(const char *at, const char *end, struct pod_of_process *
 	struct span n, parent = { "", 0 }, grandparent = { "", 0 };
 
 	while ((n = next_name(&at, end)).len > 0) {
-		if (is_pod_slice(n, ret_pod->pod_uid) || is_pod_directory(n, parent, grandparent, ret_pod->pod_uid)) {
+		if (is_pod_slice(n, ret_pod->pod_uid) ||
+		    is_pod_directory(n, parent, grandparent, ret_pod->pod_uid)) {
 			take_container(next_name(&at, end), ret_pod->container_id);
 			return true;
 		}
@@ -183,7 +188,9 @@ int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err 
 		struct pod_of_process found = { 0 };
 
 		if (path && pod_of_path(path, end, &found) && !pod_of_process_agree(&pod, &found))
-			return err_set(err, EPROTO, "the process is in the cgroups of several pods or containers");
+			return err_set(
+				err, EPROTO,
+				"the process is in the cgroups of several pods or containers");
 		line = *end ? end + 1 : end;
 	}
 	if (!pod.pod_uid[0])

@@ -16,7 +16,8 @@
 
 struct pod_of_process {
 	char pod_uid[POD_UID_MAX + 1]; /* only [0-9a-f-], so it is safe in a path */
-	char container_id[CONTAINER_ID_MAX + 1]; /* [0-9a-f], "": the process is in none of the pod's containers */
+	char container_id[CONTAINER_ID_MAX +
+			  1]; /* [0-9a-f], "": the process is in none of the pod's containers */
 };
 
 /*

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!text || pod_of_cgroups(text, &pod, NULL) < 0)
 		return 0;
 	/* UID and ID become parts of paths and messages. */
-	if (strspn(pod.pod_uid, "0123456789abcdef-") != strlen(pod.pod_uid) || strlen(pod.pod_uid) < 32)
+	if (strspn(pod.pod_uid, "0123456789abcdef-") != strlen(pod.pod_uid) ||
+	    strlen(pod.pod_uid) < 32)
 		abort();
 	if (strspn(pod.container_id, "0123456789abcdef") != strlen(pod.container_id))
 		abort();

@@ -16,7 +16,10 @@
 /* The PID on the node, as this /proc shows it, and the PID inside the container */
 #define NAMESPACES_OF_CONTAINER 2
 
-/* Finds the text after "NAME:\t". The kernel escapes newlines in the name of the process, so the name cannot forge a line. */
+/*
+ * Finds the text after "NAME:\t". The kernel escapes newlines in the name of the process, so the
+ * name cannot forge a line.
+ */
 static const char *find_line(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -114,8 +117,10 @@ int process_status_parse(const char *text, struct process_status *ret_status, st
 	uint64_t uid = 0, gid = 0;
 	const char *capabilities = find_line(text, "CapEff");
 
-	if (!fourth_number(text, "Uid", &uid) || !fourth_number(text, "Gid", &gid) || !take_groups(text, &s) || !take_own_pid(text, &s) ||
-	    !process_status_take_process(text, &s) || !capabilities || !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
+	if (!fourth_number(text, "Uid", &uid) || !fourth_number(text, "Gid", &gid) ||
+	    !take_groups(text, &s) || !take_own_pid(text, &s) ||
+	    !process_status_take_process(text, &s) || !capabilities ||
+	    !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
 		return err_set(err, EPROTO, "the status of a process");
 	s.fsuid = (uid_t)uid;
 	s.fsgid = (gid_t)gid;
@@ -124,7 +129,8 @@ int process_status_parse(const char *text, struct process_status *ret_status, st
 	return 0;
 }
 
-int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status, struct err *err)
+int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status,
+			struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATUS_TEXT_MAX);
 	char path[256];

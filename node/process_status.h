@@ -17,8 +17,13 @@ struct process_status {
 	size_t n_groups;
 	uint64_t capabilities; /* its effective capabilities */
 	pid_t own_pid; /* in its own PID namespace */
-	pid_t container_pid; /* in its container's PID namespace; 0: it is in a namespace below, so its PID there is not known */
-	pid_t process; /* the process of which the task is a thread, in the reader's PID namespace */
+	/*
+	 * in its container's PID namespace; 0: it is in a namespace below, so its PID there is not
+	 * known
+	 */
+	pid_t container_pid;
+	/* the process of which the task is a thread, in the reader's PID namespace */
+	pid_t process;
 	char comm[64]; /* printable, without blanks; "-": it has none */
 };
 
@@ -28,5 +33,8 @@ struct process_status {
  */
 int process_status_parse(const char *text, struct process_status *ret_status, struct err *err);
 
-/* Does the same for a process; proc is the path of a procfs. Negative if its file cannot be read. */
-int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status, struct err *err);
+/*
+ * Does the same for a process; proc is the path of a procfs. Negative if its file cannot be read.
+ */
+int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status,
+			struct err *err);

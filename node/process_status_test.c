@@ -35,14 +35,19 @@ static void a_nested_pid_namespace_is_not_the_containers(void **state)
 	static const struct {
 		const char *pids;
 		pid_t own, container;
-	} rows[] = { { "4711", 4711, 4711 }, { "4711\t7", 7, 7 }, { "4711\t7\t2", 2, 0 }, { "4711\t7\t2\t1", 1, 0 } };
+	} rows[] = { { "4711", 4711, 4711 },
+		     { "4711\t7", 7, 7 },
+		     { "4711\t7\t2", 2, 0 },
+		     { "4711\t7\t2\t1", 1, 0 } };
 	struct process_status s;
 	char text[256];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		snprintf(text, sizeof(text), "Name:\tx\nTgid:\t4711\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t%s\nCapEff:\t0\n",
-			 rows[i].pids);
+		snprintf(
+			text, sizeof(text),
+			"Name:\tx\nTgid:\t4711\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t%s\nCapEff:\t0\n",
+			rows[i].pids);
 		assert_int_equal(process_status_parse(text, &s, NULL), 0);
 		assert_int_equal(s.own_pid, rows[i].own);
 		assert_int_equal(s.container_pid, rows[i].container);
@@ -56,7 +61,8 @@ static void a_hostile_name_stays_one_word(void **state)
 	} rows[] = {
 		{ "Name:\t\n" REST, "-" },
 		{ "Name:\tfoo) Z  1\n" REST, "foo)?Z??1" },
-		{ "Name:\tx\\nUid:\t0\t0\t0\t0\n" REST, "x\\nUid:?0?0?0?0" }, /* the kernel escapes newlines */
+		/* the kernel escapes newlines */
+		{ "Name:\tx\\nUid:\t0\t0\t0\t0\n" REST, "x\\nUid:?0?0?0?0" },
 		{ "Name:\t\xff\x01\n" REST, "??" },
 		{ REST, "-" },
 	};

@@ -248,8 +248,8 @@ int process_table_sweep(struct process_table *t, struct err *err)
 	return 0;
 }
 
-enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
-				      pid_t *ret_inner)
+enum process_known process_table_find(const struct process_table *t, pid_t pid,
+				      const struct pod_of_process **ret_pod, pid_t *ret_inner)
 {
 	const struct entry *e = process_row_find(t, pid);
 
@@ -285,7 +285,9 @@ size_t process_table_left_out(const struct process_table *t)
 	return t->rows.left_out;
 }
 
-void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
+void process_table_containers(const struct process_table *t,
+			      void (*fn)(const struct pod_of_process *c, unsigned int sweeps,
+					 void *arg),
 			      void *arg)
 {
 	for (size_t i = 0; i < t->n_containers; i++)

@@ -5,8 +5,8 @@
  * new processes, and the next sweep reads them once more, because a container runtime starts a
  * container's process outside of the container.
  *
- * A sweep knows a process that has the PID of a previous one by the inode of its directory in /proc.
- * Until the next sweep the table still has the container of the previous process.
+ * A sweep knows a process that has the PID of a previous one by the inode of its directory in
+ * /proc. Until the next sweep the table still has the container of the previous process.
  *
  * A pod without a PID limit may have any number of processes. So a container may have a part of the
  * table only, and processes in no container share one part. Of a process beyond that part the table
@@ -53,12 +53,13 @@ enum process_known {
  * Finds a process. Both results are set for PROCESS_OF_POD only: *ret_pod is owned by the table and
  * valid until the next sweep; *ret_inner is the PID in the container, 0: unknown.
  */
-enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
-				      pid_t *ret_inner);
+enum process_known process_table_find(const struct process_table *t, pid_t pid,
+				      const struct pod_of_process **ret_pod, pid_t *ret_inner);
 
 /*
- * Does the same, and reads the process's cgroup if the process still exists: PROCESS_UNKNOWN also if
- * it is in another container than the table says, because its PID was reused since the last sweep.
+ * Does the same, and reads the process's cgroup if the process still exists: PROCESS_UNKNOWN also
+ * if it is in another container than the table says, because its PID was reused since the last
+ * sweep.
  */
 enum process_known process_table_look(const struct process_table *t, pid_t pid,
 				      struct pod_of_process *ret_pod, pid_t *ret_inner);
@@ -67,7 +68,9 @@ enum process_known process_table_look(const struct process_table *t, pid_t pid,
  * Calls fn for each container that had a process in the last sweep; sweeps is the number of sweeps
  * before it in which it had one, too.
  */
-void process_table_containers(const struct process_table *t, void (*fn)(const struct pod_of_process *c, unsigned int sweeps, void *arg),
+void process_table_containers(const struct process_table *t,
+			      void (*fn)(const struct pod_of_process *c, unsigned int sweeps,
+					 void *arg),
 			      void *arg);
 
 /* The PID of any process of that container, 0: there is none. */

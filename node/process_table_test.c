@@ -70,8 +70,10 @@ static void make(const struct fixture *f, int pid, int inner, const char *comm, 
 	snprintf(path, sizeof(path), "%d/cgroup", pid);
 	put(f, path, cgroup);
 	snprintf(path, sizeof(path), "%d/status", pid);
-	snprintf(text, sizeof(text), "Name:\t%s\nTgid:\t%d\nUid:\t1000\t1000\t0\t1001\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t%d\t%d\nCapEff:\t0\n",
-		 comm, pid, pid, inner);
+	snprintf(
+		text, sizeof(text),
+		"Name:\t%s\nTgid:\t%d\nUid:\t1000\t1000\t0\t1001\nGid:\t0\t0\t0\t0\nGroups:\t\nNSpid:\t%d\t%d\nCapEff:\t0\n",
+		comm, pid, pid, inner);
 	put(f, path, text);
 	snprintf(path, sizeof(path), "%d/stat", pid);
 	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 -1 4194304 5\n", pid, comm);
@@ -159,8 +161,7 @@ static void a_pid_that_is_used_again_is_that_of_the_new_process(void **state)
 	assert_int_equal(inner, 7);
 }
 
-static void
-a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
+static void a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
 {
 	struct fixture *f = *state;
 	struct pod_of_process pod;
@@ -220,7 +221,8 @@ static void a_process_whose_container_has_no_room_is_not_taken_for_one_of_the_no
 	int n = 0;
 
 	for (int pid = 1; pid <= CONTAINERS_MAX + 1; pid++) {
-		snprintf(cgroup, sizeof(cgroup), "0::/kubepods/burstable/pod" UID_A "/%064x\n", pid);
+		snprintf(cgroup, sizeof(cgroup), "0::/kubepods/burstable/pod" UID_A "/%064x\n",
+			 pid);
 		make(f, pid, 1, "python", cgroup);
 	}
 	for (int i = 0; i < 3; i++)
@@ -421,18 +423,31 @@ static void the_start_of_a_task_stands_behind_its_name(void **state)
 
 static void a_message_is_one_line_whatever_the_name(void **state)
 {
-	const struct signal_record killed = { .kind = RECORD_SIGNAL, .time_ns = 42005496650123, .signal = 9, .sender = 7, .target = 8 };
-	const struct signal_record victim = { .kind = RECORD_OOM_VICTIM, .time_ns = 5, .signal = 9, .target = 8 };
-	struct signal_sender s = { .pid = 120, .inner = 3, .uid = 1000, .place = SENDER_POD, .container_id = ID_B, .comm = "a b\nc\x1b" };
+	const struct signal_record killed = { .kind = RECORD_SIGNAL,
+					      .time_ns = 42005496650123,
+					      .signal = 9,
+					      .sender = 7,
+					      .target = 8 };
+	const struct signal_record victim = {
+		.kind = RECORD_OOM_VICTIM, .time_ns = 5, .signal = 9, .target = 8
+	};
+	struct signal_sender s = { .pid = 120,
+				   .inner = 3,
+				   .uid = 1000,
+				   .place = SENDER_POD,
+				   .container_id = ID_B,
+				   .comm = "a b\nc\x1b" };
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
 
 	(void)state;
 	signal_message(&killed, ID_A, 12, &s, &out);
-	assert_string_equal(strbuf_str(&out), "signal " ID_A " 12 9 42005496650123 120 3 1000 " ID_B " a b?c?");
+	assert_string_equal(strbuf_str(&out),
+			    "signal " ID_A " 12 9 42005496650123 120 3 1000 " ID_B " a b?c?");
 	strbuf_reset(&out);
 	s = (struct signal_sender){ .pid = 120, .uid = -1 };
 	signal_message(&killed, ID_A, 0, &s, &out);
-	assert_string_equal(strbuf_str(&out), "signal " ID_A " 0 9 42005496650123 120 0 -1 unknown ");
+	assert_string_equal(strbuf_str(&out),
+			    "signal " ID_A " 0 9 42005496650123 120 0 -1 unknown ");
 	strbuf_reset(&out);
 	signal_message(&victim, ID_A, 12, NULL, &out);
 	assert_string_equal(strbuf_str(&out), "oom " ID_A " 12 5");

@@ -60,7 +60,8 @@ int processes_start(struct node *n, struct err *err)
 		rc = process_table_sweep(n->processes, err);
 	if (rc < 0)
 		return rc;
-	processes.sweep = (struct source){ .name = "processes", .fd = -1, .due_ns = 0, .due = on_sweep };
+	processes.sweep =
+		(struct source){ .name = "processes", .fd = -1, .due_ns = 0, .due = on_sweep };
 	return loop_add(&n->loop, &processes.sweep, err);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the node's table of processes up to date, and reports to sidecars that the agent sees signals. */
+/*
+ * Keeps the node's table of processes up to date, and reports to sidecars that the agent sees
+ * signals.
+ */
 #pragma once
 
 #include "lib/err.h"

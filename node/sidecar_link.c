@@ -31,7 +31,8 @@
  */
 static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 {
-	_cleanup_close_ int root = open(pods, O_PATH | O_DIRECTORY | O_CLOEXEC), directory = -1, file = -1;
+	_cleanup_close_ int root = open(pods, O_PATH | O_DIRECTORY | O_CLOEXEC), directory = -1,
+			    file = -1;
 	char path[128];
 	struct stat st;
 
@@ -50,7 +51,8 @@ static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 		return err_set(err, errno == ENOENT ? ECONNREFUSED : errno,
 			       "%s/%s/" NODE_SOCKET_NAME, pods, path);
 	if (fstat(file, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is not a socket", pods, path);
+		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is not a socket", pods,
+			       path);
 	return TAKE_FD(file);
 }
 
@@ -65,8 +67,12 @@ static int connect_to(int file, struct err *err)
 	return TAKE_FD(fd);
 }
 
-/* Checks that the process that made the listening socket is in that pod. Only the pod's sidecar mounts the directory. */
-static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t crashed, struct err *err)
+/*
+ * Checks that the process that made the listening socket is in that pod. Only the pod's sidecar
+ * mounts the directory.
+ */
+static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t crashed,
+			  struct err *err)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -75,7 +81,8 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t c
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return err_set(err, errno, "the sidecar's credentials");
 	if (peer.pid <= 0)
-		return err_set(err, EPERM, "the node agent does not see the node's processes (hostPID)");
+		return err_set(err, EPERM,
+			       "the node agent does not see the node's processes (hostPID)");
 	/*
 	 * The crashed process cannot be the sidecar, although its socket exists until its dump
 	 * ends.
@@ -83,11 +90,15 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t c
 	if (peer.pid == crashed)
 		return err_set(err, ECONNREFUSED, "the sidecar itself crashed");
 	if (pod_of_process(proc, peer.pid, &pod, NULL) < 0 || strcmp(pod.pod_uid, pod_uid) != 0)
-		return err_set(err, EPERM, "the process that listens on the socket of pod %s does not belong to that pod", pod_uid);
+		return err_set(
+			err, EPERM,
+			"the process that listens on the socket of pod %s does not belong to that pod",
+			pod_uid);
 	return 0;
 }
 
-int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err)
+int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed,
+		      int *ret_fd, struct err *err)
 {
 	_cleanup_close_ int file = find_socket(pods, pod_uid, err);
 	char hello[32];
@@ -148,7 +159,8 @@ size_t sidecar_link_room(int fd)
 	return (size_t)MAX(room - unread, 0);
 }
 
-int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err)
+int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1],
+			 struct err *err)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int n = poll(&ready, 1, within_ms);

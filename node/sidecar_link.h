@@ -18,10 +18,12 @@
  * -ECONNREFUSED: its sidecar does not listen now; -EAGAIN: the sidecar has too many connections;
  * -EPERM: the process that listens is not of that pod, or the agent does not run with hostPID.
  *
- * The caller closes *ret_fd, which is also set on a failure after connecting: until the listener closes
- * its end, the connection takes memory that counts for the caller. Otherwise it is unchanged.
+ * The caller closes *ret_fd, which is also set on a failure after connecting: until the listener
+ * closes its end, the connection takes memory that counts for the caller. Otherwise it is
+ * unchanged.
  */
-int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err);
+int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed,
+		      int *ret_fd, struct err *err);
 
 /*
  * Sends a message of at most NODE_MESSAGE_MAX bytes (else -EMSGSIZE), with the descriptor pass_fd
@@ -40,4 +42,5 @@ size_t sidecar_link_cost(size_t len);
  * Waits up to within_ms for the next message, which gets a final NUL; descriptors that come with it
  * are closed. -ETIMEDOUT: no message came; -EPIPE: the sidecar has closed the connection.
  */
-int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err);
+int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1],
+			 struct err *err);

@@ -54,7 +54,10 @@ static void a_descriptor_goes_along(void **state)
 	} control;
 	char text[16];
 	struct iovec part = { .iov_base = text, .iov_len = sizeof(text) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
 	int pair[2], sent[2], got;
 
 	(void)state;

@@ -5,7 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-bool signal_formats_parse(const char *signal, const char *victim, struct signal_formats *ret_formats)
+bool signal_formats_parse(const char *signal, const char *victim,
+			  struct signal_formats *ret_formats)
 {
 	struct signal_formats f = {
 		.signal_id = trace_format_id(signal),
@@ -24,7 +25,8 @@ bool signal_formats_parse(const char *signal, const char *victim, struct signal_
 	return true;
 }
 
-bool signal_record_parse(const struct signal_formats *f, const struct trace_event *event, struct signal_record *ret_record)
+bool signal_record_parse(const struct signal_formats *f, const struct trace_event *event,
+			 struct signal_record *ret_record)
 {
 	uint16_t id;
 	struct signal_record r;
@@ -38,10 +40,12 @@ bool signal_record_parse(const struct signal_formats *f, const struct trace_even
 	r = (struct signal_record){
 		.kind = victim ? RECORD_OOM_VICTIM : RECORD_SIGNAL,
 		.time_ns = (int64_t)(event->time_ns & INT64_MAX),
-		.signal = victim ? SIGKILL : (int)trace_integer(event->data, event->len, f->signal, 0),
+		.signal = victim ? SIGKILL :
+				   (int)trace_integer(event->data, event->len, f->signal, 0),
 		/* common_pid has the same offset in each event. */
 		.sender = (pid_t)trace_integer(event->data, event->len, f->sender, 0),
-		.target = (pid_t)trace_integer(event->data, event->len, victim ? f->victim : f->target, 0),
+		.target = (pid_t)trace_integer(event->data, event->len,
+					       victim ? f->victim : f->target, 0),
 	};
 	if (r.signal <= 0 || r.signal > SIGRTMAX || r.target <= 0)
 		return false;

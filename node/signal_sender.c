@@ -22,7 +22,8 @@
 #define TICKS_PER_S 100 /* USER_HZ: of times in /proc, on each architecture that we run on */
 #define TICKS_MAX (INT64_MAX / NS_PER_SEC) /* so that a nonsensical time does not overflow */
 
-static void signal_sender_set_place(struct signal_sender *s, const struct pod_of_process *own, const struct pod_of_process *pod)
+static void signal_sender_set_place(struct signal_sender *s, const struct pod_of_process *own,
+				    const struct pod_of_process *pod)
 {
 	bool same = strcmp(own->pod_uid, pod->pod_uid) == 0;
 
@@ -32,7 +33,8 @@ static void signal_sender_set_place(struct signal_sender *s, const struct pod_of
 }
 
 /* Sets the pod and container as the last sweep saw them. */
-static void place_by_table(struct signal_sender *s, const struct process_table *table, const struct pod_of_process *pod)
+static void place_by_table(struct signal_sender *s, const struct process_table *table,
+			   const struct pod_of_process *pod)
 {
 	const struct pod_of_process *own;
 	pid_t inner;
@@ -50,7 +52,10 @@ static void place_by_table(struct signal_sender *s, const struct process_table *
 	}
 }
 
-/* A field of /proc/PID/stat, by its number behind the name, which may hold anything. NULL: there is none. */
+/*
+ * A field of /proc/PID/stat, by its number behind the name, which may hold anything. NULL: there is
+ * none.
+ */
 static const char *field_of(const char *stat, int number)
 {
 	const char *p = strrchr(stat, ')');
@@ -103,7 +108,8 @@ bool task_is_later(const char *proc, pid_t task, int64_t time_ns)
 	       task_began_ns(strbuf_str(&text)) > time_ns;
 }
 
-static void place_by_proc(struct signal_sender *s, const char *proc, const struct pod_of_process *pod)
+static void place_by_proc(struct signal_sender *s, const char *proc,
+			  const struct pod_of_process *pod)
 {
 	struct pod_of_process own;
 	int rc = pod_of_process(proc, s->pid, &own, NULL);
@@ -136,7 +142,10 @@ void signal_sender_find(const char *proc, const struct process_table *table,
 {
 	struct signal_sender s = { .pid = task, .uid = -1 };
 
-	/* The kernel keeps records while no agent runs: the sender's PID may long be another process's. The table has that one, too. */
+	/*
+	 * The kernel keeps records while no agent runs: the sender's PID may long be another
+	 * process's. The table has that one, too.
+	 */
 	if (task_is_later(proc, task, sent_ns)) {
 		*ret_sender = s;
 		return;
@@ -165,8 +174,8 @@ static const char *place_word(const struct signal_sender *s)
 	return "unknown";
 }
 
-void signal_message(const struct signal_record *record, const char *container_id, pid_t inner, const struct signal_sender *sender,
-		    struct strbuf *out)
+void signal_message(const struct signal_record *record, const char *container_id, pid_t inner,
+		    const struct signal_sender *sender, struct strbuf *out)
 {
 	char comm[TRACE_COMM_MAX];
 
@@ -175,6 +184,7 @@ void signal_message(const struct signal_record *record, const char *container_id
 		return;
 	}
 	copy_printable(comm, sizeof(comm), sender->comm, strlen(sender->comm));
-	strbuf_addf(out, "signal %s %d %d %" PRId64 " %d %d %" PRId64 " %s %s", container_id, (int)inner, record->signal,
-		    record->time_ns, (int)sender->pid, (int)sender->inner, sender->uid, place_word(sender), comm);
+	strbuf_addf(out, "signal %s %d %d %" PRId64 " %d %d %" PRId64 " %s %s", container_id,
+		    (int)inner, record->signal, record->time_ns, (int)sender->pid,
+		    (int)sender->inner, sender->uid, place_word(sender), comm);
 }

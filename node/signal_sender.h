@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out which process sent a signal, from /proc and the table of processes. The process may have
- * ended since.
+ * Finds out which process sent a signal, from /proc and the table of processes. The process may
+ * have ended since.
  */
 #pragma once
 
@@ -28,17 +28,17 @@ struct signal_sender {
 };
 
 /*
- * Finds the sender by its task. sent_ns: when it sent the signal (CLOCK_BOOTTIME); if the process with this PID
- * began later, nothing is known of the sender. pod: the pod of the target. proc: the path of a
- * procfs, as in process_table_new.
+ * Finds the sender by its task. sent_ns: when it sent the signal (CLOCK_BOOTTIME); if the process
+ * with this PID began later, nothing is known of the sender. pod: the pod of the target. proc: the
+ * path of a procfs, as in process_table_new.
  */
 void signal_sender_find(const char *proc, const struct process_table *table,
 			const struct trace_instance *trace, pid_t task, int64_t sent_ns,
 			const struct pod_of_process *pod, struct signal_sender *ret_sender);
 
 /*
- * Whether a task that exists began after time_ns, so that another one may have had its PID then. False without a look
- * if time_ns was just now, because signals come in storms.
+ * Whether a task that exists began after time_ns, so that another one may have had its PID then.
+ * False without a look if time_ns was just now, because signals come in storms.
  */
 bool task_is_later(const char *proc, pid_t task, int64_t time_ns);
 
@@ -47,12 +47,15 @@ bool task_is_later(const char *proc, pid_t task, int64_t time_ns);
  * it cannot be parsed. Pure.
  */
 int64_t task_began_ns(const char *stat);
-/* Whether the task is exiting; stat is the text of /proc/PID/stat. True also if stat cannot be parsed. Pure. */
+/*
+ * Whether the task is exiting; stat is the text of /proc/PID/stat. True also if stat cannot be
+ * parsed. Pure.
+ */
 bool task_is_exiting(const char *stat);
 
 /*
  * Appends the message to the sidecar (lib/node_protocol.h): "signal ..." or "oom ...". inner: the
  * target's PID in its container. sender: NULL for an OOM victim. Pure.
  */
-void signal_message(const struct signal_record *record, const char *container_id, pid_t inner, const struct signal_sender *sender,
-		    struct strbuf *out);
+void signal_message(const struct signal_record *record, const char *container_id, pid_t inner,
+		    const struct signal_sender *sender, struct strbuf *out);

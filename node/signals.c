@@ -14,8 +14,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "node/outbox.h"
-#include "node/sidecar_link.h"
 #include "node/process_status.h"
+#include "node/sidecar_link.h"
 #include "node/signal_sender.h"
 
 #define EVENT_SIGNAL "signal/signal_generate"
@@ -93,7 +93,9 @@ static void signals_handle(const struct signal_record *record)
 		   pod.pod_uid, strbuf_str(&message));
 }
 
-/* Takes the next event. The CPUs take turns by pages: none waits until another's buffer is empty. */
+/*
+ * Takes the next event. The CPUs take turns by pages: none waits until another's buffer is empty.
+ */
 static bool signals_next_event(struct trace_event *ret_event)
 {
 	const int *fds;
@@ -102,8 +104,10 @@ static bool signals_next_event(struct trace_event *ret_event)
 
 	for (size_t looks = 0; !found && looks < n; looks++) {
 		signals.cpu = (signals.cpu + 1) % n;
-		if (trace_instance_read(signals.trace, signals.cpu, &signals.page) > 0 && signals.page.lost)
-			log_warning_limited("the kernel dropped records of signals, because there were too many: some signals have no known sender");
+		if (trace_instance_read(signals.trace, signals.cpu, &signals.page) > 0 &&
+		    signals.page.lost)
+			log_warning_limited(
+				"the kernel dropped records of signals, because there were too many: some signals have no known sender");
 		found = trace_page_next(&signals.page, ret_event);
 	}
 	return found;
@@ -145,14 +149,16 @@ static void on_events(struct source *s)
 
 static int read_formats(struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf signal = STRBUF_INIT(FORMAT_MAX), victim = STRBUF_INIT(FORMAT_MAX);
+	_cleanup_strbuf_ struct strbuf signal = STRBUF_INIT(FORMAT_MAX),
+				       victim = STRBUF_INIT(FORMAT_MAX);
 	int rc = trace_instance_format(signals.trace, EVENT_SIGNAL, &signal, err);
 
 	if (rc < 0)
 		return rc;
 	trace_instance_format(signals.trace, EVENT_VICTIM, &victim, NULL);
 	if (!signal_formats_parse(strbuf_str(&signal), strbuf_str(&victim), &signals.formats))
-		return err_set(err, EPROTO, "the kernel's event " EVENT_SIGNAL " has an unknown format");
+		return err_set(err, EPROTO,
+			       "the kernel's event " EVENT_SIGNAL " has an unknown format");
 	return 0;
 }
 
@@ -165,7 +171,8 @@ static int watch_buffers(struct err *err)
 
 	signals.epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (size_t i = 0; i < n; i++)
-		if (signals.epoll < 0 || epoll_ctl(signals.epoll, EPOLL_CTL_ADD, fds[i], &readable) < 0)
+		if (signals.epoll < 0 ||
+		    epoll_ctl(signals.epoll, EPOLL_CTL_ADD, fds[i], &readable) < 0)
 			return err_set(err, errno, "watch the buffers of tracefs");
 	return 0;
 }
@@ -185,7 +192,10 @@ static int add_sources(struct err *err)
 
 	if (rc < 0)
 		return rc;
-	signals.events = (struct source){ .name = "events", .fd = signals.epoll, .due_ns = LOOP_NEVER, .ready = on_events,
+	signals.events = (struct source){ .name = "events",
+					  .fd = signals.epoll,
+					  .due_ns = LOOP_NEVER,
+					  .ready = on_events,
 					  .due = signals_on_due };
 	return loop_add(&signals.node->loop, &signals.events, err);
 }
@@ -198,10 +208,12 @@ int signals_start(struct node *n, struct err *err)
 		return 0;
 	signals.node = n;
 	signals.epoll = -1;
-	signals.wakes = (struct budget){ .spacing_ns = NS_PER_SEC / WAKES_PER_S, .burst = WAKES_PER_S };
+	signals.wakes =
+		(struct budget){ .spacing_ns = NS_PER_SEC / WAKES_PER_S, .burst = WAKES_PER_S };
 	outbox_init(&signals.outbox);
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
-		log_warning("the agent cannot raise its priority: the sender of a signal may end before the agent sees it");
+		log_warning(
+			"the agent cannot raise its priority: the sender of a signal may end before the agent sees it");
 	snprintf(tracefs, sizeof(tracefs), "%s/sys/kernel/tracing", n->options->root);
 	int rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs,
 				     n->options->instance, &signals.trace, err);

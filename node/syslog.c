@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives each sidecar the lines of the node's syslog file, or of its journal, that concern its pod. */
+/*
+ * Gives each sidecar the lines of the node's syslog file, or of its journal, that concern its pod.
+ */
 #include "node/syslog.h"
 
 #include <fcntl.h>
@@ -179,8 +181,7 @@ int syslog_start(struct node *n, struct err *err)
 	syslog_file.journal.file.fd = -1;
 	if (syslog_file.keeps_no_file &&
 	    journal_open(&syslog_file.journal, n->options->root, &why) < 0)
-		log_info("the node has no syslog file, and no journal is read: %s",
-			 err_text(&why));
+		log_info("the node has no syslog file, and no journal is read: %s", err_text(&why));
 	syslog_file.look =
 		(struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = syslog_on_look };
 	return loop_add(&n->loop, &syslog_file.look, err);

@@ -30,7 +30,8 @@ static bool trace_format_declares(const char *declaration, const char *semicolon
 	/* "__data_loc char[] comm" has its brackets before the name. */
 	if (!end || end[1] == ']')
 		end = semicolon;
-	return (size_t)(end - declaration) > len && memcmp(end - len, name, len) == 0 && end[-(ptrdiff_t)len - 1] == ' ';
+	return (size_t)(end - declaration) > len && memcmp(end - len, name, len) == 0 &&
+	       end[-(ptrdiff_t)len - 1] == ' ';
 }
 
 struct trace_field trace_format_field(const char *text, const char *name)
@@ -43,14 +44,16 @@ struct trace_field trace_format_field(const char *text, const char *name)
 		const char *semicolon = strchr(p, ';');
 		if (!semicolon)
 			break;
-		if (trace_format_declares(p, semicolon, name) && sscanf(semicolon, "; offset:%5u; size:%5u;", &offset, &size) == 2 &&
+		if (trace_format_declares(p, semicolon, name) &&
+		    sscanf(semicolon, "; offset:%5u; size:%5u;", &offset, &size) == 2 &&
 		    offset <= UINT16_MAX && size <= UINT16_MAX)
 			return (struct trace_field){ (uint16_t)offset, (uint16_t)size };
 	}
 	return (struct trace_field){ 0, 0 };
 }
 
-int64_t trace_integer(const unsigned char *data, size_t len, struct trace_field field, int64_t absent)
+int64_t trace_integer(const unsigned char *data, size_t len, struct trace_field field,
+		      int64_t absent)
 {
 	int16_t s;
 	int32_t i;

@@ -115,7 +115,8 @@ static int open_instance(struct trace_instance *t, const char *directory, struct
 	return rc < 0 ? rc : open_buffers(t, err);
 }
 
-int trace_instance_open(const char *directory, const char *name, struct trace_instance **ret_instance, struct err *err)
+int trace_instance_open(const char *directory, const char *name,
+			struct trace_instance **ret_instance, struct err *err)
 {
 	struct trace_instance *t = calloc(1, sizeof(*t));
 
@@ -150,7 +151,8 @@ void trace_instance_close(struct trace_instance *t)
 	free(t);
 }
 
-int trace_instance_format(const struct trace_instance *t, const char *event, struct strbuf *out, struct err *err)
+int trace_instance_format(const struct trace_instance *t, const char *event, struct strbuf *out,
+			  struct err *err)
 {
 	char path[128];
 
@@ -158,7 +160,8 @@ int trace_instance_format(const struct trace_instance *t, const char *event, str
 	return file_read(t->directory, path, out, err);
 }
 
-int trace_instance_enable(const struct trace_instance *t, const char *event, const char *filter, struct err *err)
+int trace_instance_enable(const struct trace_instance *t, const char *event, const char *filter,
+			  struct err *err)
 {
 	char path[128];
 
@@ -198,9 +201,11 @@ bool trace_saved_comm(const char *text, pid_t task, char comm[static TRACE_COMM_
 	return true;
 }
 
-bool trace_instance_comm(const struct trace_instance *t, pid_t task, char comm[static TRACE_COMM_MAX])
+bool trace_instance_comm(const struct trace_instance *t, pid_t task,
+			 char comm[static TRACE_COMM_MAX])
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(SAVED_COMMS_MAX);
 
-	return file_read(t->tracefs, "saved_cmdlines", &text, NULL) == 0 && trace_saved_comm(strbuf_str(&text), task, comm);
+	return file_read(t->tracefs, "saved_cmdlines", &text, NULL) == 0 &&
+	       trace_saved_comm(strbuf_str(&text), task, comm);
 }

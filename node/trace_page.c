@@ -68,11 +68,14 @@ static size_t event_size(const struct trace_page *p, unsigned int type)
  * Sets the event's data, which follow a header and, if the length does not fit into the header, the
  * length.
  */
-static void set_event(const struct trace_page *p, unsigned int type, size_t size, struct trace_event *ret_event)
+static void set_event(const struct trace_page *p, unsigned int type, size_t size,
+		      struct trace_event *ret_event)
 {
 	size_t before = type ? EVENT_HEADER : EVENT_HEADER + 4;
 
-	*ret_event = (struct trace_event){ .time_ns = p->time_ns, .data = p->data + p->at + before, .len = size - before };
+	*ret_event = (struct trace_event){ .time_ns = p->time_ns,
+					   .data = p->data + p->at + before,
+					   .len = size - before };
 }
 
 bool trace_page_next(struct trace_page *p, struct trace_event *ret_event)
@@ -89,8 +92,10 @@ bool trace_page_next(struct trace_page *p, struct trace_event *ret_event)
 		if (type == TYPE_TIME_EXTEND)
 			delta += (uint64_t)u32_at(p->data + p->at + 4) << DELTA_BITS;
 		if (type == TYPE_TIME_STAMP)
-			p->time_ns = (p->time_ns & ~STAMP_MASK) |
-				     ((delta + ((uint64_t)u32_at(p->data + p->at + 4) << DELTA_BITS)) & STAMP_MASK);
+			p->time_ns =
+				(p->time_ns & ~STAMP_MASK) |
+				((delta + ((uint64_t)u32_at(p->data + p->at + 4) << DELTA_BITS)) &
+				 STAMP_MASK);
 		else
 			p->time_ns += delta;
 		if (type < TYPE_PADDING)

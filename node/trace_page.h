@@ -27,7 +27,10 @@ struct trace_event {
 	size_t len;
 };
 
-/* Opens the page that one read(2) returned; data must outlive p. Returns false if it is too short to be a page. */
+/*
+ * Opens the page that one read(2) returned; data must outlive p. Returns false if it is too short
+ * to be a page.
+ */
 bool trace_page_open(struct trace_page *p, const void *data, size_t len);
 
 /* Reads the next event. Returns false if there is none, or the rest of the page is malformed. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a page of the trace buffer, and as the texts that say where its fields are. */
+/*
+ * libFuzzer target: any bytes as a page of the trace buffer, and as the texts that say where its
+ * fields are.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(text);
 	if (trace_page_open(&page, data, size))
 		while (trace_page_next(&page, &event)) {
-			if (event.len > size || event.data < data || event.data + event.len > data + size)
+			if (event.len > size || event.data < data ||
+			    event.data + event.len > data + size)
 				abort();
 			signal_record_parse(&formats, &event, &record);
 		}

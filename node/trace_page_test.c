@@ -56,7 +56,8 @@ static size_t read_page(const char *name, struct signal_record *records, size_t 
 	return n;
 }
 
-static const struct signal_record *find(const struct signal_record *records, size_t n, pid_t target, int signal)
+static const struct signal_record *find(const struct signal_record *records, size_t n, pid_t target,
+					int signal)
 {
 	for (size_t i = 0; i < n; i++)
 		if (records[i].target == target && records[i].signal == signal)
@@ -68,7 +69,8 @@ static void a_recorded_page_has_each_signal_with_its_sender(void **state)
 {
 	struct signal_record r[64];
 	size_t n = read_page("cpu0.page", r, 64);
-	const struct signal_record *killed = find(r, n, 15040, SIGKILL), *victim = find(r, n, 15554, SIGKILL);
+	const struct signal_record *killed = find(r, n, 15040, SIGKILL),
+				   *victim = find(r, n, 15554, SIGKILL);
 
 	(void)state;
 	assert_true(n > 10);
@@ -173,7 +175,9 @@ static void kernels_that_say_less_are_understood_or_refused(void **state)
 	(void)state;
 	load("signal_generate.format", &signal);
 	/* The format of Linux 6.1. */
-	assert_true(signal_formats_parse(strbuf_str(&signal), "ID: 7\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n", &f));
+	assert_true(signal_formats_parse(
+		strbuf_str(&signal),
+		"ID: 7\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n", &f));
 	assert_int_equal(f.victim_id, 7);
 	assert_int_equal(f.victim.offset, 8);
 	assert_true(signal_formats_parse(strbuf_str(&signal), "", &f));
@@ -184,8 +188,12 @@ static void kernels_that_say_less_are_understood_or_refused(void **state)
 	assert_int_equal(trace_format_id("name: ID: 5\n"), -1);
 	assert_int_equal(trace_format_field(strbuf_str(&signal), "comm").size, 16);
 	assert_int_equal(trace_format_field(strbuf_str(&signal), "omm").size, 0);
-	assert_int_equal(trace_format_field("field:__data_loc char[] comm;\toffset:12;\tsize:4;", "comm").offset, 12);
-	assert_int_equal(trace_format_field("field:int pid;\toffset:99999999;\tsize:4;", "pid").size, 0);
+	assert_int_equal(
+		trace_format_field("field:__data_loc char[] comm;\toffset:12;\tsize:4;", "comm")
+			.offset,
+		12);
+	assert_int_equal(
+		trace_format_field("field:int pid;\toffset:99999999;\tsize:4;", "pid").size, 0);
 	assert_int_equal(trace_format_field("field:int pid", "pid").size, 0);
 }
 

@@ -20,7 +20,10 @@ static struct unread unread;
 static int sidecars[UNREAD_LINKS_MAX];
 static size_t n_sidecars;
 
-/* Connects to a pod whose sidecar reads nothing, and sends as much as there is room for. Returns what it holds. */
+/*
+ * Connects to a pod whose sidecar reads nothing, and sends as much as there is room for. Returns
+ * what it holds.
+ */
 static size_t flood(const char *pod_uid, size_t messages)
 {
 	size_t room = unread_room(&unread, pod_uid), sent = 0;

@@ -40,7 +40,8 @@
 	"\\\"evidence\\\":[{\\\"source\\\":\\\"s\\\",\\\"text\\\":\\\"t\\\"}],\\\"missing\\\":[]}\\n\""
 
 static struct policy policy;
-static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure, *worker_failure, *deletion, *drained_node;
+static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure,
+	*worker_failure, *deletion, *drained_node;
 
 /* The results when no allocation fails, from the first run in the setup. */
 static struct strbuf expected[16];
@@ -63,7 +64,8 @@ static void check(int r, const struct err *err, cJSON *made)
 		while (text[same] == strbuf_str(want)[same])
 			same++;
 		same -= MIN(same, 100);
-		fail_msg("with memory: %.200s\nwithout:     %.200s", strbuf_str(want) + same, text + same);
+		fail_msg("with memory: %.200s\nwithout:     %.200s", strbuf_str(want) + same,
+			 text + same);
 	}
 	cJSON_Delete(made);
 }
@@ -82,7 +84,10 @@ static void for_every_allocation_the_same(void (*body)(void))
 		strbuf_release(&expected[i]);
 }
 
-/* --- Bodies --------------------------------------------------------------------------------------- */
+/*
+ * --- Bodies
+ * ---------------------------------------------------------------------------------------
+ */
 
 static cJSON *plan_to_json(const struct plan *plan)
 {
@@ -153,9 +158,13 @@ static void plan_with_pods(void)
 
 static void build_pod(void)
 {
-	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs"), *notes = cJSON_CreateArray(), *pod = NULL;
-	const struct pod_request request = { .cluster = cluster, .node = RAY_WORKER, .group = cJSON_GetArrayItem(groups, 0),
-					     .policy = &policy, .launchers = testing_launchers() };
+	cJSON *groups = json_get(cluster, "spec.workerGroupSpecs"), *notes = cJSON_CreateArray(),
+	      *pod = NULL;
+	const struct pod_request request = { .cluster = cluster,
+					     .node = RAY_WORKER,
+					     .group = cJSON_GetArrayItem(groups, 0),
+					     .policy = &policy,
+					     .launchers = testing_launchers() };
 	struct err err = { 0 };
 	int r = notes ? pod_build(&request, &pod, notes, &err) : err_set(&err, ENOMEM, "notes");
 
@@ -166,8 +175,9 @@ static void build_pod(void)
 
 static void parse_policy(void)
 {
-	static const char text[] = "sidecarImage: a:b\nworkerMemoryLimit: 1Gi\nheadNumCPUs: \"1\"\nheadroom: 5%\n"
-				   "hooks: {atDeath: [py-spy dump]}\n";
+	static const char text[] =
+		"sidecarImage: a:b\nworkerMemoryLimit: 1Gi\nheadNumCPUs: \"1\"\nheadroom: 5%\n"
+		"hooks: {atDeath: [py-spy dump]}\n";
 	struct policy parsed = { 0 };
 	struct err err = { 0 };
 	int r = policy_parse(text, strlen(text), "policy.yaml", &parsed, &err);
@@ -204,7 +214,8 @@ static void find_failures(void)
 
 static void parse_message(void)
 {
-	const cJSON *message = cJSON_GetArrayItem(json_get(dead_pod, "status.containerStatuses"), 0);
+	const cJSON *message =
+		cJSON_GetArrayItem(json_get(dead_pod, "status.containerStatuses"), 0);
 	const char *text = json_str(message, "state.terminated.message");
 	struct err err = { 0 };
 	cJSON *report = NULL;
@@ -233,7 +244,11 @@ static void parse_answer(void)
 /* The failure either gets another class or stays unchanged. */
 static void refine_of(const cJSON *json)
 {
-	const struct fate_facts facts = { .asked = ~0u, .pod_events = events, .node = drained_node, .node_state = FATE_FOUND, .now_ns = NOW };
+	const struct fate_facts facts = { .asked = ~0u,
+					  .pod_events = events,
+					  .node = drained_node,
+					  .node_state = FATE_FOUND,
+					  .now_ns = NOW };
 	uint32_t armed = until_failure;
 	until_failure = NEVER;
 	struct ray_failure *failure_now = failure_of_json(json);
@@ -275,7 +290,8 @@ static cJSON *patches_of(const struct incident_plan *plan)
 	_cleanup_json_ cJSON *array = cJSON_CreateArray();
 
 	for (size_t i = 0; i < plan->n_changes; i++) {
-		cJSON *status = incident_status_patch("ml", &plan->changes[i]), *marks = incident_marks_patch("ml", &plan->changes[i]);
+		cJSON *status = incident_status_patch("ml", &plan->changes[i]),
+		      *marks = incident_marks_patch("ml", &plan->changes[i]);
 
 		if (!status || !marks) {
 			cJSON_Delete(status);
@@ -313,7 +329,8 @@ static void reconsider_failure(void)
 {
 	struct story *head = story_read(head_failure), *worker = story_read(worker_failure);
 	struct err err = { 0 };
-	cJSON *better = head && worker ? lost_head_refined(worker, &head->death, 1, worker_failure) : NULL;
+	cJSON *better =
+		head && worker ? lost_head_refined(worker, &head->death, 1, worker_failure) : NULL;
 	int r = better ? 0 : err_set(&err, ENOMEM, "as it was");
 
 	at = 0;
@@ -322,7 +339,10 @@ static void reconsider_failure(void)
 	check(r, &err, better);
 }
 
-/* --- Tests ---------------------------------------------------------------------------------------- */
+/*
+ * --- Tests
+ * ----------------------------------------------------------------------------------------
+ */
 
 static void a_plan_for_a_new_cluster_is_whole_or_an_error(void **state)
 {
@@ -390,10 +410,13 @@ static cJSON *pod(const char *name, const char *group, const char *type, const c
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
 
-	strbuf_addf(&text, "metadata: {name: %s, namespace: ml, uid: uid-%s, resourceVersion: \"5\", creationTimestamp: "
-		    "\"2026-11-21T00:00:00Z\", labels: {ray.io/cluster: demo, ray.io/group: %s, ray.io/node-type: %s}, "
-		    "ownerReferences: [{kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}\n"
-		    "spec: {restartPolicy: Never, containers: [{name: ray}]}\nstatus: %s\n", name, name, group, type, status);
+	strbuf_addf(
+		&text,
+		"metadata: {name: %s, namespace: ml, uid: uid-%s, resourceVersion: \"5\", creationTimestamp: "
+		"\"2026-11-21T00:00:00Z\", labels: {ray.io/cluster: demo, ray.io/group: %s, ray.io/node-type: %s}, "
+		"ownerReferences: [{kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}\n"
+		"spec: {restartPolicy: Never, containers: [{name: ray}]}\nstatus: %s\n",
+		name, name, group, type, status);
 	return json_of(strbuf_str(&text));
 }
 
@@ -411,13 +434,15 @@ static void a_failure_is_reconsidered_whole_or_stays(void **state)
 
 static cJSON *everything_of(const cJSON *plain)
 {
-	cJSON *copy = cJSON_Duplicate(plain, true), *spec = json_get(copy, "spec"), *head = json_get(spec, "headGroupSpec");
+	cJSON *copy = cJSON_Duplicate(plain, true), *spec = json_get(copy, "spec"),
+	      *head = json_get(spec, "headGroupSpec");
 
 	json_set_str(spec, "rayVersion", "2.55.0");
 	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
 	json_set(spec, "autoscalerOptions", json_of("{version: v2, env: [{name: a, value: b}]}"));
 	json_set(spec, "authOptions", json_of("{mode: token}"));
-	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb, storage: {subPath: a}}"));
+	json_set(spec, "gcsFaultToleranceOptions",
+		 json_of("{backend: rocksdb, storage: {subPath: a}}"));
 	json_set(spec, "upgradeStrategy", json_of("{type: Recreate}"));
 	json_set(head, "enableIngress", cJSON_CreateTrue());
 	json_set(head, "ingressOptions", json_of("{host: a.example.com, tls: [{secretName: t}]}"));
@@ -434,29 +459,39 @@ static int setup(void **state)
 	cluster = fixture("cluster.yaml");
 	everything = everything_of(cluster);
 	assert_int_equal(policy_load(TESTDATA "policy.yaml", &policy, &err), 0);
-	pods[n++] = pod("head", "headgroup", "head", "{phase: Running, podIP: 10.0.0.1, containerStatuses: [{name: ray, ready: true, "
-			"state: {running: {}}}]}");
-	pods[n++] = pod("ready", "Small", "worker", "{phase: Running, containerStatuses: [{name: ray, ready: true}]}");
+	pods[n++] = pod(
+		"head", "headgroup", "head",
+		"{phase: Running, podIP: 10.0.0.1, containerStatuses: [{name: ray, ready: true, "
+		"state: {running: {}}}]}");
+	pods[n++] = pod("ready", "Small", "worker",
+			"{phase: Running, containerStatuses: [{name: ray, ready: true}]}");
 	pods[n++] = pod("dead", "Small", "worker", "{phase: Failed}");
 	pods[n++] = pod("evidence", "Small", "worker", "{phase: Failed}");
 	pods[n++] = pod("orphan", "gone", "worker", "{phase: Pending}");
 	pods[n++] = pod("more", "Small", "worker", "{phase: Pending}");
-	dead_pod = json_of(POD_HEAD "status:\n  phase: Failed\n  containerStatuses:\n  - name: ray-worker\n    restartCount: 1\n"
+	dead_pod = json_of(
+		POD_HEAD
+		"status:\n  phase: Failed\n  containerStatuses:\n  - name: ray-worker\n    restartCount: 1\n"
 		"    state: {terminated: {containerID: \"containerd://abc\", startedAt: \"2026-11-21T01:00:00Z\", finishedAt: "
-		"\"2026-11-21T01:05:00Z\", exitCode: 137, reason: OOMKilled, message: " REPORT "}}\n"
+		"\"2026-11-21T01:05:00Z\", exitCode: 137, reason: OOMKilled, message: " REPORT
+		"}}\n"
 		"    lastState: {terminated: {containerID: \"containerd://def\", startedAt: \"2026-11-21T00:00:00Z\", finishedAt: "
 		"\"2026-11-21T00:05:00Z\", exitCode: 1, reason: Error}}\n");
-	failure = json_of("metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: Killed}}\n"
+	failure = json_of(
+		"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: Killed}}\n"
 		"spec: {class: Killed, confidence: likely, exitCode: 137, pod: demo, podUID: u1, container: ray-worker, "
 		"startedAt: \"2026-11-21T01:00:00Z\", endedAt: \"2026-11-21T01:05:00Z\", verdict: v, evidence: [], "
 		"missing: [{what: who sent the signal, needs: x}]}\n");
-	events = json_of("items:\n- {reason: Killing, involvedObject: {uid: u1, fieldPath: \"spec.containers{ray-worker}\"}, "
+	events = json_of(
+		"items:\n- {reason: Killing, involvedObject: {uid: u1, fieldPath: \"spec.containers{ray-worker}\"}, "
 		"firstTimestamp: \"2026-11-21T01:04:30Z\", lastTimestamp: \"2026-11-21T01:04:30Z\", "
 		"message: \"Container ray-worker failed liveness probe, will be restarted\"}\n");
-	deletion = json_of("metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: PodDeleted}}\n"
+	deletion = json_of(
+		"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: PodDeleted}}\n"
 		"spec: {class: PodDeleted, confidence: certain, exitCode: 143, pod: demo, podUID: u1, container: ray-worker, node: n1, "
 		"endedAt: \"2026-11-21T01:28:00Z\", verdict: v, evidence: [], endedBy: {kind: EvictionAPI}}\n");
-	drained_node = json_of("metadata: {name: n1}\nspec: {taints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}\n");
+	drained_node = json_of(
+		"metadata: {name: n1}\nspec: {taints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}\n");
 	head_failure = json_of(MEMBER("h", "GCSFailed", "head", "00"));
 	worker_failure = json_of(MEMBER("w", "ApplicationError", "worker", "20"));
 	return 0;

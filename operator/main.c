@@ -102,7 +102,8 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 	if (p->stopping)
 		return;
 	p->stopping = true;
-	log_info("%s: finishing the writes that are under way", fd == SIGTERM ? "SIGTERM" : "SIGINT");
+	log_info("%s: finishing the writes that are under way",
+		 fd == SIGTERM ? "SIGTERM" : "SIGINT");
 	event_add(p->drain, &(struct timeval){ .tv_sec = DRAIN_S });
 	manager_stop(p->controller, on_idle, p);
 }
@@ -111,8 +112,8 @@ static void on_request(void *arg, const char *method, int code)
 {
 	struct program *p = arg;
 
-	metrics_add(&p->metrics, METRIC_REQUESTS, 1, "code=\"%d\",method=\"%s\",host=\"%s\"", code, method,
-		    client_host(p->client));
+	metrics_add(&p->metrics, METRIC_REQUESTS, 1, "code=\"%d\",method=\"%s\",host=\"%s\"", code,
+		    method, client_host(p->client));
 }
 
 static void on_credential_trouble(void *, const struct err *err)
@@ -163,8 +164,11 @@ static int find_api_server(const struct options *o, struct kubeconfig *ret_confi
 	if (files && *files)
 		return kubeconfig_load(files, o->context, ret_config, err);
 	if (!getenv("KUBERNETES_SERVICE_HOST"))
-		return err_set(err, EINVAL, "no API server: give --kubeconfig FILE or $KUBECONFIG; in a pod its service account is used");
-	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"), SERVICE_ACCOUNT_DIR,
+		return err_set(
+			err, EINVAL,
+			"no API server: give --kubeconfig FILE or $KUBECONFIG; in a pod its service account is used");
+	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				     getenv("KUBERNETES_SERVICE_PORT"), SERVICE_ACCOUNT_DIR,
 				     ret_config, err);
 }
 
@@ -206,7 +210,8 @@ static bool is_leader(void *arg)
 
 static void set_leader_metric(struct program *p)
 {
-	metrics_set(&p->metrics, METRIC_LEADER, leadership_is_held(p->leadership), "name=\"%s\"", p->lease_name);
+	metrics_set(&p->metrics, METRIC_LEADER, leadership_is_held(p->leadership), "name=\"%s\"",
+		    p->lease_name);
 }
 
 static void on_acquired(void *arg)
@@ -242,7 +247,8 @@ static void on_lease_trouble(void *, const struct err *err)
 /* Returns our own namespace: that of the Lease, and of the webhook's Service and Secret. */
 static const char *own_namespace(const struct program *p)
 {
-	return p->options.lease_namespace ? p->options.lease_namespace : client_namespace(p->client);
+	return p->options.lease_namespace ? p->options.lease_namespace :
+					    client_namespace(p->client);
 }
 
 /*
@@ -300,8 +306,10 @@ static bool on_ready(void *arg, struct strbuf *out)
 	const struct program *p = arg;
 
 	if (p->leadership)
-		strbuf_addf(out, "lease: held by %s%s\n", leadership_is_held(p->leadership) ? "this replica, " : "",
-			    *leadership_holder(p->leadership) ? leadership_holder(p->leadership) : "nobody");
+		strbuf_addf(out, "lease: held by %s%s\n",
+			    leadership_is_held(p->leadership) ? "this replica, " : "",
+			    *leadership_holder(p->leadership) ? leadership_holder(p->leadership) :
+								"nobody");
 	return manager_ready(p->controller, out);
 }
 

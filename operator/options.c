@@ -18,6 +18,7 @@ static int keep_age_parse(void *options, const char *option, const char *value, 
 	return r < 0 ? err_wrap(err, "%s", option) : 0;
 }
 
+/* clang-format off */
 static const struct option_row rows[] = {
 	{ .help = "usage: afterglow-operator [OPTION]...\n"
 		  "Writes a RayFailure for every death in a Ray pod. Beside KubeRay it adds the sidecar to Ray pods; with\n"
@@ -83,6 +84,7 @@ static const struct option_row rows[] = {
 	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
 	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
 };
+/* clang-format on */
 
 const struct option_table operator_options = OPTION_TABLE(rows, 27);
 
@@ -99,11 +101,14 @@ static int check_webhook(const struct options *o, struct err *err)
 	if (!*o->manager.webhook_address)
 		return 0;
 	if (!listen_address_is_valid(o->manager.webhook_address))
-		return err_set(err, EINVAL, "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not %.100s",
-			       o->manager.webhook_address);
+		return err_set(
+			err, EINVAL,
+			"--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not %.100s",
+			o->manager.webhook_address);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!names[i].value)
-			return err_set(err, EINVAL, "--webhook-address needs %s NAME", names[i].option);
+			return err_set(err, EINVAL, "--webhook-address needs %s NAME",
+				       names[i].option);
 	return 0;
 }
 

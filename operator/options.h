@@ -25,9 +25,13 @@ struct options {
 	const char *lease_namespace; /* NULL: our own */
 	enum log_level log_level;
 	enum log_format log_format;
-	const char *check_ready; /* if set, only asks this URL whether another operator is ready; NULL: run as the operator */
+	/*
+	 * if set, only asks this URL whether another operator is ready; NULL: run as the operator
+	 */
+	const char *check_ready;
 	const char *check_ca; /* with check_ready, see ready_check.h; NULL: not given */
-	const char *upgrade_crds; /* if set, only upgrades the CRDs in this directory; NULL: run as the operator */
+	/* if set, only upgrades the CRDs in this directory; NULL: run as the operator */
+	const char *upgrade_crds;
 	bool help, version;
 };
 
@@ -35,7 +39,7 @@ struct options {
 extern const struct option_table operator_options;
 
 /*
- * Parses argv, which ends with NULL; the strings point into it. Returns -EINVAL with an error that names
- * the option.
+ * Parses argv, which ends with NULL; the strings point into it. Returns -EINVAL with an error that
+ * names the option.
  */
 int options_parse(char **argv, struct options *ret_options, struct err *err);

@@ -43,7 +43,8 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_int_equal(parse(ARGS("--leader-elect", "--leader-elect=false"), &o, &err), 0);
 	assert_false(o.leader_elect);
 	assert_false(o.manager.manage_clusters);
-	assert_int_equal(parse(ARGS("--manage-clusters=true", "--manage-clusters=false"), &o, &err), 0);
+	assert_int_equal(parse(ARGS("--manage-clusters=true", "--manage-clusters=false"), &o, &err),
+			 0);
 	assert_false(o.manager.manage_clusters);
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
@@ -69,17 +70,18 @@ static void the_webhook_needs_its_names(void **state)
 
 	assert_int_equal(parse(ARGS("--webhook-address="), &o, &err), 0);
 	assert_string_equal(o.manager.webhook_address, "");
-	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-secret=t", "--webhook-configuration",
-				    "c", "--webhook-certificates=external"),
-			       &o, &err),
-			 0);
+	assert_int_equal(
+		parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-secret=t",
+			   "--webhook-configuration", "c", "--webhook-certificates=external"),
+		      &o, &err),
+		0);
 	assert_string_equal(o.manager.webhook_address, ":9443");
 	assert_string_equal(o.manager.certificates.service, "s");
 	assert_string_equal(o.manager.certificates.secret, "t");
 	assert_string_equal(o.manager.certificates.configuration, "c");
 	assert_true(o.manager.certificates.external);
-	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s", "--webhook-configuration=c",
-				    "--webhook-secret="),
+	assert_int_equal(parse(ARGS("--webhook-address=:9443", "--webhook-service=s",
+				    "--webhook-configuration=c", "--webhook-secret="),
 			       &o, &err),
 			 -EINVAL);
 	assert_string_equal(err_text(&err), "--webhook-address needs --webhook-secret NAME");

@@ -20,7 +20,9 @@
 
 void archive_init(struct archive *a, int dir_fd)
 {
-	*a = (struct archive){ .dir_fd = dir_fd, .fd = -1, .manifest_text = STRBUF_INIT(ARCHIVE_MANIFEST_MAX) };
+	*a = (struct archive){ .dir_fd = dir_fd,
+			       .fd = -1,
+			       .manifest_text = STRBUF_INIT(ARCHIVE_MANIFEST_MAX) };
 }
 
 void archive_init_only(struct archive *a, const char *name, struct strbuf *content)
@@ -45,7 +47,10 @@ static bool is_wanted(const struct archive *a)
 	return a->only && a->manifest && strcmp(a->name, a->only) == 0;
 }
 
-/* --- Files ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Files
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* Makes the directories above a file. Its names are safe (tar.h). */
 static int make_above(const struct archive *a, struct err *err)
@@ -67,8 +72,11 @@ static int open_file(struct archive *a, struct err *err)
 
 	if (r < 0)
 		return r;
-	_cleanup_close_ int above = dir_open_below(a->dir_fd, a->name, slash ? (size_t)(slash - a->name) : 0);
-	a->fd = above < 0 ? above : openat(above, slash ? slash + 1 : a->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	_cleanup_close_ int above =
+		dir_open_below(a->dir_fd, a->name, slash ? (size_t)(slash - a->name) : 0);
+	a->fd = above < 0 ? above :
+			    openat(above, slash ? slash + 1 : a->name,
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	return a->fd < 0 ? err_set(err, above < 0 ? -above : errno, "file %s", a->name) : 0;
 }
 
@@ -109,7 +117,9 @@ static int check_file(const struct archive *a, const char *digest, struct err *e
 
 	if (json_int(a->entry, "sizeBytes", -1) != a->size || !wanted ||
 	    strcmp(wanted, digest) != 0)
-		return err_set(err, EBADMSG, "%s is not what " ARCHIVE_MANIFEST " says: it was damaged, in the store or on its way",
+		return err_set(err, EBADMSG,
+			       "%s is not what " ARCHIVE_MANIFEST
+			       " says: it was damaged, in the store or on its way",
 			       a->name);
 	cJSON_AddTrueToObject(a->entry, "isThere");
 	return 0;
@@ -134,7 +144,10 @@ static int end_file(struct archive *a, struct err *err)
 	return 0;
 }
 
-/* --- The stream ----------------------------------------------------------------------------------------- */
+/*
+ * --- The stream
+ * -----------------------------------------------------------------------------------------
+ */
 
 static int take_header(struct archive *a, const char **data, size_t *len, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unpacks the tar archive of a bundle while it arrives, and compares each file with the manifest,
- * which comes first. It writes nothing outside of the directory and replaces no file. Alternatively,
- * it keeps only a single file, in memory.
+ * which comes first. It writes nothing outside of the directory and replaces no file.
+ * Alternatively, it keeps only a single file, in memory.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 #define ARCHIVE_REST_MAX (64 << 10) /* bytes after its end; tar fills a record of 10 KiB */
 #define ARCHIVE_FILES_MAX 4096 /* that it lists, as for afterglow-ship (sidecar/ship/plan.h) */
 /*
- * Bytes of all files of a bundle: eight cores of 4 GiB, compressed to half. Who fills the store must
- * not fill the disk of whoever reads it.
+ * Bytes of all files of a bundle: eight cores of 4 GiB, compressed to half. Who fills the store
+ * must not fill the disk of whoever reads it.
  */
 #define ARCHIVE_BYTES_MAX ((int64_t)16 << 30)
 
@@ -58,8 +58,9 @@ void archive_init_only(struct archive *archive, const char *name, struct strbuf 
 void archive_release(struct archive *archive);
 
 /*
- * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, has a file twice, goes
- * on after its end, or a file differs from the manifest; -EFBIG if all files have more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
+ * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, has a
+ * file twice, goes on after its end, or a file differs from the manifest; -EFBIG if all files have
+ * more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
  */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);
 

@@ -49,8 +49,9 @@ static void add_manifest(struct strbuf *tar, const char *const *names_and_conten
 		char digest[SHA256_TEXT_MAX];
 
 		sha256_text(names_and_contents[i + 1], strlen(names_and_contents[i + 1]), digest);
-		strbuf_addf(&text, "%s{\"name\":\"%s\",\"sizeBytes\":%zu,\"sha256\":\"%s\"}", i ? "," : "", names_and_contents[i],
-			    strlen(names_and_contents[i + 1]), digest);
+		strbuf_addf(&text, "%s{\"name\":\"%s\",\"sizeBytes\":%zu,\"sha256\":\"%s\"}",
+			    i ? "," : "", names_and_contents[i], strlen(names_and_contents[i + 1]),
+			    digest);
 	}
 	strbuf_adds(&text, "]}");
 	add(tar, ARCHIVE_MANIFEST, strbuf_str(&text));
@@ -64,7 +65,8 @@ static void end(struct strbuf *tar)
 }
 
 /* Feeds the archive to the parser in pieces of this size. */
-static int unpack(struct archive *a, const struct strbuf *tar, size_t piece, struct strbuf *missing, struct err *err)
+static int unpack(struct archive *a, const struct strbuf *tar, size_t piece, struct strbuf *missing,
+		  struct err *err)
 {
 	int r = 0;
 
@@ -84,12 +86,14 @@ static void content_is(const char *name, const char *wanted)
 
 static void files_come_out_as_they_went_in_whatever_the_size_of_the_pieces(void **state)
 {
-	static const char *const files[] = { "report.txt", "killed\n", "empty", "", "logs/a/raylet.out", "one\ntwo\n", NULL };
+	static const char *const files[] = { "report.txt",	  "killed\n",	"empty", "",
+					     "logs/a/raylet.out", "one\ntwo\n", NULL };
 	static const size_t pieces[] = { 1, 7, 511, 512, 513, 1 << 20 };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
-		_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20), missing = STRBUF_INIT(1 << 10);
+		_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20),
+					       missing = STRBUF_INIT(1 << 10);
 		struct archive a;
 
 		assert_int_equal(tree_remove(dir_fd, "logs"), true);
@@ -115,7 +119,8 @@ static void a_single_file_is_kept_in_memory_and_the_rest_is_not_waited_for(void 
 	struct archive a;
 	(void)state;
 
-	add_manifest(&tar, (const char *const[]){ "core.7.zst", "long", "report.html", "<p>killed", "logs/x", "more", NULL });
+	add_manifest(&tar, (const char *const[]){ "core.7.zst", "long", "report.html", "<p>killed",
+						  "logs/x", "more", NULL });
 	add(&tar, "core.7.zst", "long");
 	add(&tar, "report.html", "<p>killed");
 	size_t enough = tar.len;
@@ -202,8 +207,9 @@ static void a_bundle_that_would_fill_the_disk_is_refused_at_the_header_of_a_file
 
 static void what_is_damaged_is_refused(void **state)
 {
-	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(1 << 20), foreign = STRBUF_INIT(1 << 20), broken = STRBUF_INIT(1 << 20),
-				       late = STRBUF_INIT(1 << 20), text = STRBUF_INIT(1 << 20);
+	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(1 << 20), foreign = STRBUF_INIT(1 << 20),
+				       broken = STRBUF_INIT(1 << 20), late = STRBUF_INIT(1 << 20),
+				       text = STRBUF_INIT(1 << 20);
 	(void)state;
 
 	add_manifest(&other, (const char *const[]){ "report.txt", "x", NULL });

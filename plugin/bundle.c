@@ -44,7 +44,10 @@ static void name_pod(char name[static NAME_SIZE])
 		snprintf(name + at + i, NAME_SIZE - at - i, "%c", 'a' + random[i] % 26);
 }
 
-/* --- The pod's life ------------------------------------------------------------------------------------- */
+/*
+ * --- The pod's life
+ * -------------------------------------------------------------------------------------
+ */
 
 static int create_pod(const struct job *job, struct err *err)
 {
@@ -62,11 +65,17 @@ static int wait_for_pod(const struct job *job, struct err *err)
 {
 	const struct stream stream = { 0 };
 	char pod[NAME_SIZE + 8];
-	const char *const args[] = { "wait", "--for=condition=Ready", READY_WAIT, "--namespace", job->namespace, pod, NULL };
+	const char *const args[] = { "wait",	    "--for=condition=Ready", READY_WAIT,
+				     "--namespace", job->namespace,	     pod,
+				     NULL };
 
 	snprintf(pod, sizeof(pod), "pod/%s", job->name);
 	int r = kubectl_stream(job->kubectl, args, &stream, err);
-	return r < 0 ? err_wrap(err, "pod %s did not start (`kubectl describe pod` of such a pod says why)", job->name) : 0;
+	return r < 0 ? err_wrap(
+			       err,
+			       "pod %s did not start (`kubectl describe pod` of such a pod says why)",
+			       job->name) :
+		       0;
 }
 
 /* Deletes the pod, even after a signal. If that fails, a message on stderr is enough. */
@@ -74,13 +83,20 @@ static void delete_pod(const struct job *job)
 {
 	const struct stream stream = { .shielded = true };
 	/* Without a time limit a signal could not end us while the API server does not answer. */
-	const char *const args[] = { "delete", "pod", job->name, "--namespace", job->namespace, "--ignore-not-found", "--wait=false",
-				     "--request-timeout=20s", NULL };
+	const char *const args[] = { "delete",
+				     "pod",
+				     job->name,
+				     "--namespace",
+				     job->namespace,
+				     "--ignore-not-found",
+				     "--wait=false",
+				     "--request-timeout=20s",
+				     NULL };
 	struct err err = { 0 };
 
 	if (kubectl_stream(job->kubectl, args, &stream, &err) < 0)
-		stderr_note("Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n", job->namespace, job->name,
-			err_text(&err));
+		stderr_note("Pod %s/%s was not deleted (%s). It ends by itself within an hour.\n",
+			    job->namespace, job->name, err_text(&err));
 }
 
 /* --- The directory --- */
@@ -113,7 +129,10 @@ static int bundle_open_directory(const char *path, int *ret_fd, struct err *err)
 	return is_empty(*ret_fd) ? 0 : err_set(err, EEXIST, "directory %s is not empty", path);
 }
 
-/* --- The archive ---------------------------------------------------------------------------------------- */
+/*
+ * --- The archive
+ * ----------------------------------------------------------------------------------------
+ */
 
 static void on_file(void *arg, const char *name, int64_t size)
 {
@@ -137,8 +156,10 @@ static int on_data(void *arg, const void *data, size_t len, struct err *err)
 static int read_archive(struct job *job, struct err *err)
 {
 	const struct stream stream = { .on_data = on_data, .arg = job };
-	const char *args[READER_ARGS_MAX + 10] = { "exec", "--namespace", job->namespace, job->name, "--container", READER_CONTAINER, "--",
-						   "/usr/bin/afterglow-ship" };
+	const char *args[READER_ARGS_MAX + 10] = { "exec",	   "--namespace",
+						   job->namespace, job->name,
+						   "--container",  READER_CONTAINER,
+						   "--",	   "/usr/bin/afterglow-ship" };
 	size_t n = 8;
 
 	for (size_t i = 0; job->reader.args[i]; i++)
@@ -180,15 +201,16 @@ static int fetch(struct job *job, struct err *err)
 	return r;
 }
 
-static int begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image, struct err *err)
+static int begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image,
+		 struct err *err)
 {
 	job->namespace = json_str(failure, "metadata.namespace");
 	name_pod(job->name);
 	return reader_pod_make(failure, pods, job->name, image, &job->reader, err);
 }
 
-int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
-		struct err *err)
+int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods,
+		const char *image, const char *directory, struct err *err)
 {
 	struct job job = { .kubectl = kubectl };
 	_cleanup_close_ int dir_fd = -1;
@@ -210,8 +232,8 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 	return r;
 }
 
-int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
-		struct strbuf *content, struct err *err)
+int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods,
+		const char *image, const char *name, struct strbuf *content, struct err *err)
 {
 	struct job job = { .kubectl = kubectl };
 	int r = begin(&job, failure, pods, image, err);
@@ -221,7 +243,8 @@ int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		archive_init_only(&job.archive, name, content);
 		r = fetch(&job, err);
 		if (job.archive.found)
-			r = strbuf_failed(content) ? err_set(err, EFBIG, "%s is too large", name) : 0;
+			r = strbuf_failed(content) ? err_set(err, EFBIG, "%s is too large", name) :
+						     0;
 		else if (r == 0)
 			r = err_set(err, EPROTO,
 				    "the bundle has no %s, or the store does not have it any more",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of kubectl afterglow with their arguments and help, in one table (commands.def). The parser
- * and the completion are made from it, and the man pages from what --help prints.
+ * The commands of kubectl afterglow with their arguments and help, in one table (commands.def). The
+ * parser and the completion are made from it, and the man pages from what --help prints.
  */
 #pragma once
 
@@ -19,11 +19,12 @@ enum command {
 #define COMMAND_ARGUMENTS_MAX 2
 
 struct command_info {
-	const char *name;      /* "" for the program */
-	int least, most;       /* the number of arguments, at most COMMAND_ARGUMENTS_MAX */
+	const char *name; /* "" for the program */
+	int least, most; /* the number of arguments, at most COMMAND_ARGUMENTS_MAX */
 	const char *arguments; /* their names, as the help has them: "NAME DIR" */
-	const char *summary;   /* what the command does, in a line that begins with a verb */
-	const char *help;      /* usage, description, a blank line, options; ends with a line break */
+	const char *summary; /* what the command does, in a line that begins with a verb */
+	/* usage, description, a blank line, options; ends with a line break */
+	const char *help;
 };
 
 /* Indexed by enum command. */

@@ -9,11 +9,13 @@ static void each_command_has_a_help_that_says_how_it_is_called(void **state)
 	(void)state;
 
 	for (enum command c = COMMAND_NONE; c < COMMAND_COUNT; c++) {
-		_cleanup_strbuf_ struct strbuf usage = STRBUF_INIT(256), help = STRBUF_INIT(1 << 16);
+		_cleanup_strbuf_ struct strbuf usage = STRBUF_INIT(256),
+					       help = STRBUF_INIT(1 << 16);
 		const struct command_info *info = &commands[c];
 
 		assert_in_range(info->most, info->least, COMMAND_ARGUMENTS_MAX);
-		strbuf_addf(&usage, "usage: kubectl afterglow %s%s%s", info->name, *info->name && *info->arguments ? " " : "", info->arguments);
+		strbuf_addf(&usage, "usage: kubectl afterglow %s%s%s", info->name,
+			    *info->name && *info->arguments ? " " : "", info->arguments);
 		command_add_help(c, &help);
 		assert_ptr_equal(strstr(info->help, strbuf_str(&usage)), info->help);
 		assert_int_equal(strbuf_str(&help)[help.len - 1], '\n');

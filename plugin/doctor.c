@@ -33,7 +33,8 @@ struct report {
 
 static const char *const marks[LEVELS] = { "ok", "gap", "broken", "not known" };
 
-static void add_finding(cJSON *findings, enum level level, const char *what, const char *cost, const char *fix)
+static void add_finding(cJSON *findings, enum level level, const char *what, const char *cost,
+			const char *fix)
 {
 	cJSON *finding = cJSON_CreateObject();
 
@@ -78,8 +79,9 @@ static void not_known(struct report *report, const char *what)
 }
 
 /*
- * Whether an object with Afterglow's label is in the namespace that the webhooks name. Any tenant can put the label on
- * his own; webhooks are the cluster's. Without any of them it is not known, and all objects count.
+ * Whether an object with Afterglow's label is in the namespace that the webhooks name. Any tenant
+ * can put the label on his own; webhooks are the cluster's. Without any of them it is not known,
+ * and all objects count.
  */
 static bool is_afterglows(const cJSON *object, const struct doctor_facts *facts)
 {
@@ -131,8 +133,8 @@ static void look_at_operator(struct report *report, const cJSON *operator)
 		 json_str(operator, "metadata.namespace"));
 	report_add(report, level, costs[level], level == GOOD ? NULL : fix,
 		   "Operator %.253s in namespace %.63s: %" PRId64 " of %" PRId64 " pods are ready.",
-		   json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"), ready,
-		   wanted);
+		   json_str(operator, "metadata.name"), json_str(operator, "metadata.namespace"),
+		   ready, wanted);
 }
 
 static void look_at_operators(struct report *report, const struct doctor_facts *facts)
@@ -161,10 +163,12 @@ static void look_at_webhook(struct report *report, const cJSON *configuration)
 		if (*json_str_or(webhook, "clientConfig.caBundle", ""))
 			report_add(report, GOOD, NULL, NULL, "Webhook %.253s has its CA.", name);
 		else
-			report_add(report, BROKEN, "New Ray pods come without the sidecar.",
-				   "The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
-				   "deployment/afterglow-operator",
-				   "Webhook %.253s has no CA, so the API server cannot trust it.", name);
+			report_add(
+				report, BROKEN, "New Ray pods come without the sidecar.",
+				"The log of the operator says why it could not write the CA: kubectl -n afterglow-system logs "
+				"deployment/afterglow-operator",
+				"Webhook %.253s has no CA, so the API server cannot trust it.",
+				name);
 	}
 }
 
@@ -175,15 +179,19 @@ static void look_at_webhooks(struct report *report, const struct doctor_facts *f
 		return;
 	}
 	if (!cJSON_GetArraySize(json_get(facts->webhooks, "items")))
-		report_add(report, GAP,
-			   "Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
-			   "Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).",
-			   "There is no webhook.");
+		report_add(
+			report, GAP,
+			"Pods that KubeRay makes come without the sidecar; their failures are classified from the pod's status alone.",
+			"Set webhook.enabled=true, unless Afterglow makes the pods of RayClusters itself (manageRayClusters=true).",
+			"There is no webhook.");
 	json_each(configuration, json_get(facts->webhooks, "items"))
 		look_at_webhook(report, configuration);
 }
 
-/* --- Pods -------------------------------------------------------------------------------------------------- */
+/*
+ * --- Pods
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void look_at_pods(struct report *report, const struct doctor_facts *facts)
 {
@@ -215,7 +223,10 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 				"no reason is noted: it is older than the installation, or the webhook was not asked");
 }
 
-/* Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for it. */
+/*
+ * Ray's dashboard shows Kubernetes' Events, and with them verdicts, only where somebody asks for
+ * it.
+ */
 static void look_at_dashboards(struct report *report, const struct doctor_facts *facts)
 {
 	size_t heads = 0, without = 0;
@@ -229,12 +240,13 @@ static void look_at_dashboards(struct report *report, const struct doctor_facts 
 		without += !json_find(env, "name", "RAY_DASHBOARD_INGEST_PLATFORM_EVENTS");
 	}
 	if (without)
-		report_add(report, GAP,
-			   "The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
-			   "With Ray 2.56 and newer, " DOCS_PAGE("monitoring.md#in-rays-own-dashboard")
-			   " says what the head needs.",
-			   "Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.", without,
-			   heads);
+		report_add(
+			report, GAP,
+			"The dashboard does not show what Afterglow says; `kubectl describe` and RayFailures do.",
+			"With Ray 2.56 and newer, " DOCS_PAGE(
+				"monitoring.md#in-rays-own-dashboard") " says what the head needs.",
+			"Ray's dashboards without Kubernetes' Events: of %zu of %zu heads.",
+			without, heads);
 }
 
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
@@ -260,13 +272,14 @@ static void find_without_claim(struct report *report, size_t n, const char *name
 {
 	static const char cost[] =
 		"Bundles stay in the pods and go with them. RayFailures and logs are kept.";
-	static const char fix[] =
-		"Make the claim (" DOCS_PAGE("storage.md") "), or set store.type to s3, azure or webhdfs. "
-		"If a policy names another claim, all is well.";
+	static const char fix[] = "Make the claim (" DOCS_PAGE(
+		"storage.md") "), or set store.type to s3, azure or webhdfs. "
+			      "If a policy names another claim, all is well.";
 
 	if (n > 1)
 		report_add(report, GAP, cost, fix,
-			   "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n, names);
+			   "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n,
+			   names);
 	else
 		report_add(report, GAP, cost, fix,
 			   "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
@@ -290,8 +303,8 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 		if (strmap_put(&seen, namespace, report, NULL) < 0)
 			continue;
 		if (has_claim(facts->claims, namespace)) {
-			report_add(report, GOOD, NULL, NULL, "Namespace %.63s has the claim " CLAIM ".",
-				   namespace);
+			report_add(report, GOOD, NULL, NULL,
+				   "Namespace %.63s has the claim " CLAIM ".", namespace);
 			continue;
 		}
 		strbuf_addf(&without, "%s%.63s", n++ ? ", " : "", namespace);
@@ -301,7 +314,10 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 	strmap_release(&seen, NULL);
 }
 
-/* --- Nodes ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Nodes
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Returns 6001 for "6.1.0-18-amd64", or 0 if it cannot be parsed. */
 static int kernel_of(const cJSON *node)
@@ -323,10 +339,11 @@ static void look_at_node(struct report *report, const cJSON *node)
 		report_add(report, GAP, "Ray pods there get no sidecar.", NULL,
 			   "Node %.253s runs Windows.", name);
 	} else if (kernel && kernel < OPENAT2_SINCE) {
-		report_add(report, GAP,
-			   "Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
-			   "Use nodes with Linux 5.6 or newer.", "Node %.253s has Linux %.60s.", name,
-			   json_str(node, "status.nodeInfo.kernelVersion"));
+		report_add(
+			report, GAP,
+			"Linux before 5.6 has no openat2. The sidecar looks into the Ray container more slowly there.",
+			"Use nodes with Linux 5.6 or newer.", "Node %.253s has Linux %.60s.", name,
+			json_str(node, "status.nodeInfo.kernelVersion"));
 	} else {
 		report->result.good++;
 	}
@@ -354,20 +371,22 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 	if (!pattern || !*pattern)
 		return;
 	if (taken)
-		report_add(report, GOOD, NULL, NULL,
-			   "Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
-			   node, pattern);
+		report_add(
+			report, GOOD, NULL, NULL,
+			"Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
+			node, pattern);
 	else if (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@')
-		report_add(report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\".", node,
-			   pattern);
+		report_add(report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\".",
+			   node, pattern);
 	else
-		report_add(report, GAP,
-			   "Crashes there have no backtrace: their cores do not reach the pod.",
-			   alone ? "The node agent cannot pass such cores on, and leaves them alone: "
-				   DOCS_PAGE("node-agent.md") " says what to change." :
-				   "Set nodeAgent.cores=true (" DOCS_PAGE("node-agent.md")
-				   "), or sysctl kernel.core_pattern=core on the node.",
-			   "Node %.253s has the core_pattern \"%.130s\".", node, pattern);
+		report_add(
+			report, GAP,
+			"Crashes there have no backtrace: their cores do not reach the pod.",
+			alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE(
+					"node-agent.md") " says what to change." :
+				"Set nodeAgent.cores=true (" DOCS_PAGE(
+					"node-agent.md") "), or sysctl kernel.core_pattern=core on the node.",
+			"Node %.253s has the core_pattern \"%.130s\".", node, pattern);
 }
 
 static void look_at_memory(struct report *report, const char *node, const cJSON *facts)
@@ -375,13 +394,14 @@ static void look_at_memory(struct report *report, const char *node, const cJSON 
 	int64_t swap = json_int(facts, "swapBytes", 0);
 
 	if (json_int(facts, "cgroupVersion", 0) == 1)
-		report_add(report, GAP,
-			   "Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
-			   "Use nodes with cgroup v2.", "Node %.253s has memory on cgroup v1.", node);
+		report_add(
+			report, GAP,
+			"Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
+			"Use nodes with cgroup v2.", "Node %.253s has memory on cgroup v1.", node);
 	if (swap > 0)
 		report_add(report, GAP,
-			   "A process that leaks is slow for long before the kernel kills it.", NULL,
-			   "Node %.253s has %" PRId64 " MiB of swap.", node, swap >> 20);
+			   "A process that leaks is slow for long before the kernel kills it.",
+			   NULL, "Node %.253s has %" PRId64 " MiB of swap.", node, swap >> 20);
 }
 
 static void look_at_agent(struct report *report, const cJSON *agent)
@@ -399,7 +419,8 @@ static void look_at_agent(struct report *report, const cJSON *agent)
 		return;
 	if (!cJSON_IsObject(facts)) {
 		report_add(report, UNKNOWN, NULL, NULL,
-			   "The node agent of node %.253s has not reported what the node is like.", node);
+			   "The node agent of node %.253s has not reported what the node is like.",
+			   node);
 		return;
 	}
 	look_at_cores(report, node, facts, TEXT_IS_ONE_OF(cores, "on"));
@@ -415,7 +436,8 @@ static void look_at_agents(struct report *report, const struct doctor_facts *fac
 
 struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, struct strbuf *out)
 {
-	struct report report = { .findings = findings, .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
+	struct report report = { .findings = findings,
+				 .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
 					    STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20) } };
 	static const enum level order[] = { GOOD, UNKNOWN, GAP, BROKEN };
 

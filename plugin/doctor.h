@@ -14,13 +14,15 @@
  * answer came. The caller owns them.
  */
 struct doctor_facts {
-	const cJSON *crds;     /* CustomResourceDefinitions */
-	const cJSON *operators; /* Deployments app.kubernetes.io/name=afterglow, of all namespaces */
+	const cJSON *crds; /* CustomResourceDefinitions */
+	/* Deployments app.kubernetes.io/name=afterglow, of all namespaces */
+	const cJSON *operators;
 	const cJSON *webhooks; /* MutatingWebhookConfigurations app.kubernetes.io/name=afterglow */
-	const cJSON *pods;     /* Pods ray.io/is-ray-node=yes */
-	const cJSON *claims;   /* PersistentVolumeClaims */
-	const cJSON *nodes;    /* Nodes */
-	const cJSON *node_agents; /* Pods app.kubernetes.io/name=afterglow-node, of all namespaces; may be empty */
+	const cJSON *pods; /* Pods ray.io/is-ray-node=yes */
+	const cJSON *claims; /* PersistentVolumeClaims */
+	const cJSON *nodes; /* Nodes */
+	/* Pods app.kubernetes.io/name=afterglow-node, of all namespaces; may be empty */
+	const cJSON *node_agents;
 };
 
 /* The number of findings of each kind. */
@@ -29,7 +31,7 @@ struct doctor_result {
 };
 
 /*
- * Appends a line or a block for each finding, the worst last, and a line that sums them up. Unless it
- * is NULL, also appends {level, what, costs, fix} of each to the array findings.
+ * Appends a line or a block for each finding, the worst last, and a line that sums them up. Unless
+ * it is NULL, also appends {level, what, costs, fix} of each to the array findings.
  */
 struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, struct strbuf *out);

@@ -48,16 +48,22 @@ static void each_gap_is_found(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
-		_cleanup_json_ cJSON *crds = json_of(rows[i].crds), *operators = json_of(rows[i].operators),
-				     *webhooks = json_of(rows[i].webhooks), *pods = json_of(rows[i].pods),
-				     *claims = json_of(rows[i].claims), *nodes = json_of(rows[i].nodes);
-		struct doctor_facts facts = { crds, operators, webhooks, pods, claims, nodes, NULL };
+		_cleanup_json_ cJSON *crds = json_of(rows[i].crds),
+				     *operators = json_of(rows[i].operators),
+				     *webhooks = json_of(rows[i].webhooks),
+				     *pods = json_of(rows[i].pods),
+				     *claims = json_of(rows[i].claims),
+				     *nodes = json_of(rows[i].nodes);
+		struct doctor_facts facts = {
+			crds, operators, webhooks, pods, claims, nodes, NULL
+		};
 
 		if (cJSON_IsNull(crds))
 			facts = (struct doctor_facts){ 0 };
 		struct doctor_result result = doctor(&facts, NULL, &out);
 		has(&out, rows[i].part);
-		if (result.gaps != rows[i].gaps || result.broken != rows[i].broken || result.unknown != rows[i].unknown)
+		if (result.gaps != rows[i].gaps || result.broken != rows[i].broken ||
+		    result.unknown != rows[i].unknown)
 			fail_msg("row %zu:\n%s", i, strbuf_str(&out));
 	}
 }
@@ -65,9 +71,14 @@ static void each_gap_is_found(void **state)
 static void a_gap_of_two_namespaces_is_said_once_in_text_and_json(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
-	_cleanup_json_ cJSON *findings = cJSON_CreateArray(), *claims = json_of("{'items': []}"),
-			     *pods = json_of("{'items': [{'metadata': {'name': 'p', 'namespace': 'a'}, 'spec': {'containers': [" WITH "]}}, "
-					     "{'metadata': {'name': 'q', 'namespace': 'b'}, 'spec': {'containers': [" WITH "]}}]}");
+	_cleanup_json_ cJSON *
+		findings = cJSON_CreateArray(),
+	       *claims = json_of("{'items': []}"),
+	       *pods = json_of(
+		       "{'items': [{'metadata': {'name': 'p', 'namespace': 'a'}, 'spec': {'containers': [" WITH
+		       "]}}, "
+		       "{'metadata': {'name': 'q', 'namespace': 'b'}, 'spec': {'containers': [" WITH
+		       "]}}]}");
 	struct doctor_facts facts = { .pods = pods, .claims = claims };
 	size_t gaps = 0;
 	const cJSON *finding;
@@ -76,7 +87,8 @@ static void a_gap_of_two_namespaces_is_said_once_in_text_and_json(void **state)
 	doctor(&facts, findings, &out);
 	has(&out, "2 namespaces have Ray pods, and no claim ray-failures: a, b.");
 	cJSON_ArrayForEach(finding, findings)
-		gaps += strcmp(json_str(finding, "level"), "gap") == 0 && strstr(json_str(finding, "what"), ": a, b.");
+		gaps += strcmp(json_str(finding, "level"), "gap") == 0 &&
+			strstr(json_str(finding, "what"), ": a, b.");
 	assert_int_equal(gaps, 1);
 }
 
@@ -109,13 +121,15 @@ static void what_node_agents_found_is_shown(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
-		_cleanup_json_ cJSON *crds = json_of(CRDS), *operators = json_of(OPERATOR("2")), *webhooks = json_of(WEBHOOK("x")),
-				     *none = json_of(NONE), *agents = json_of(rows[i].agents);
+		_cleanup_json_ cJSON *crds = json_of(CRDS), *operators = json_of(OPERATOR("2")),
+				     *webhooks = json_of(WEBHOOK("x")), *none = json_of(NONE),
+				     *agents = json_of(rows[i].agents);
 		struct doctor_facts facts = { crds, operators, webhooks, none, none, none, agents };
 		struct doctor_result result = doctor(&facts, NULL, &out);
 
 		has(&out, rows[i].part);
-		if (result.gaps != rows[i].gaps || result.broken || result.unknown != rows[i].unknown)
+		if (result.gaps != rows[i].gaps || result.broken ||
+		    result.unknown != rows[i].unknown)
 			fail_msg("row %zu:\n%s", i, strbuf_str(&out));
 	}
 }
@@ -123,19 +137,27 @@ static void what_node_agents_found_is_shown(void **state)
 static void what_a_tenant_labels_as_afterglow_is_not_believed(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
-	_cleanup_json_ cJSON *webhooks = json_of("{'items': [{'webhooks': [{'name': 'w', 'clientConfig': {'caBundle': 'x', 'service': {'namespace': 'ag'}}}]}]}"),
-			     *operators = json_of("{'items': [{'metadata': {'name': 'theirs', 'namespace': 'ml'}, 'status': {'readyReplicas': 1}}]}"),
-			     *agents = json_of("{'items': [{'metadata': {'name': 'p', 'namespace': 'ml'}, 'spec': {'nodeName': 'n1'}, 'status': "
-					       "{'initContainerStatuses': [{'name': 'facts', 'state': {'terminated': {'message': '{\\\"swapBytes\\\":2097152}'}}}]}}]}");
-	struct doctor_facts facts = { .webhooks = webhooks, .operators = operators, .node_agents = agents };
+	_cleanup_json_ cJSON *
+		webhooks = json_of(
+		       "{'items': [{'webhooks': [{'name': 'w', 'clientConfig': {'caBundle': 'x', 'service': {'namespace': 'ag'}}}]}]}"),
+	       *operators = json_of(
+		       "{'items': [{'metadata': {'name': 'theirs', 'namespace': 'ml'}, 'status': {'readyReplicas': 1}}]}"),
+	       *agents = json_of(
+		       "{'items': [{'metadata': {'name': 'p', 'namespace': 'ml'}, 'spec': {'nodeName': 'n1'}, 'status': "
+		       "{'initContainerStatuses': [{'name': 'facts', 'state': {'terminated': {'message': '{\\\"swapBytes\\\":2097152}'}}}]}}]}");
+	struct doctor_facts facts = { .webhooks = webhooks,
+				      .operators = operators,
+				      .node_agents = agents };
 	(void)state;
 
 	doctor(&facts, NULL, &out);
 	has(&out, "There is no operator.");
 	lacks(&out, "theirs");
 	lacks(&out, "swap");
-	json_set_str(json_get(json_first(json_get(operators, "items")), "metadata"), "namespace", "ag");
-	json_set_str(json_get(json_first(json_get(agents, "items")), "metadata"), "namespace", "ag");
+	json_set_str(json_get(json_first(json_get(operators, "items")), "metadata"), "namespace",
+		     "ag");
+	json_set_str(json_get(json_first(json_get(agents, "items")), "metadata"), "namespace",
+		     "ag");
 	strbuf_reset(&out);
 	doctor(&facts, NULL, &out);
 	has(&out, "Operator theirs in namespace ag: 1 of 1 pods are ready.");
@@ -144,7 +166,11 @@ static void what_a_tenant_labels_as_afterglow_is_not_believed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(a_gap_of_two_namespaces_is_said_once_in_text_and_json), cmocka_unit_test(what_node_agents_found_is_shown),
-		cmocka_unit_test(what_a_tenant_labels_as_afterglow_is_not_believed) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_gap_is_found),
+		cmocka_unit_test(a_gap_of_two_namespaces_is_said_once_in_text_and_json),
+		cmocka_unit_test(what_node_agents_found_is_shown),
+		cmocka_unit_test(what_a_tenant_labels_as_afterglow_is_not_believed)
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,8 @@
  * Finds the failure that the command line names, and the Ray pods of its namespace. The caller owns
  * both lists.
  */
-static int read_for_bundle(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, cJSON **ret_pods, struct err *err)
+static int read_for_bundle(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure,
+			   cJSON **ret_pods, struct err *err)
 {
 	struct options there = *o;
 	int r = read_failures(o, ret_failures, err);
@@ -56,7 +57,10 @@ int evidence_bundle(const struct options *o, struct strbuf *, struct err *err)
 	return r < 0 ? r : bundle_save(&kubectl, failure, pods, o->image, o->second, err);
 }
 
-/* --- report --------------------------------------------------------------------------------------------- */
+/*
+ * --- report
+ * ---------------------------------------------------------------------------------------------
+ */
 
 /* Makes a file in a new directory that only this user may enter. */
 static int evidence_make_place(char path[static PATH_MAX], struct err *err)
@@ -64,7 +68,8 @@ static int evidence_make_place(char path[static PATH_MAX], struct err *err)
 	const char *above = getenv("TMPDIR");
 	char directory[PATH_MAX - sizeof("/" REPORT)];
 
-	if (snprintf(directory, sizeof(directory), "%s/afterglow-XXXXXX", above && *above ? above : "/tmp") >= (int)sizeof(directory))
+	if (snprintf(directory, sizeof(directory), "%s/afterglow-XXXXXX",
+		     above && *above ? above : "/tmp") >= (int)sizeof(directory))
 		return err_set(err, ENAMETOOLONG, "$TMPDIR");
 	if (!mkdtemp(directory))
 		return err_set(err, errno, "directory %s", directory);
@@ -111,7 +116,8 @@ static int show_place(const struct options *o, const char *path, struct strbuf *
 	return 0;
 }
 
-static int evidence_write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
+static int evidence_write_report(const struct options *o, const struct strbuf *html,
+				 struct strbuf *out, struct err *err)
 {
 	char place[PATH_MAX];
 	const char *path = o->output ? o->output : place;
@@ -131,7 +137,8 @@ int evidence_file(const cJSON *failure, const char *name, struct strbuf *out, st
 	return r;
 }
 
-static int page_of_directory(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)
+static int page_of_directory(const struct options *o, cJSON **ret_failures,
+			     const cJSON **ret_failure, struct strbuf *html, struct err *err)
 {
 	int r = read_failures(o, ret_failures, err);
 
@@ -140,7 +147,8 @@ static int page_of_directory(const struct options *o, cJSON **ret_failures, cons
 	return r < 0 ? r : local_bundle_file(*ret_failure, REPORT, html, err);
 }
 
-static int page_of_store(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, struct strbuf *html, struct err *err)
+static int page_of_store(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure,
+			 struct strbuf *html, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands that read a failure's bundle from the store: bundle and report. Each returns the exit
- * code, or a negative error.
+ * The commands that read a failure's bundle from the store: bundle and report. Each returns the
+ * exit code, or a negative error.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains exit codes, classes, reasons of Kubernetes and words of Ray, from tables and the rule for signals. */
+/*
+ * Explains exit codes, classes, reasons of Kubernetes and words of Ray, from tables and the rule
+ * for signals.
+ */
 #include "plugin/explain.h"
 
 #include <ctype.h>
@@ -21,7 +24,10 @@
 
 enum whose_word { OF_ANY_COMMAND, OF_KUBERNETES, OF_RAY };
 
-/* names: separated by '|'. Those of Ray are found in a longer text, too: "Error" of a status would be found in too many. */
+/*
+ * names: separated by '|'. Those of Ray are found in a longer text, too: "Error" of a status would
+ * be found in too many.
+ */
 static const struct {
 	const char *names, *what, *who, *next;
 	enum whose_word whose;
@@ -45,10 +51,12 @@ static const struct phrase phrases[] = {
 	{ "kubectl afterglow stack CLUSTER", "afterglow stack" },
 	{ "kubectl afterglow", "afterglow" },
 	{ "; PodDeleted and NodeShutdown mean that the pod was ended from outside", "" },
-	{ "Look at the container's status: kubectl describe pod.", "What it has written says why." },
+	{ "Look at the container's status: kubectl describe pod.",
+	  "What it has written says why." },
 	{ "the kubelet, when a container did not end within its grace period or failed a probe; the runtime, when the pod was deleted",
 	  "a batch system, when a job did not end in time" },
-	{ "KernelOOMPod, KernelOOMNode, ProbeKilled, Evicted, PodDeleted, NodeShutdown, ", "KernelOOMProcess, KernelOOMNode, " },
+	{ "KernelOOMPod, KernelOOMNode, ProbeKilled, Evicted, PodDeleted, NodeShutdown, ",
+	  "KernelOOMProcess, KernelOOMNode, " },
 	{ "The kubelet, when the pod is deleted, evicted or its node is drained; a failed probe; the autoscaler, KubeRay or a person through the API",
 	  "A batch system at the job's time limit or when it is cancelled, a service manager, `ray stop`, or anybody with kill" },
 	{ "The pod was deleted, evicted or killed", "The machine went down, its job ended" },
@@ -112,16 +120,20 @@ static void explain_rule(int code, struct explanation *e)
 	int n;
 
 	if (!signo) {
-		n = snprintf(e->what, sizeof(e->what),
-			     "The program chose this code itself. Its documentation, or the end of its log, explains it.");
+		n = snprintf(
+			e->what, sizeof(e->what),
+			"The program chose this code itself. Its documentation, or the end of its log, explains it.");
 		if (code > 0 && code <= LINUX_SIGSYS)
-			snprintf(e->what + n, sizeof(e->what) - (size_t)n, " As the number of a signal, %d is %s: explain %s.", code,
+			snprintf(e->what + n, sizeof(e->what) - (size_t)n,
+				 " As the number of a signal, %d is %s: explain %s.", code,
 				 signal_name(code), signal_name(code));
 		return;
 	}
-	n = snprintf(e->what, sizeof(e->what), "%s ended the command (128 + %d).", signal_name(signo), signo);
+	n = snprintf(e->what, sizeof(e->what), "%s ended the command (128 + %d).",
+		     signal_name(signo), signo);
 	if (meaning)
-		snprintf(e->what + n, sizeof(e->what) - (size_t)n, " A process gets it %s.", meaning);
+		snprintf(e->what + n, sizeof(e->what) - (size_t)n, " A process gets it %s.",
+			 meaning);
 }
 
 static void explanation_fill(struct explanation *e, const char *what, const char *who,
@@ -138,7 +150,8 @@ static void explain_class(enum failure_class class, struct explanation *e)
 	const char *meaning = failure_class_meaning(class);
 
 	snprintf(e->name, sizeof(e->name), "%s", failure_class_name(class));
-	snprintf(e->what, sizeof(e->what), "%c%s.", toupper((unsigned char)meaning[0]), meaning + 1);
+	snprintf(e->what, sizeof(e->what), "%c%s.", toupper((unsigned char)meaning[0]),
+		 meaning + 1);
 	snprintf(e->next, sizeof(e->next), "%s", advice[class] ? advice[class] : "");
 	e->is_class = true;
 }
@@ -152,7 +165,8 @@ static bool is_named(const char *text, const char *name, bool within)
 		return true;
 	for (const char *at = text; within && (at = strcasestr(at, name)); at++) {
 		end = at + strlen(name);
-		if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)*end))
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)*end))
 			return true;
 	}
 	return false;
@@ -195,23 +209,31 @@ static void explain_signal(int signo, struct explanation *e)
 	explain_code(EXIT_CODE_OF_SIGNAL(signo), e);
 	snprintf(e->name, sizeof(e->name), "%s, signal %d", signal_name(signo), signo);
 	if (!exit_code_signal(EXIT_CODE_OF_SIGNAL(signo)))
-		explanation_fill(e, "It ends no process: it stops one, lets it go on, or tells it something.", NULL, NULL);
+		explanation_fill(
+			e,
+			"It ends no process: it stops one, lets it go on, or tells it something.",
+			NULL, NULL);
 }
 
 static int signal_of_name(const char *name)
 {
 	for (int signo = 1; signo <= LINUX_SIGSYS; signo++)
-		if (strcasecmp(signal_name(signo), name) == 0 || strcasecmp(signal_name(signo) + strlen("SIG"), name) == 0)
+		if (strcasecmp(signal_name(signo), name) == 0 ||
+		    strcasecmp(signal_name(signo) + strlen("SIG"), name) == 0)
 			return signo;
 	return 0;
 }
 
-/* Returns false if nothing of that name is known. Python's subprocess and `kill` write a signal as its negative number. */
+/*
+ * Returns false if nothing of that name is known. Python's subprocess and `kill` write a signal as
+ * its negative number.
+ */
 static bool explanation_find(const char *what, struct explanation *e)
 {
 	char *end;
 	long code = strtol(what, &end, 10);
-	int signo = *what && !*end && code < 0 && code >= -LINUX_SIGSYS ? (int)-code : signal_of_name(what);
+	int signo = *what && !*end && code < 0 && code >= -LINUX_SIGSYS ? (int)-code :
+									  signal_of_name(what);
 
 	*e = (struct explanation){ 0 };
 	if (*what && !*end && code >= 0 && code <= 255) {
@@ -219,7 +241,7 @@ static bool explanation_find(const char *what, struct explanation *e)
 		return true;
 	}
 	/* "Trap" is a class, and "TRAP" a signal that it is about. */
-	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
+	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class ++)
 		if (strcasecmp(failure_class_name(class), what) == 0) {
 			explain_class(class, e);
 			return true;
@@ -257,9 +279,13 @@ int explain(const char *what, bool as_json, bool of_command, struct strbuf *out,
 	struct explanation e;
 
 	if (!explanation_find(what, &e))
-		return err_set(err, EINVAL, "explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such "
-			       "as KernelOOMContainer, a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError", what);
-	for (char *const *text = (char *const[]){ e.what, e.who, e.next, NULL }; *text && of_command && !e.is_of_kubernetes; text++)
+		return err_set(
+			err, EINVAL,
+			"explain: \"%.60s\" must be an exit code from 0 to 255, a signal such as SIGKILL or -9, a class such "
+			"as KernelOOMContainer, a reason such as OOMKilled, or an exception of Ray's such as NodeDiedError",
+			what);
+	for (char *const *text = (char *const[]){ e.what, e.who, e.next, NULL };
+	     *text && of_command && !e.is_of_kubernetes; text++)
 		phrases_replace(*text, sizeof(e.what), phrases, ARRAY_SIZE(phrases));
 	if (as_json)
 		add_json(&e, out);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains an exit code, a signal, a class of failures or a word to a person who sees it for the first time. Pure. */
+/*
+ * Explains an exit code, a signal, a class of failures or a word to a person who sees it for the
+ * first time. Pure.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +11,10 @@
 #include "lib/strbuf.h"
 
 /*
- * Appends the explanation. what is an exit code from 0 to 255, a signal (SIGKILL, KILL or -9), the name of a class, a reason
- * of Kubernetes, or an exception or message of Ray's, which may stand in a longer text; in upper or lower case. of_command: for a reader
- * who has `afterglow run` and no Kubernetes. Returns -EINVAL if it is none; then err lists the valid values.
+ * Appends the explanation. what is an exit code from 0 to 255, a signal (SIGKILL, KILL or -9), the
+ * name of a class, a reason of Kubernetes, or an exception or message of Ray's, which may stand in
+ * a longer text; in upper or lower case. of_command: for a reader who has `afterglow run` and no
+ * Kubernetes. Returns -EINVAL if it is none; then err lists the valid values.
  */
 int explain(const char *what, bool as_json, bool of_command, struct strbuf *out, struct err *err);
 

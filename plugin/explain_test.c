@@ -156,7 +156,14 @@ static void a_message_of_ray_is_explained_by_the_longest_word_in_it(void **state
 
 static void what_is_neither_gets_an_error_that_says_what_would_be_right(void **state)
 {
-	static const char *const rows[] = { "", "256", "-32", "137x", "OOM", "99999999999999999999", "an Error occurred", "NodeDiedErrors" };
+	static const char *const rows[] = { "",
+					    "256",
+					    "-32",
+					    "137x",
+					    "OOM",
+					    "99999999999999999999",
+					    "an Error occurred",
+					    "NodeDiedErrors" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -193,11 +200,14 @@ static void as_json_it_has_the_same_parts(void **state)
 }
 
 /* What only Kubernetes does is explained in its words: of these the reader has heard from there. */
-static const char *const of_kubernetes[] = { "ProbeKilled", "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "StartFailure" };
+static const char *const of_kubernetes[] = { "ProbeKilled", "Evicted",	"Preempted",
+					     "PodDeleted",  "NodeLost", "NodeShutdown",
+					     "StartFailure" };
 
 static void explained_without_kubernetes(const char *word)
 {
-	static const char *const strange[] = { "kubectl", "kubelet", "container", "Container's", " pod", "KubeRay", "RayFailure", "RayCluster",
+	static const char *const strange[] = { "kubectl",    "kubelet", "container",  "Container's",
+					       " pod",	     "KubeRay", "RayFailure", "RayCluster",
 					       "node agent", "CLUSTER", "Kubernetes" };
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 
@@ -229,7 +239,8 @@ static void without_kubernetes_nothing_speaks_of_it(void **state)
 		bool is_of_kubernetes = false;
 
 		for (size_t i = 0; i < ARRAY_SIZE(of_kubernetes); i++)
-			is_of_kubernetes = is_of_kubernetes || strcmp(of_kubernetes[i], failure_class_name(class)) == 0;
+			is_of_kubernetes = is_of_kubernetes ||
+					   strcmp(of_kubernetes[i], failure_class_name(class)) == 0;
 		if (!is_of_kubernetes)
 			explained_without_kubernetes(failure_class_name(class));
 	}

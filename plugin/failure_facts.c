@@ -57,7 +57,10 @@ static void tell_place(struct facts *f, const cJSON *failure)
 	failure_facts_end(f, run ? "command" : "pod");
 }
 
-/* The kubelet's times have whole seconds, and a tenth would be made up: the report has "32.8 s" where these say 33. */
+/*
+ * The kubelet's times have whole seconds, and a tenth would be made up: the report has "32.8 s"
+ * where these say 33.
+ */
 static const char *duration_of(int64_t from, int64_t to, char text[static DURATION_TEXT_MAX])
 {
 	if (from % NS_PER_SEC || to % NS_PER_SEC || to - from >= 60 * NS_PER_SEC)
@@ -68,17 +71,20 @@ static const char *duration_of(int64_t from, int64_t to, char text[static DURATI
 
 static void tell_time(struct facts *f, const cJSON *failure)
 {
-	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
+	const char *started = json_str(failure, "spec.startedAt"),
+		   *ended = json_str(failure, "spec.endedAt");
 	int64_t from, to, restarts = json_int(failure, "spec.restartCount", 0);
 	char text[DURATION_TEXT_MAX];
 
 	if (!ended)
 		return;
 	failure_facts_add(f, ended);
-	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 && to >= from)
+	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 &&
+	    to >= from)
 		strbuf_addf(&f->text, ", %s after its start", duration_of(from, to, text));
 	if (restarts > 0)
-		strbuf_addf(&f->text, ", after %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
+		strbuf_addf(&f->text, ", after %" PRId64 " restart%s", restarts,
+			    restarts == 1 ? "" : "s");
 	failure_facts_end(f, "when");
 }
 
@@ -88,7 +94,9 @@ static void tell_exit(struct facts *f, const cJSON *failure)
 
 	if (json_bool(failure, "spec.containerLives", false)) {
 		failure_facts_add(f, "none: the ");
-		failure_facts_tell(f, "exit", json_str(failure, "spec.run") ? "command goes on" : "container lives on");
+		failure_facts_tell(f, "exit",
+				   json_str(failure, "spec.run") ? "command goes on" :
+								   "container lives on");
 		return;
 	}
 	if (!cJSON_IsNumber(json_get(failure, "spec.exitCode")))
@@ -108,7 +116,8 @@ static void tell_class(struct facts *f, const cJSON *failure)
 
 static void tell_story(struct facts *f, const cJSON *failure)
 {
-	const char *kind = json_str(failure, "spec.endedBy.kind"), *incident = json_str(failure, "status.incident");
+	const char *kind = json_str(failure, "spec.endedBy.kind"),
+		   *incident = json_str(failure, "status.incident");
 	int64_t consequences = json_int(failure, "status.consequences", 0);
 
 	failure_facts_tell(f, "caused by", json_str(failure, "status.causedByText"));
@@ -119,15 +128,16 @@ static void tell_story(struct facts *f, const cJSON *failure)
 		failure_facts_end(f, "ended by");
 	}
 	if (consequences > 0 && incident) {
-		strbuf_addf(&f->text, "%" PRId64 " other end%s: %safterglow incidents %s", consequences, consequences == 1 ? "" : "s",
+		strbuf_addf(&f->text, "%" PRId64 " other end%s: %safterglow incidents %s",
+			    consequences, consequences == 1 ? "" : "s",
 			    json_str(failure, "spec.run") ? "" : "kubectl ", incident);
 		failure_facts_end(f, "caused");
 	}
 }
 
 /* Adds each note: its first member, and the second one between two texts. */
-static void tell_notes(struct facts *f, const char *label, const cJSON *notes, const char *first, const char *second, const char *between,
-		       const char *after)
+static void tell_notes(struct facts *f, const char *label, const cJSON *notes, const char *first,
+		       const char *second, const char *between, const char *after)
 {
 	json_each(note, notes) {
 		failure_facts_add(f, json_str(note, first));
@@ -158,7 +168,8 @@ static void tell_memory(struct facts *f, const cJSON *failure)
 
 	if (usage < 0)
 		return;
-	failure_facts_add(f, shared ? json_str_or(failure, "spec.memoryText", "?") : SIZE_TEXT(usage));
+	failure_facts_add(f,
+			  shared ? json_str_or(failure, "spec.memoryText", "?") : SIZE_TEXT(usage));
 	memory = shared ? NULL : memory;
 	if (limit > 0)
 		strbuf_addf(&f->text, " of %s", SIZE_TEXT(limit));
@@ -185,14 +196,16 @@ static void tell_core(struct facts *f, const cJSON *failure)
 	else if (!json_find(evidence, "source", "core"))
 		return;
 	else if (bundle && strncmp(bundle, "spool/", 6) == 0)
-		failure_facts_tell(f, "core",
-				   "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
+		failure_facts_tell(
+			f, "core",
+			"core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
 	else if (bundle)
-		failure_facts_tell(f, "core",
-				   bundle[0] == '/' ?
-					   "core.COMMAND.PID.zst in the bundle, if there was room for it" :
-					   "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no "
-					   "crash loop; kubectl afterglow bundle saves it");
+		failure_facts_tell(
+			f, "core",
+			bundle[0] == '/' ?
+				"core.COMMAND.PID.zst in the bundle, if there was room for it" :
+				"core.COMMAND.PID.zst in the bundle, if there was room for it and this was no "
+				"crash loop; kubectl afterglow bundle saves it");
 	else
 		failure_facts_tell(f, "core", "none is kept: there is no bundle");
 }
@@ -211,7 +224,8 @@ void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
 	failure_facts_tell(&f, "try", json_str(failure, "spec.advice"));
 	tell_notes(&f, "evidence", json_get(failure, "spec.evidence"), "source", "text", ": ", "");
 	tell_memory(&f, failure);
-	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");
+	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ",
+		   ")");
 	failure_facts_tell(&f, "signature", json_str(failure, "spec.signature"));
 	failure_facts_tell(&f, "bundle", json_str(failure, "spec.bundle"));
 	tell_core(&f, failure);

@@ -29,21 +29,25 @@ static int by_end(const void *left, const void *right)
 
 	if (a->ended_ns != b->ended_ns)
 		return a->ended_ns < b->ended_ns ? -1 : 1;
-	return strcmp(failure_str(a->failure, "metadata.name"), failure_str(b->failure, "metadata.name"));
+	return strcmp(failure_str(a->failure, "metadata.name"),
+		      failure_str(b->failure, "metadata.name"));
 }
 
 static bool is_wanted(const cJSON *failure, const struct failure_filter *filter)
 {
 	return (!filter->class || strcmp(failure_str(failure, "spec.class"), filter->class) == 0) &&
-	       (!filter->cluster || strcmp(failure_str(failure, "spec.cluster"), filter->cluster) == 0) &&
-	       (!filter->owner || strcmp(failure_str(failure, "spec.ownerText"), filter->owner) == 0) &&
+	       (!filter->cluster ||
+		strcmp(failure_str(failure, "spec.cluster"), filter->cluster) == 0) &&
+	       (!filter->owner ||
+		strcmp(failure_str(failure, "spec.ownerText"), filter->owner) == 0) &&
 	       (!filter->since_ns || failure_ended_ns(failure) >= filter->since_ns);
 }
 
 struct items failure_items_of(const cJSON *list, const struct failure_filter *filter)
 {
 	const cJSON *array = json_get(list, "items");
-	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1), sizeof(*items.all)) };
+	struct items items = { .all = calloc((size_t)MAX(cJSON_GetArraySize(array), 1),
+					     sizeof(*items.all)) };
 
 	if (!items.all)
 		return items;
@@ -90,7 +94,8 @@ struct failure_group *failure_groups(const struct items *items, size_t *ret_n)
 		group->n++;
 		group->last = &items->all[i];
 		snprintf(key, sizeof(key), "%.500s %.253s/%.253s", signature,
-			 failure_str(failure, "metadata.namespace"), failure_str(failure, "spec.pod"));
+			 failure_str(failure, "metadata.namespace"),
+			 failure_str(failure, "spec.pod"));
 		group->pods += strmap_get(&seen, key) == NULL;
 		strmap_put(&seen, key, group, NULL);
 	}

@@ -8,10 +8,10 @@
 
 /* Selects the failures to list. A member that is NULL or 0 does not matter. */
 struct failure_filter {
-	const char *class;	/* spec.class */
-	const char *cluster;	/* spec.cluster */
-	const char *owner;	/* spec.ownerText: "RayJob/train" */
-	int64_t since_ns;	/* Unix time: the failure ended then or later */
+	const char *class; /* spec.class */
+	const char *cluster; /* spec.cluster */
+	const char *owner; /* spec.ownerText: "RayJob/train" */
+	int64_t since_ns; /* Unix time: the failure ended then or later */
 };
 
 struct item {

@@ -59,9 +59,10 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
 		    int64_t now_ns, struct strbuf *out)
 {
 	const char *place = json_str(list, "heading");
-	const char *const headings[] = { "NAMESPACE",  place ? place : "POD",  "CLASS",
-					 "CONFIDENCE", "EXIT", "MEMORY",
-					 "CAUSED BY",  "AGE",  "NAME" };
+	const char *const headings[] = {
+		"NAMESPACE", place ? place : "POD", "CLASS", "CONFIDENCE", "EXIT",
+		"MEMORY",    "CAUSED BY",	    "AGE",   "NAME"
+	};
 	struct items items = failure_items_of(list, filter);
 	struct table table;
 
@@ -87,7 +88,10 @@ cJSON *failure_list_json(const cJSON *list, const struct failure_filter *filter)
 	return json;
 }
 
-/* --- By signature ------------------------------------------------------------------------------------------ */
+/*
+ * --- By signature
+ * ------------------------------------------------------------------------------------------
+ */
 
 cJSON *failure_list_signatures_json(const cJSON *list, const struct failure_filter *filter)
 {
@@ -104,14 +108,16 @@ cJSON *failure_list_signatures_json(const cJSON *list, const struct failure_filt
 		json_set_int(group, "pods", (int64_t)groups[n].pods);
 		json_set_str(group, "firstAt", json_str(groups[n].first->failure, "spec.endedAt"));
 		json_set_str(group, "lastAt", json_str(groups[n].last->failure, "spec.endedAt"));
-		json_set_str(group, "example", failure_str(groups[n].last->failure, "metadata.name"));
+		json_set_str(group, "example",
+			     failure_str(groups[n].last->failure, "metadata.name"));
 		json_append(array, group);
 	}
 	free(items.all);
 	return json;
 }
 
-static const char *age_at(const cJSON *group, const char *name, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
+static const char *age_at(const cJSON *group, const char *name, int64_t now_ns,
+			  char buf[static DURATION_TEXT_MAX])
 {
 	int64_t at_ns;
 
@@ -122,7 +128,9 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 			       int64_t now_ns, struct strbuf *out)
 {
 	const char *whose = json_str(list, "heading") ? "COMMANDS" : "PODS";
-	const char *const headings[] = { "FAILURES", whose, "FIRST", "LAST", "SIGNATURE", "EXAMPLE" };
+	const char *const headings[] = {
+		"FAILURES", whose, "FIRST", "LAST", "SIGNATURE", "EXAMPLE"
+	};
 	_cleanup_json_ cJSON *json = failure_list_signatures_json(list, filter);
 	const cJSON *groups = json_get(json, "signatures");
 	struct table table;
@@ -133,8 +141,11 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 
 		snprintf(count, sizeof(count), "%" PRId64, json_int(group, "failures", 0));
 		snprintf(pods, sizeof(pods), "%" PRId64, json_int(group, "pods", 0));
-		table_row(&table, (const char *const[]){ count, pods, age_at(group, "firstAt", now_ns, first), age_at(group, "lastAt", now_ns, age),
-							 json_str(group, "signature"), json_str(group, "example") });
+		table_row(&table, (const char *const[]){ count, pods,
+							 age_at(group, "firstAt", now_ns, first),
+							 age_at(group, "lastAt", now_ns, age),
+							 json_str(group, "signature"),
+							 json_str(group, "example") });
 	}
 	if (json_first(groups))
 		table_print(&table, out);
@@ -142,7 +153,10 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 	return (size_t)cJSON_GetArraySize(groups);
 }
 
-/* --- Incidents --------------------------------------------------------------------------------------------- */
+/*
+ * --- Incidents
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static const char *incident_of(const cJSON *failure)
 {
@@ -170,7 +184,8 @@ static const char *incident_key(const cJSON *failure, char key[static INCIDENT_K
 	return key;
 }
 
-cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id)
+cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter,
+				   const char *id)
 {
 	cJSON *json = cJSON_CreateObject(), *incidents = json_array_at(json, "incidents");
 	struct items items = failure_items_of(list, filter);
@@ -178,7 +193,10 @@ cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filte
 	struct strmap by_key = STRMAP_INIT;
 	char key[INCIDENT_KEY_MAX];
 
-	/* Each failure stands in one incident: in all of equal names, many would be duplicated very often. */
+	/*
+	 * Each failure stands in one incident: in all of equal names, many would be duplicated very
+	 * often.
+	 */
 	for (size_t i = 0; all && i < items.n; i++) {
 		const cJSON *first = items.all[i].failure;
 
@@ -235,7 +253,8 @@ static void add_incident(const cJSON *incident, int64_t now_ns, struct strbuf *o
 		add_member(other, first, out);
 }
 
-size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns, struct strbuf *out)
+size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter,
+			      const char *id, int64_t now_ns, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *json = failure_list_incidents_json(list, filter, id);
 	const cJSON *all = json_get(json, "incidents");
@@ -247,8 +266,12 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 	return (size_t)cJSON_GetArraySize(all);
 }
 
-/* Returns the newest failure with that text at path, or with one that goes on with '-' or '@' if `begins`; NULL: there is none. */
-static const cJSON *failure_newest(const cJSON *list, const char *path, const char *text, bool begins)
+/*
+ * Returns the newest failure with that text at path, or with one that goes on with '-' or '@' if
+ * `begins`; NULL: there is none.
+ */
+static const cJSON *failure_newest(const cJSON *list, const char *path, const char *text,
+				   bool begins)
 {
 	const cJSON *found = NULL;
 	size_t len = strlen(text);
@@ -256,7 +279,8 @@ static const cJSON *failure_newest(const cJSON *list, const char *path, const ch
 	json_each(failure, json_get(list, "items")) {
 		const char *its = failure_str(failure, path);
 
-		if (len && strncasecmp(its, text, len) == 0 && (begins ? its[len] == '-' || its[len] == '@' : !its[len]) &&
+		if (len && strncasecmp(its, text, len) == 0 &&
+		    (begins ? its[len] == '-' || its[len] == '@' : !its[len]) &&
 		    (!found || failure_ended_ns(failure) >= failure_ended_ns(found)))
 			found = failure;
 	}
@@ -289,14 +313,17 @@ const cJSON *failure_find(const cJSON *list, const char *name)
 		{ "", "spec.podIP", .of_many = false },
 		{ "", "spec.rayNodeID", .of_many = false },
 		{ "", "spec.process.workerID", .of_many = false },
-		{ "pod/", "spec.pod", .begins = true }, /* of "demo-head-x7k2p" who types "demo-head", of "ray@node1" who types "ray" */
+		{ "pod/", "spec.pod",
+		  .begins =
+			  true }, /* of "demo-head-x7k2p" who types "demo-head", of "ray@node1" who types "ray" */
 	};
 
 	const char *slash = strchr(name, '/');
 	char held[512];
 
 	/* `kubectl get -o name` writes the kind as "rayjob.ray.io". */
-	snprintf(held, sizeof(held), "%.*s%s", slash ? (int)strcspn(name, "./") : 0, name, slash ? slash : name);
+	snprintf(held, sizeof(held), "%.*s%s", slash ? (int)strcspn(name, "./") : 0, name,
+		 slash ? slash : name);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t len = strlen(rows[i].prefix);
 		const char *rest = strncasecmp(held, rows[i].prefix, len) == 0 ? held + len : held;

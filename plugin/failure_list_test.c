@@ -14,13 +14,14 @@ static cJSON *list;
 static int setup(void **state)
 {
 	(void)state;
-	list = json_of("{'items': ["
-		       FAILURE("ml", "third", "w2", "Segfault", "2026-11-22T11:59:00Z", "")
-		       "," FAILURE("ml", "first", "head", "GCSFailed", "2026-11-22T11:00:00Z",
-				   ", 'status': {'incident': 'i1', 'consequences': 1}")
-		       "," FAILURE("ml", "second", "w1", "GCSLost", "2026-11-22T11:01:00Z",
-				   ", 'status': {'incident': 'i1', 'causedBy': {'name': 'first'}, 'causedByText': 'GCSFailed of the head'}")
-		       "," FAILURE("ml", "fourth", "w2", "Segfault", "2026-11-22T11:59:30Z", "") "]}");
+	list = json_of("{'items': [" FAILURE("ml", "third", "w2", "Segfault", "2026-11-22T11:59:00Z", "") "," FAILURE("ml", "first", "head", "GCSFailed", "2026-11-22T11:00:00Z", ", 'status': {'incident': 'i1', 'consequences': 1}") "," FAILURE(
+		"ml", "second", "w1", "GCSLost", "2026-11-22T11:01:00Z",
+		", 'status': {'incident': 'i1', 'causedBy': {'name': 'first'}, 'causedByText': 'GCSFailed of the head'}") "," FAILURE("ml",
+																      "fourth",
+																      "w2",
+																      "Segfault",
+																      "2026-11-22T11:59:30Z",
+																      "") "]}");
 	return 0;
 }
 
@@ -65,14 +66,16 @@ static void a_list_is_narrowed_by_all_that_is_asked(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 
-		assert_int_equal(failure_list(list, &rows[i].filter, false, NOON_NS, &out), rows[i].n);
+		assert_int_equal(failure_list(list, &rows[i].filter, false, NOON_NS, &out),
+				 rows[i].n);
 		assert_true(rows[i].n || out.len == 0);
 	}
 }
 
 static void a_program_reads_the_same_list_in_the_same_order(void **state)
 {
-	_cleanup_json_ cJSON *json = failure_list_json(list, &(struct failure_filter){ .class = "Segfault" });
+	_cleanup_json_ cJSON *json =
+		failure_list_json(list, &(struct failure_filter){ .class = "Segfault" });
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	const cJSON *first = json_get(json, "items")->child;
 	(void)state;
@@ -101,11 +104,13 @@ static void equal_signatures_are_one_line(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	(void)state;
 
-	assert_int_equal(failure_list_signatures(list, &(struct failure_filter){ 0 }, NOON_NS, &out), 3);
+	assert_int_equal(
+		failure_list_signatures(list, &(struct failure_filter){ 0 }, NOON_NS, &out), 3);
 	has(&out, "FAILURES   PODS   FIRST        LAST         SIGNATURE");
 	has(&out, "2          1      1 min 0 s    30.0 s");
 	has(&out, "v1:Segfault    fourth\n");
-	_cleanup_json_ cJSON *json = failure_list_signatures_json(list, &(struct failure_filter){ 0 });
+	_cleanup_json_ cJSON *json =
+		failure_list_signatures_json(list, &(struct failure_filter){ 0 });
 	const cJSON *twice = json_find(json_get(json, "signatures"), "signature", "v1:Segfault");
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "signatures")), 3);
 	assert_int_equal(json_int(twice, "failures", 0), 2);
@@ -118,18 +123,24 @@ static void an_incident_begins_with_what_ended_first(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20), none = STRBUF_INIT(1 << 20);
 	(void)state;
 
-	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &out), 1);
+	assert_int_equal(
+		failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &out),
+		1);
 	has(&out, "Incident i1, namespace ml, cluster demo, 1 h 0 min ago\n  V of first.\n");
 	has(&out, "  first             GCSFailed  head  first\n");
 	has(&out, "GCSLost  w1  second\n");
 	lacks(&out, "third");
-	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, "i2", NOON_NS, &none), 0);
-	_cleanup_json_ cJSON *json = failure_list_incidents_json(list, &(struct failure_filter){ 0 }, NULL);
+	assert_int_equal(
+		failure_list_incidents(list, &(struct failure_filter){ 0 }, "i2", NOON_NS, &none),
+		0);
+	_cleanup_json_ cJSON *json =
+		failure_list_incidents_json(list, &(struct failure_filter){ 0 }, NULL);
 	const cJSON *incident = json_get(json, "incidents")->child;
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "incidents")), 1);
 	assert_string_equal(json_str(incident, "incident"), "i1");
 	assert_string_equal(json_str(incident, "first.metadata.name"), "first");
-	assert_string_equal(json_str(json_get(incident, "followed")->child, "metadata.name"), "second");
+	assert_string_equal(json_str(json_get(incident, "followed")->child, "metadata.name"),
+			    "second");
 	assert_null(json_get(incident, "followed")->child->next);
 }
 
@@ -165,7 +176,10 @@ static void a_failure_is_found_by_whatever_a_person_holds(void **state)
 		{ "RayFailure/second", "second" },
 		{ "w2", "fourth" },
 		{ "pod/w2", "fourth" },
-		/* The newest end of the job is a consequence: what ended first is what a person asks for. */
+		/*
+		 * The newest end of the job is a consequence: what ended first is what a person
+		 * asks for.
+		 */
 		{ "RayJob/train", "head-oom" },
 		{ "rayjob/train", "head-oom" },
 		{ "rayjob.ray.io/train", "head-oom" },
@@ -179,14 +193,18 @@ static void a_failure_is_found_by_whatever_a_person_holds(void **state)
 		/* An end without a cause that is still there is shown itself. */
 		{ "lost", "orphan" },
 	};
-	_cleanup_json_ cJSON *all = json_of("{'items': ["
-		FAILURE("ml", "driver", "demo-driver-q", "RayJobFailed", "2026-11-22T11:59:50Z",
-			", 'status': {'incident': 'i9', 'causedBy': {'name': 'head-oom'}}")
-		"," FAILURE("ml", "second", "w1", "GCSLost", "2026-11-22T11:01:00Z", "")
-		"," FAILURE("ml", "fourth", "w2", "Segfault", "2026-11-22T11:30:00Z", "")
-		"," FAILURE("ml", "head-oom", "demo-head-x7k2p", "KernelOOMPod", "2026-11-22T11:59:40Z", ", 'status': {'incident': 'i9'}")
-		"," FAILURE("other", "head-oom", "x", "Killed", "2026-11-22T11:00:40Z", ", 'status': {'incident': 'i9'}")
-		",{'metadata': {'name': 'orphan', 'namespace': 'ml'}, 'spec': {'cluster': 'lost'}, 'status': {'causedBy': {'name': 'gone'}}}]}");
+	_cleanup_json_ cJSON *all = json_of(
+		"{'items': [" FAILURE("ml", "driver", "demo-driver-q", "RayJobFailed", "2026-11-22T11:59:50Z", ", 'status': {'incident': 'i9', 'causedBy': {'name': 'head-oom'}}") "," FAILURE(
+			"ml", "second", "w1", "GCSLost", "2026-11-22T11:01:00Z",
+			"") "," FAILURE("ml", "fourth", "w2", "Segfault", "2026-11-22T11:30:00Z",
+					"") "," FAILURE("ml", "head-oom", "demo-head-x7k2p",
+							"KernelOOMPod", "2026-11-22T11:59:40Z",
+							", 'status': {'incident': 'i9'}") "," FAILURE("other",
+												      "head-oom",
+												      "x",
+												      "Killed",
+												      "2026-11-22T11:00:40Z",
+												      ", 'status': {'incident': 'i9'}") ",{'metadata': {'name': 'orphan', 'namespace': 'ml'}, 'spec': {'cluster': 'lost'}, 'status': {'causedBy': {'name': 'gone'}}}]}");
 	cJSON *spec = json_get(json_get(all, "items")->child, "spec");
 	(void)state;
 
@@ -196,8 +214,10 @@ static void a_failure_is_found_by_whatever_a_person_holds(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const cJSON *found = failure_find(all, rows[i].name);
 
-		if (!json_is(found, "metadata.name", rows[i].failure) || !json_is(found, "metadata.namespace", "ml"))
-			fail_msg("%s: %s/%s", rows[i].name, json_str(found, "metadata.namespace"), json_str(found, "metadata.name"));
+		if (!json_is(found, "metadata.name", rows[i].failure) ||
+		    !json_is(found, "metadata.namespace", "ml"))
+			fail_msg("%s: %s/%s", rows[i].name, json_str(found, "metadata.namespace"),
+				 json_str(found, "metadata.name"));
 	}
 	assert_null(failure_find(all, "nobody"));
 	assert_null(failure_find(all, "demo-hea"));
@@ -207,7 +227,8 @@ static void a_failure_is_found_by_whatever_a_person_holds(void **state)
 
 static void malformed_items_are_listed_with_what_they_have(void **state)
 {
-	_cleanup_json_ cJSON *odd = json_of("{'items': [{}, 3, null, {'spec': {'endedAt': 7, 'exitCode': 'x'}, 'status': 'y'}]}");
+	_cleanup_json_ cJSON *odd = json_of(
+		"{'items': [{}, 3, null, {'spec': {'endedAt': 7, 'exitCode': 'x'}, 'status': 'y'}]}");
 	_cleanup_json_ cJSON *none = json_of("{'items': {}}");
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	struct failure_filter all = { 0 };

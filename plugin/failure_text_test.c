@@ -18,7 +18,8 @@ static void all_that_is_known_has_its_line(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = text_of(
 		"{'metadata': {'name': 'demo-w-1', 'namespace': 'ml'}, 'spec': {'pod': 'demo-w', 'container': 'ray-worker',"
-		" 'ownerText': 'RayJob/train', 'node': 'n1', 'startedAt': '2026-11-22T11:59:33Z', 'endedAt': '" AT_NOON "',"
+		" 'ownerText': 'RayJob/train', 'node': 'n1', 'startedAt': '2026-11-22T11:59:33Z', 'endedAt': '" AT_NOON
+		"',"
 		" 'restartCount': 2, 'exitCode': 137, 'signal': 'SIGKILL', 'class': 'KernelOOMContainer', 'confidence': 'certain',"
 		" 'verdict': 'It reached its limit.', 'evidence': [{'source': 'wait status', 'text': 'SIGKILL'}, {'source': 'kubelet',"
 		" 'text': 'OOMKilled'}], 'memory': {'usageBytes': 1073741824, 'limitBytes': 2147483648, 'anonBytes': 1048576,"

@@ -6,7 +6,8 @@
 
 static void nothing_of_the_page_is_markup_outside_of_its_frame(void **state)
 {
-	static const char evil[] = "\"></iframe><script>alert(1)</script><img src=x onerror=\"alert(2)\">&quot;><b>";
+	static const char evil[] =
+		"\"></iframe><script>alert(1)</script><img src=x onerror=\"alert(2)\">&quot;><b>";
 	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(1 << 10), out = STRBUF_INIT(1 << 16);
 	(void)state;
 
@@ -29,13 +30,16 @@ static void the_frame_has_no_rights_and_the_policy_is_in_force_before_it(void **
 	strbuf_adds(&html, "<p>killed</p>");
 	foreign_page("f", false, &html, &out);
 	policy = strstr(strbuf_str(&out), "default-src 'none'");
-	frame = strstr(strbuf_str(&out), "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed");
+	frame = strstr(strbuf_str(&out),
+		       "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed");
 	assert_true(policy && frame && policy < frame);
 	assert_null(strstr(strbuf_str(&out), "allow-"));
 	strbuf_reset(&out);
 	foreign_page("1-Segfault", true, &html, &out);
 	assert_non_null(strstr(strbuf_str(&out), "Bundle 1-Segfault is from a directory"));
-	assert_non_null(strstr(strbuf_str(&out), "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed"));
+	assert_non_null(
+		strstr(strbuf_str(&out),
+		       "<iframe sandbox referrerpolicy=\"no-referrer\" srcdoc=\"&lt;p&gt;killed"));
 }
 
 int main(void)

@@ -33,7 +33,10 @@ void stream_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* The pipes to kubectl's stdin and from its stdout and stderr: a reading and a writing end of each; -1: it has ours, or the end is closed. */
+/*
+ * The pipes to kubectl's stdin and from its stdout and stderr: a reading and a writing end of each;
+ * -1: it has ours, or the end is closed.
+ */
 typedef int pipe_ends[STDERR_FILENO + 1][2];
 
 static int *kubectls_end(pipe_ends ends, int fd)
@@ -47,7 +50,8 @@ static void end_close(int *end)
 		close(TAKE_FD(*end));
 }
 
-static _Noreturn void kubectl_exec(const char *const *argv, pipe_ends ends, const struct stream *stream)
+static _Noreturn void kubectl_exec(const char *const *argv, pipe_ends ends,
+				   const struct stream *stream)
 {
 	/* Ctrl-C at a terminal sends SIGINT to the whole process group. */
 	if (stream->shielded)
@@ -75,26 +79,31 @@ static ssize_t piece_pass(int fd, int from, const struct stream *stream, struct 
 	if (n < 0)
 		return errno == EINTR ? 1 : err_set(err, errno, "reading what kubectl prints");
 	if (n && fd == STDERR_FILENO && !stream->quiet)
-		terminal_write(STDERR_FILENO, chunk, (size_t)n, NULL); /* who does not read it must not stop kubectl */
+		/* who does not read it must not stop kubectl */
+		terminal_write(STDERR_FILENO, chunk, (size_t)n, NULL);
 	else if (n && fd == STDOUT_FILENO && stream->on_data)
 		r = stream->on_data(stream->arg, chunk, (size_t)n, err);
 	return r < 0 ? r : n;
 }
 
 /*
- * Reads what kubectl prints, until its output ends, the caller has enough or a signal comes. Its stderr may stay open
- * afterwards: a helper of an exec plugin, such as a browser, has it, too.
+ * Reads what kubectl prints, until its output ends, the caller has enough or a signal comes. Its
+ * stderr may stay open afterwards: a helper of an exec plugin, such as a browser, has it, too.
  */
 static int read_all(pipe_ends ends, const struct stream *stream, struct err *err)
 {
-	struct pollfd from[2] = { { .fd = ends[STDERR_FILENO][0], .events = POLLIN }, { .fd = ends[STDOUT_FILENO][0], .events = POLLIN } };
+	struct pollfd from[2] = { { .fd = ends[STDERR_FILENO][0], .events = POLLIN },
+				  { .fd = ends[STDOUT_FILENO][0], .events = POLLIN } };
 	ssize_t n = 1;
 	int ready;
 
-	while (!is_over(stream) && ((ready = poll(from, 2, n ? -1 : 0)) > 0 || (ready < 0 && errno == EINTR))) {
-		if (ready > 0 && from[0].revents && piece_pass(STDERR_FILENO, from[0].fd, stream, NULL) <= 0)
+	while (!is_over(stream) &&
+	       ((ready = poll(from, 2, n ? -1 : 0)) > 0 || (ready < 0 && errno == EINTR))) {
+		if (ready > 0 && from[0].revents &&
+		    piece_pass(STDERR_FILENO, from[0].fd, stream, NULL) <= 0)
 			from[0].fd = -1;
-		if (ready > 0 && from[1].revents && (n = piece_pass(STDOUT_FILENO, from[1].fd, stream, err)) < 0)
+		if (ready > 0 && from[1].revents &&
+		    (n = piece_pass(STDOUT_FILENO, from[1].fd, stream, err)) < 0)
 			return (int)n;
 		if (n == 0)
 			from[1].fd = -1;
@@ -119,7 +128,8 @@ int stream_into_strbuf(void *arg, const void *data, size_t len, struct err *err)
 	return strbuf_failed(out) ? err_set(err, EFBIG, "what kubectl prints is too large") : 0;
 }
 
-static int kubectl_run(const char *const *argv, pipe_ends ends, const struct stream *stream, struct err *err)
+static int kubectl_run(const char *const *argv, pipe_ends ends, const struct stream *stream,
+		       struct err *err)
 {
 	pid_t pid = fork();
 
@@ -140,13 +150,16 @@ static int kubectl_run(const char *const *argv, pipe_ends ends, const struct str
 	return r < 0 ? r : end;
 }
 
-int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
+int kubectl_stream(const struct kubectl *kubectl, const char *const *args,
+		   const struct stream *stream, struct err *err)
 {
 	pipe_ends ends = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	const char *argv[KUBECTL_ARGS_MAX + 1];
-	int r = is_over(stream) ? err_set(err, EINTR, "interrupted") : kubectl_argv(kubectl, args, argv, err);
+	int r = is_over(stream) ? err_set(err, EINTR, "interrupted") :
+				  kubectl_argv(kubectl, args, argv, err);
 
-	for (int fd = stream->asks && !stream->input ? STDOUT_FILENO : STDIN_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
+	for (int fd = stream->asks && !stream->input ? STDOUT_FILENO : STDIN_FILENO;
+	     r == 0 && fd <= STDERR_FILENO; fd++)
 		r = pipe_open(ends[fd], err);
 	if (r == 0)
 		r = kubectl_run(argv, ends, stream, err);
@@ -157,10 +170,13 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 	return r;
 }
 
-int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err)
+int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet,
+		 cJSON **ret_json, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(KUBECTL_ANSWER_MAX);
-	const struct stream stream = { .on_data = stream_into_strbuf, .arg = &out, .asks = true, .quiet = quiet };
+	const struct stream stream = {
+		.on_data = stream_into_strbuf, .arg = &out, .asks = true, .quiet = quiet
+	};
 	int r = kubectl_stream(kubectl, args, &stream, err);
 
 	if (r < 0)

@@ -95,7 +95,8 @@ static struct strbuf errors_of(const char *script, bool as_json)
 
 	assert_non_null(ours);
 	dup2(fileno(ours), STDERR_FILENO);
-	r = as_json ? kubectl_json(&shell, args, false, &json, NULL) : kubectl_stream(&shell, args, &(struct stream){ 0 }, NULL);
+	r = as_json ? kubectl_json(&shell, args, false, &json, NULL) :
+		      kubectl_stream(&shell, args, &(struct stream){ 0 }, NULL);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	lseek(fileno(ours), 0, SEEK_SET);
@@ -123,10 +124,14 @@ static void what_kubectl_prints_on_stderr_is_harmless_to_a_terminal(void **state
 	}
 }
 
-/* A login that asks for something is seen at once, and a browser that it started does not hold the command. */
+/*
+ * A login that asks for something is seen at once, and a browser that it started does not hold the
+ * command.
+ */
 static void what_an_exec_plugin_leaves_running_is_not_waited_for(void **state)
 {
-	_cleanup_strbuf_ struct strbuf errors = errors_of("echo log in >&2; sleep 100 >/dev/null & echo $! >&2; echo {}", true);
+	_cleanup_strbuf_ struct strbuf errors =
+		errors_of("echo log in >&2; sleep 100 >/dev/null & echo $! >&2; echo {}", true);
 	(void)state;
 
 	assert_memory_equal(strbuf_str(&errors), "log in\n", 7);
@@ -138,8 +143,11 @@ static struct strbuf printed_by(const char *script, bool to_terminal)
 {
 	struct strbuf out = STRBUF_INIT(1 << 20);
 	const char *const args[] = { "-c", script, NULL };
-	int saved = dup(STDOUT_FILENO), file = to_terminal ? posix_openpt(O_RDWR | O_NOCTTY) : memfd_create("out", 0), r;
-	int slave = to_terminal && grantpt(file) == 0 && unlockpt(file) == 0 ? open(ptsname(file), O_RDWR | O_NOCTTY) : dup(file);
+	int saved = dup(STDOUT_FILENO),
+	    file = to_terminal ? posix_openpt(O_RDWR | O_NOCTTY) : memfd_create("out", 0), r;
+	int slave = to_terminal && grantpt(file) == 0 && unlockpt(file) == 0 ?
+			    open(ptsname(file), O_RDWR | O_NOCTTY) :
+			    dup(file);
 	struct termios raw;
 	char text[4096];
 	ssize_t n;
@@ -165,14 +173,19 @@ static struct strbuf printed_by(const char *script, bool to_terminal)
 
 static void objects_that_kubectl_prints_are_harmless_to_a_terminal_and_whole_in_a_file(void **state)
 {
-	static const char script[] = "printf '{\"a\": \"\\302\\2332J\\342\\200\\256\\303\\244\"}\\n\\033]0;x\\a'";
-	_cleanup_strbuf_ struct strbuf terminal = printed_by(script, true), file = printed_by(script, false);
+	static const char script[] =
+		"printf '{\"a\": \"\\302\\2332J\\342\\200\\256\\303\\244\"}\\n\\033]0;x\\a'";
+	_cleanup_strbuf_ struct strbuf terminal = printed_by(script, true),
+				       file = printed_by(script, false);
 	_cleanup_json_ cJSON *json = NULL;
 	(void)state;
 
 	assert_string_equal(strbuf_str(&terminal), "{\"a\": \"??2J???\303\244\"}\n?]0;x?");
-	assert_int_equal(json_parse(strbuf_str(&terminal), strcspn(strbuf_str(&terminal), "\n"), &json, NULL), 0);
-	assert_string_equal(strbuf_str(&file), "{\"a\": \"\302\2332J\342\200\256\303\244\"}\n\033]0;x\a");
+	assert_int_equal(json_parse(strbuf_str(&terminal), strcspn(strbuf_str(&terminal), "\n"),
+				    &json, NULL),
+			 0);
+	assert_string_equal(strbuf_str(&file),
+			    "{\"a\": \"\302\2332J\342\200\256\303\244\"}\n\033]0;x\a");
 }
 
 static void the_ends_of_a_pipe_are_closed_in_programs_and_above_stderr(void **state)

@@ -29,8 +29,9 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	if (r < 0)
 		return r;
 	if (!sidecars_ask_memory(&kubectl, pods, o->argument, answer_take, answers))
-		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n", o->argument ? " called " : "",
-			    o->argument ? o->argument : "", where_looked(o));
+		stderr_note("No running Ray pod with a sidecar%s%s was found%s.\n",
+			    o->argument ? " called " : "", o->argument ? o->argument : "",
+			    where_looked(o));
 	r = cJSON_GetArraySize(answers) ? 0 : 1;
 	if (o->output) {
 		_cleanup_json_ cJSON *json = cJSON_CreateObject();

@@ -30,18 +30,23 @@ static int64_t memory_of(const cJSON *spec)
 	if (!json_bool(spec, "memory.shared", false))
 		return json_int(spec, "memory.usageBytes", -1);
 	json_each(component, json_get(spec, "components"))
-		if (!json_str(component, "name") || strcmp(json_str(component, "name"), "afterglow-launch") != 0)
+		if (!json_str(component, "name") ||
+		    strcmp(json_str(component, "name"), "afterglow-launch") != 0)
 			sum += MIN(MAX(json_int(component, "bytes", 0), (int64_t)0),
 				   INT64_MAX - sum);
 	return sum ? sum : -1;
 }
 
-/* Names the command and its run. Two commands with one name may start at the same time on two machines, but hardly on one. */
+/*
+ * Names the command and its run. Two commands with one name may start at the same time on two
+ * machines, but hardly on one.
+ */
 static void run_complete(cJSON *spec)
 {
 	_cleanup_strbuf_ struct strbuf run = STRBUF_INIT(PATH_MAX);
 
-	strbuf_addf(&run, "%s/%s/%s", json_str_or(spec, "node", ""), json_str_or(spec, "container", ""), json_str_or(spec, "startedAt", ""));
+	strbuf_addf(&run, "%s/%s/%s", json_str_or(spec, "node", ""),
+		    json_str_or(spec, "container", ""), json_str_or(spec, "startedAt", ""));
 	json_set_str(spec, "run", strbuf_str(&run));
 	json_set_str(spec, "pod", json_str(spec, "container"));
 }
@@ -54,7 +59,8 @@ static void machines_complete(cJSON *items)
 	cJSON *failure;
 
 	cJSON_ArrayForEach(failure, items) {
-		const char *node = json_str(failure, "spec.run") ? json_str(failure, "spec.node") : NULL;
+		const char *node =
+			json_str(failure, "spec.run") ? json_str(failure, "spec.node") : NULL;
 
 		several = several || (node && machine && strcmp(node, machine) != 0);
 		machine = node ? node : machine;
@@ -64,7 +70,8 @@ static void machines_complete(cJSON *items)
 
 		if (!several || !json_str(failure, "spec.run") || !json_str(failure, "spec.node"))
 			continue;
-		strbuf_addf(&text, "%s@%s", failure_str(failure, "spec.container"), failure_str(failure, "spec.node"));
+		strbuf_addf(&text, "%s@%s", failure_str(failure, "spec.container"),
+			    failure_str(failure, "spec.node"));
 		json_set_str(json_get(failure, "spec"), "pod", strbuf_str(&text));
 	}
 }
@@ -112,7 +119,8 @@ static void take_report(const FTSENT *entry, size_t *room, cJSON *items)
 	_cleanup_strbuf_ struct strbuf bundle = STRBUF_INIT(PATH_MAX);
 	struct err err = { 0 };
 
-	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1), entry->fts_path);
+	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1),
+		    entry->fts_path);
 	cJSON *failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), room, &err);
 	if (failure)
 		json_append(items, failure);
@@ -126,9 +134,11 @@ static int tree_walk(FTS *tree, cJSON *items)
 	size_t room = LOCAL_REPORTS_MAX;
 
 	for (FTSENT *e; (e = fts_read(tree));) {
-		if (e->fts_info == FTS_D && (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
+		if (e->fts_info == FTS_D &&
+		    (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
 			fts_set(tree, e, FTS_SKIP);
-		else if (e->fts_info == FTS_NS || e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
+		else if (e->fts_info == FTS_NS || e->fts_info == FTS_DNR ||
+			 e->fts_info == FTS_ERR) {
 			if (e->fts_level == 0)
 				return e->fts_errno;
 			stderr_note("%s is left out: %s\n", e->fts_path, strerror(e->fts_errno));
@@ -171,7 +181,8 @@ int local_bundle_file(const cJSON *failure, const char *name, struct strbuf *out
 {
 	char path[PATH_MAX];
 
-	if (snprintf(path, PATH_MAX, "%s/%s", failure_str(failure, "spec.bundle"), name) >= PATH_MAX)
+	if (snprintf(path, PATH_MAX, "%s/%s", failure_str(failure, "spec.bundle"), name) >=
+	    PATH_MAX)
 		return err_set(err, ENAMETOOLONG, "%s", name);
 	return file_read_foreign(AT_FDCWD, path, out, err);
 }

@@ -14,9 +14,10 @@
 #define LOCAL_REPORTS_MAX ((size_t)64 << 20)
 
 /*
- * Makes a list of a RayFailure for each bundle below the directory. Their name is that of the bundle,
- * their pod that of the pod or of the command, and spec.bundle is the path. What cannot be read below
- * the directory is named on stderr and left out, and so is what goes beyond LOCAL_REPORTS_MAX.
+ * Makes a list of a RayFailure for each bundle below the directory. Their name is that of the
+ * bundle, their pod that of the pod or of the command, and spec.bundle is the path. What cannot be
+ * read below the directory is named on stderr and left out, and so is what goes beyond
+ * LOCAL_REPORTS_MAX.
  */
 int local_failures(const char *directory, cJSON **ret_list, struct err *err);
 

@@ -12,13 +12,15 @@
 
 static int by_session(const void *left, const void *right)
 {
-	return strcmp(failure_str(*(cJSON *const *)left, "spec.raySession"), failure_str(*(cJSON *const *)right, "spec.raySession"));
+	return strcmp(failure_str(*(cJSON *const *)left, "spec.raySession"),
+		      failure_str(*(cJSON *const *)right, "spec.raySession"));
 }
 
 /* Whether it is known where and when a command of a cluster died, and of what. */
 static bool is_of_session(const cJSON *failure)
 {
-	return *failure_str(failure, "spec.raySession") && *failure_str(failure, "spec.run") && failure_ended_ns(failure) &&
+	return *failure_str(failure, "spec.raySession") && *failure_str(failure, "spec.run") &&
+	       failure_ended_ns(failure) &&
 	       failure_class_from_name(failure_str(failure, "spec.class")) >= 0;
 }
 
@@ -29,7 +31,8 @@ static struct incident_death death_of_failure(const cJSON *failure)
 
 	return (struct incident_death){
 		.name = failure_str(failure, "spec.bundle"),
-		.class = (enum failure_class)failure_class_from_name(failure_str(failure, "spec.class")),
+		.class = (enum failure_class)failure_class_from_name(
+			failure_str(failure, "spec.class")),
 		.ended_ns = failure_ended_ns(failure),
 		.pod = failure_str(failure, "spec.pod"),
 		.uid = failure_str(failure, "spec.run"),
@@ -41,7 +44,8 @@ static struct incident_death death_of_failure(const cJSON *failure)
 		.ray_node = failure_str(failure, "spec.rayNodeID"),
 		.worker = failure_str(failure, "spec.process.workerID"),
 		.pid = json_int(spec, "process.pid", 0),
-		.names = { json_str_or(error, "nodeID", ""), json_str_or(error, "workerID", ""), "", json_int(error, "pid", 0) },
+		.names = { json_str_or(error, "nodeID", ""), json_str_or(error, "workerID", ""), "",
+			   json_int(error, "pid", 0) },
 		.restart = -1,
 		.exit_code = json_int(spec, "exitCode", -1),
 		.head = json_bool(spec, "rayHead", false),
@@ -52,10 +56,11 @@ static struct incident_death death_of_failure(const cJSON *failure)
 }
 
 /* Writes what the operator would write into the status of the failure. */
-static void place_write(cJSON *failure, const struct incident_death *death, const cJSON *cause, const struct incident_death *first,
-			size_t consequences)
+static void place_write(cJSON *failure, const struct incident_death *death, const cJSON *cause,
+			const struct incident_death *first, size_t consequences)
 {
-	cJSON *status = failure != cause || consequences ? json_object_at(failure, "status") : NULL, *caused_by;
+	cJSON *status = failure != cause || consequences ? json_object_at(failure, "status") : NULL,
+	      *caused_by;
 	char text[INCIDENT_TEXT_MAX];
 
 	if (status)
@@ -82,12 +87,14 @@ static void session_join(cJSON *const *failures, size_t n)
 	if (!deaths || !places || incident_join(deaths, n, places) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		place_write(failures[i], &deaths[i], failures[places[i].first], &deaths[places[i].first], places[i].consequences);
+		place_write(failures[i], &deaths[i], failures[places[i].first],
+			    &deaths[places[i].first], places[i].consequences);
 }
 
 void local_incidents_join(cJSON *failures)
 {
-	_cleanup_free_ cJSON **list = calloc((size_t)cJSON_GetArraySize(failures) + 1, sizeof(*list));
+	_cleanup_free_ cJSON **list =
+		calloc((size_t)cJSON_GetArraySize(failures) + 1, sizeof(*list));
 	cJSON *failure;
 	size_t n = 0;
 

@@ -21,11 +21,14 @@ static cJSON *failures_of(const struct death_row *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		char text[1024];
 
-		snprintf(text, sizeof(text),
-			 "{'metadata': {'name': 'death-%zu'}, 'spec': {'bundle': '/shared/%zu', 'class': '%s', 'node': '%s', 'run': '%s/ray/1', "
-			 "'container': 'ray', 'pod': 'ray@%s', 'endedAt': '2026-11-22T12:00:%02dZ', 'exitCode': 1%s%s%s%s}}",
-			 i, i, rows[i].class, rows[i].node, rows[i].node, rows[i].node, rows[i].at_s, rows[i].session ? ", 'raySession': '" : "",
-			 rows[i].session ? rows[i].session : "", rows[i].session ? "'" : "", rows[i].more ? rows[i].more : "");
+		snprintf(
+			text, sizeof(text),
+			"{'metadata': {'name': 'death-%zu'}, 'spec': {'bundle': '/shared/%zu', 'class': '%s', 'node': '%s', 'run': '%s/ray/1', "
+			"'container': 'ray', 'pod': 'ray@%s', 'endedAt': '2026-11-22T12:00:%02dZ', 'exitCode': 1%s%s%s%s}}",
+			i, i, rows[i].class, rows[i].node, rows[i].node, rows[i].node, rows[i].at_s,
+			rows[i].session ? ", 'raySession': '" : "",
+			rows[i].session ? rows[i].session : "", rows[i].session ? "'" : "",
+			rows[i].more ? rows[i].more : "");
 		json_append(all, json_of(text));
 	}
 	return all;
@@ -40,7 +43,9 @@ static void a_death_has_the_cause_that_the_operator_would_name(void **state)
 		{ "GCSFailed", "node1", "s1", 0, HEAD, NULL },
 		{ "GCSLost", "node2", "s1", 20, NULL, "GCSFailed of the head" },
 		{ "ApplicationError", "node3", "s1", 25, NULL, "GCSFailed of the head" },
-		/* Another cluster on the same machines, and a command that is no part of a cluster. */
+		/*
+		 * Another cluster on the same machines, and a command that is no part of a cluster.
+		 */
 		{ "GCSLost", "node2", "s2", 20, NULL, NULL },
 		{ "GCSLost", "node4", NULL, 20, NULL, NULL },
 		/* A process and its own command. */
@@ -60,8 +65,10 @@ static void a_death_has_the_cause_that_the_operator_would_name(void **state)
 		const cJSON *failure = cJSON_GetArrayItem(all, (int)i);
 		const char *text = json_str(failure, "status.causedByText");
 
-		if (!rows[i].cause ? text != NULL : !json_is(failure, "status.causedByText", rows[i].cause))
-			fail_msg("%s of %s: %s", rows[i].class, rows[i].node, text ? text : "no cause");
+		if (!rows[i].cause ? text != NULL :
+				     !json_is(failure, "status.causedByText", rows[i].cause))
+			fail_msg("%s of %s: %s", rows[i].class, rows[i].node,
+				 text ? text : "no cause");
 	}
 	const cJSON *first = cJSON_GetArrayItem(all, 0), *second = cJSON_GetArrayItem(all, 1);
 	assert_int_equal(json_int(first, "status.consequences", -1), 2);
@@ -72,7 +79,8 @@ static void a_death_has_the_cause_that_the_operator_would_name(void **state)
 
 static void what_is_no_list_of_failures_is_left_alone(void **state)
 {
-	_cleanup_json_ cJSON *none = cJSON_CreateArray(), *odd = json_of("[7, {}, {'spec': {'raySession': 3}}, {'spec': null}]");
+	_cleanup_json_ cJSON *none = cJSON_CreateArray(),
+			     *odd = json_of("[7, {}, {'spec': {'raySession': 3}}, {'spec': null}]");
 
 	(void)state;
 	local_incidents_join(none);

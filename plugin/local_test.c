@@ -41,7 +41,8 @@ static void write_report(const char *path, const char *text)
 	char whole[256];
 
 	snprintf(whole, sizeof(whole), "%s/%s", store, path);
-	for (char *slash = whole + strlen(store) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+	for (char *slash = whole + strlen(store) + 1; (slash = strchr(slash, '/'));
+	     *slash++ = '/') {
 		*slash = '\0';
 		mkdir(whole, 0700);
 	}
@@ -61,24 +62,29 @@ static void bundles_are_listed_by_command_the_newest_last(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
 
 	(void)state;
-	write_report("local/train/20261122T120000.000Z-Segfault/report.json", REPORT("Segfault", "2026-11-22T12:00:00Z", "train"));
-	write_report("local/eval/20261122T110000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T11:00:00Z", "eval"));
+	write_report("local/train/20261122T120000.000Z-Segfault/report.json",
+		     REPORT("Segfault", "2026-11-22T12:00:00Z", "train"));
+	write_report("local/eval/20261122T110000.000Z-Killed/report.json",
+		     REPORT("Killed", "2026-11-22T11:00:00Z", "eval"));
 
 	_cleanup_json_ cJSON *list = read_store();
-	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out), 2);
+	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out),
+			 2);
 	has(&out, "COMMAND   CLASS");
 	has(&out, "train     Segfault   certain      139    1.0 MiB");
 	assert_true(strstr(strbuf_str(&out), "eval") < strstr(strbuf_str(&out), "train"));
-	assert_string_equal(json_str(local_newest(list), "metadata.name"), "20261122T120000.000Z-Segfault");
+	assert_string_equal(json_str(local_newest(list), "metadata.name"),
+			    "20261122T120000.000Z-Segfault");
 	assert_string_equal(json_str(failure_find(list, "eval"), "spec.verdict"), "It ended.");
 }
 
 static void memory_of_a_shared_cgroup_is_that_of_the_processes(void **state)
 {
 	(void)state;
-	write_report("local/x/20261122T120000.000Z-Killed/report.json",
-		     "{\"memory\":{\"usageBytes\":9999999999,\"shared\":true},\"components\":[{\"name\":\"python3\",\"bytes\":1048576},"
-		     "{\"name\":\"afterglow-launch\",\"bytes\":4096}]}");
+	write_report(
+		"local/x/20261122T120000.000Z-Killed/report.json",
+		"{\"memory\":{\"usageBytes\":9999999999,\"shared\":true},\"components\":[{\"name\":\"python3\",\"bytes\":1048576},"
+		"{\"name\":\"afterglow-launch\",\"bytes\":4096}]}");
 
 	_cleanup_json_ cJSON *list = read_store();
 	assert_string_equal(json_str(local_newest(list), "spec.memoryText"), "1.0 MiB");
@@ -103,7 +109,8 @@ static void what_is_no_report_is_left_out(void **state)
 	(void)state;
 	write_report("local/x/torn/report.json", "{\"class\":");
 	write_report("local/x/list/report.json", "[1]");
-	write_report("local/x/.new.partial/report.json", REPORT("Killed", "2026-11-22T11:00:00Z", "x"));
+	write_report("local/x/.new.partial/report.json",
+		     REPORT("Killed", "2026-11-22T11:00:00Z", "x"));
 	write_report("local/x/other/notes.json", "{}");
 	/* Nobody waits for a writer. */
 	snprintf(path, sizeof(path), "%s/local/x/fifo", store);
@@ -191,7 +198,8 @@ static void a_store_that_is_none_is_an_error(void **state)
 	char path[128];
 
 	(void)state;
-	write_report("local/x/20261122T120000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
+	write_report("local/x/20261122T120000.000Z-Killed/report.json",
+		     REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
 	assert_int_equal(local_failures("/no/such/store", &list, &err), -ENOENT);
 	assert_string_equal(err_text(&err), "--store /no/such/store: No such file or directory");
 	snprintf(path, sizeof(path), "%s/local/x/20261122T120000.000Z-Killed/report.json", store);
@@ -204,7 +212,8 @@ static void a_store_may_be_a_link(void **state)
 	cJSON *list = NULL;
 
 	(void)state;
-	write_report("local/x/20261122T120000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
+	write_report("local/x/20261122T120000.000Z-Killed/report.json",
+		     REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
 	snprintf(path, sizeof(path), "%s/link", store);
 	assert_int_equal(symlink("local", path), 0);
 	assert_int_equal(local_failures(path, &list, NULL), 0);
@@ -222,14 +231,19 @@ static void deaths_of_one_cluster_on_several_machines_are_one_incident(void **st
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096), told = STRBUF_INIT(4096);
 
 	(void)state;
-	write_report("local/ray/20261122T120000.000Z-GCSFailed/report.json", ON_NODE("GCSFailed", "2026-11-22T12:00:00Z", "node1", "true"));
-	write_report("local/ray/20261122T120025.000Z-GCSLost/report.json", ON_NODE("GCSLost", "2026-11-22T12:00:25Z", "node2", "false"));
+	write_report("local/ray/20261122T120000.000Z-GCSFailed/report.json",
+		     ON_NODE("GCSFailed", "2026-11-22T12:00:00Z", "node1", "true"));
+	write_report("local/ray/20261122T120025.000Z-GCSLost/report.json",
+		     ON_NODE("GCSLost", "2026-11-22T12:00:25Z", "node2", "false"));
 
 	_cleanup_json_ cJSON *list = read_store();
-	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out), 2);
+	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out),
+			 2);
 	has(&out, "ray@node1   GCSFailed");
 	has(&out, "GCSFailed of the head");
-	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &told), 1);
+	assert_int_equal(
+		failure_list_incidents(list, &(struct failure_filter){ 0 }, NULL, NOON_NS, &told),
+		1);
 	has(&told, "Incident 20261122T120000.000Z-GCSFailed, 0 ms ago\n");
 	has(&told, "GCSLost  ray@node2");
 	assert_string_equal(json_str(failure_find(list, "ray@node1"), "spec.node"), "node1");

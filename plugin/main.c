@@ -56,12 +56,14 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	const char *args[READS_ARGS_MAX], *slash = o->owner ? strchr(o->owner, '/') : NULL;
 
 	if (o->since_ns || o->by_signature)
-		return err_set(err, EINVAL, "%s cannot be used with %s", o->by_signature ? "--by-signature" : "--since",
+		return err_set(err, EINVAL, "%s cannot be used with %s",
+			       o->by_signature ? "--by-signature" : "--since",
 			       o->watch ? "--watch" : "--output");
 	selector_add(&selector, "", o->selector, INT_MAX);
 	selector_add(&selector, "afterglow.dev/class=", o->class, INT_MAX);
 	selector_add(&selector, "ray.io/cluster=", o->cluster, INT_MAX);
-	selector_add(&selector, "afterglow.dev/owner-kind=", o->owner, slash ? (int)(slash - o->owner) : 0);
+	selector_add(&selector, "afterglow.dev/owner-kind=", o->owner,
+		     slash ? (int)(slash - o->owner) : 0);
 	selector_add(&selector, "afterglow.dev/owner-name=", slash ? slash + 1 : NULL, INT_MAX);
 	if (strbuf_failed(&selector))
 		return err_set(err, E2BIG, "the selector is too long");
@@ -88,8 +90,9 @@ static int plugin_list(const struct options *o, struct strbuf *out, struct err *
 	if (r < 0)
 		return r;
 	if (o->output) {
-		_cleanup_json_ cJSON *json = signatures ? failure_list_signatures_json(failures, &filter) :
-							   failure_list_json(failures, &filter);
+		_cleanup_json_ cJSON *json =
+			signatures ? failure_list_signatures_json(failures, &filter) :
+				     failure_list_json(failures, &filter);
 
 		document_print(json, signatures ? "Signatures" : "Failures", out);
 		return 0;
@@ -107,8 +110,13 @@ static int show_by_kubectl(const struct options *o, const cJSON *failure, struct
 {
 	struct kubectl kubectl = kubectl_of(o);
 
-	return kubectl_print(&kubectl, (const char *const[]){ "get", "rayfailures.afterglow.dev", json_str(failure, "metadata.name"), "--namespace",
-							      json_str(failure, "metadata.namespace"), "--output", o->output, NULL }, err);
+	return kubectl_print(&kubectl,
+			     (const char *const[]){ "get", "rayfailures.afterglow.dev",
+						    json_str(failure, "metadata.name"),
+						    "--namespace",
+						    json_str(failure, "metadata.namespace"),
+						    "--output", o->output, NULL },
+			     err);
 }
 
 static int plugin_show(const struct options *o, struct strbuf *out, struct err *err)
@@ -152,8 +160,8 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 }
 
 /*
- * Runs the launcher in the pod. Without --container, kubectl chooses the first. Whoever made the pod may have put another program
- * into its place, so what it prints drives no terminal.
+ * Runs the launcher in the pod. Without --container, kubectl chooses the first. Whoever made the
+ * pod may have put another program into its place, so what it prints drives no terminal.
  */
 static int pod_release(const struct options *o, struct strbuf *out, struct err *err)
 {
@@ -188,7 +196,8 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (r < 0)
 		return r;
 	if (o->output) {
-		_cleanup_json_ cJSON *json = failure_list_incidents_json(failures, &filter, o->argument);
+		_cleanup_json_ cJSON *json =
+			failure_list_incidents_json(failures, &filter, o->argument);
 
 		document_print(json, "Incidents", out);
 		return 0;
@@ -210,11 +219,13 @@ static int plugin_explain(const struct options *o, struct strbuf *out, struct er
 static int plugin_examine(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
-	const char *where = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace, *all = "--all-namespaces";
+	const char *where = o->namespace ? "--namespace" : "--all-namespaces", *name = o->namespace,
+		   *all = "--all-namespaces";
 	struct doctor_facts facts = { 0 };
 	const struct {
 		const cJSON **ret_list;
 		const char *args[8];
+		/* clang-format off */
 	} reads[] = {
 		{ &facts.crds, { "get", "crd", "--output=json" } },
 		{ &facts.operators, { "get", "deployments", "--output=json", "--selector=app.kubernetes.io/name=afterglow", all } },
@@ -224,14 +235,17 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 		{ &facts.nodes, { "get", "nodes", "--output=json" } },
 		{ &facts.node_agents, { "get", "pods", "--output=json", "--selector=app.kubernetes.io/name=afterglow-node", all } },
 	};
+	/* clang-format on */
 	_cleanup_json_ cJSON *version = NULL, *json = o->output ? cJSON_CreateObject() : NULL;
-	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL }, false, &version, err);
+	int r = kubectl_json(&kubectl, (const char *const[]){ "get", "--raw", "/version", NULL },
+			     false, &version, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
 		kubectl_json(&kubectl, reads[i].args, true, (cJSON **)reads[i].ret_list, NULL);
-	struct doctor_result result = doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
+	struct doctor_result result =
+		doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
 	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
 		cJSON_Delete((cJSON *)*reads[i].ret_list);
 	if (json) {
@@ -241,7 +255,8 @@ static int plugin_examine(const struct options *o, struct strbuf *out, struct er
 	return result.broken ? 1 : 0;
 }
 
-static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct strbuf *out, struct err *err) = {
+static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct strbuf *out,
+					       struct err *err) = {
 #define COMMAND(id, name, least, most, arguments, summary, run, help) [COMMAND_##id] = run,
 #include "plugin/commands.def"
 #undef COMMAND
@@ -249,7 +264,9 @@ static int (*const plugin_runs[COMMAND_COUNT])(const struct options *o, struct s
 
 static int plugin_print(const struct strbuf *out, struct err *err)
 {
-	return strbuf_failed(out) ? err_set(err, ENOMEM, "output") : !out->len ? 0 : terminal_write(STDOUT_FILENO, out->data, out->len, err);
+	return strbuf_failed(out) ? err_set(err, ENOMEM, "output") :
+	       !out->len	  ? 0 :
+				    terminal_write(STDOUT_FILENO, out->data, out->len, err);
 }
 
 static int plugin_fail(const struct options *o, const struct err *err, int code)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds what the tasks of a cluster have needed: while its pods run their sidecars know it, then the ConfigMap in which the operator
- * keeps it (operator/failures/kept_memory.h), then bundles.
+ * Finds what the tasks of a cluster have needed: while its pods run their sidecars know it, then
+ * the ConfigMap in which the operator keeps it (operator/failures/kept_memory.h), then bundles.
  */
 #include "plugin/memory.h"
 
@@ -28,7 +28,8 @@
 #include "plugin/terminal.h"
 
 #define BUNDLES_MAX 8 /* a pod that reads it for each, so about half a minute in all */
-#define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
+/* bytes of task-memory.json, far above the sidecar's own limit */
+#define NEEDS_MAX ((size_t)1 << 20)
 #define SAVED_MAX ((size_t)16 << 20)
 #define NEEDS_FILE "task-memory.json"
 #define CONTAINER_KEY_MAX 400 /* of "pod@machine/container" */
@@ -51,7 +52,10 @@ static void answer_add(cJSON *answers, const char *group, const char *run, cJSON
 	json_append(answers, answer);
 }
 
-/* --- Pods that run ------------------------------------------------------------------------------------- */
+/*
+ * --- Pods that run
+ * -------------------------------------------------------------------------------------
+ */
 
 static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 {
@@ -70,7 +74,8 @@ static void needs_take(void *arg, const cJSON *pod, cJSON *memory)
 	cJSON_Delete(memory);
 }
 
-static int pods_running(const struct options *o, const char *what, struct found *found, struct err *err)
+static int pods_running(const struct options *o, const char *what, struct found *found,
+			struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);
@@ -81,10 +86,17 @@ static int pods_running(const struct options *o, const char *what, struct found 
 	return r;
 }
 
-/* --- What the operator has kept ------------------------------------------------------------------------ */
+/*
+ * --- What the operator has kept
+ * ------------------------------------------------------------------------
+ */
 
-/* Returns the cluster that is meant and ended last, other than `but`; the caller owns it. NULL: none is kept. */
-static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char *but, const char **ret_name)
+/*
+ * Returns the cluster that is meant and ended last, other than `but`; the caller owns it. NULL:
+ * none is kept.
+ */
+static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char *but,
+			   const char **ret_name)
 {
 	const char *cluster = cluster_named(what);
 	cJSON *found = NULL;
@@ -93,11 +105,14 @@ static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char 
 		const char *text = cJSON_GetStringValue(value);
 		_cleanup_json_ cJSON *kept = NULL;
 
-		if (!text || strcmp(value->string, but) == 0 || json_parse(text, strlen(text), &kept, NULL) < 0)
+		if (!text || strcmp(value->string, but) == 0 ||
+		    json_parse(text, strlen(text), &kept, NULL) < 0)
 			continue;
-		if (cluster ? strcmp(cluster, value->string) != 0 : strcasecmp(what, failure_str(kept, "owner")) != 0)
+		if (cluster ? strcmp(cluster, value->string) != 0 :
+			      strcasecmp(what, failure_str(kept, "owner")) != 0)
 			continue;
-		if (found && strcmp(failure_str(found, "endedAt"), failure_str(kept, "endedAt")) > 0)
+		if (found &&
+		    strcmp(failure_str(found, "endedAt"), failure_str(kept, "endedAt")) > 0)
 			continue;
 		cJSON_Delete(found);
 		found = TAKE_PTR(kept);
@@ -106,7 +121,8 @@ static cJSON *cluster_kept(const cJSON *configmap, const char *what, const char 
 	return found;
 }
 
-static void kept_read(const struct options *o, const char *what, const char *but, struct found *found)
+static void kept_read(const struct options *o, const char *what, const char *but,
+		      struct found *found)
 {
 	_cleanup_json_ cJSON *configmap = NULL, *kept = NULL;
 	const char *name = NULL;
@@ -114,15 +130,21 @@ static void kept_read(const struct options *o, const char *what, const char *but
 	read_objects(o, "configmap", NULL, KEPT_MEMORY_CONFIGMAP, true, &configmap, NULL);
 	kept = cluster_kept(configmap, what, but, &name);
 	json_each(group, json_get(kept, "groups"))
-		answer_add(found->answers, failure_str(group, "group"), NULL, cJSON_Duplicate(json_get(group, "needs"), true));
+		answer_add(found->answers, failure_str(group, "group"), NULL,
+			   cJSON_Duplicate(json_get(group, "needs"), true));
 	snprintf(found->cluster, CLUSTER_MAX, "%s", name ?: "");
 }
 
-/* --- Bundles ------------------------------------------------------------------------------------------- */
+/*
+ * --- Bundles
+ * -------------------------------------------------------------------------------------------
+ */
 
-static int bundle_needs(const struct options *o, const cJSON *failure, const cJSON *pods, cJSON **ret_needs, struct err *err)
+static int bundle_needs(const struct options *o, const cJSON *failure, const cJSON *pods,
+			cJSON **ret_needs, struct err *err)
 {
-	static const char *const of_cgroup[] = { "workingSetBytes", "anonBytes", "fileBytes", "shmemBytes", "kernelBytes" };
+	static const char *const of_cgroup[] = { "workingSetBytes", "anonBytes", "fileBytes",
+						 "shmemBytes", "kernelBytes" };
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(NEEDS_MAX);
 	struct kubectl kubectl = kubectl_of(o);
 	int r = o->store ? local_bundle_file(failure, NEEDS_FILE, &text, err) :
@@ -133,11 +155,15 @@ static int bundle_needs(const struct options *o, const cJSON *failure, const cJS
 	/* Others shared the cgroup of the command, so what it held says nothing of the command. */
 	if (r == 0 && json_bool(failure, "spec.memory.shared", false))
 		for (size_t i = 0; i < ARRAY_SIZE(of_cgroup); i++)
-			cJSON_DeleteItemFromObjectCaseSensitive(json_get(*ret_needs, "peaks"), of_cgroup[i]);
+			cJSON_DeleteItemFromObjectCaseSensitive(json_get(*ret_needs, "peaks"),
+								of_cgroup[i]);
 	return r;
 }
 
-/* A later bundle of a container has what an earlier one has, and more. seen: containers of later ones. */
+/*
+ * A later bundle of a container has what an earlier one has, and more. seen: containers of later
+ * ones.
+ */
 static bool is_newest_of_container(const cJSON *failure, struct strmap *seen)
 {
 	char key[CONTAINER_KEY_MAX];
@@ -148,9 +174,12 @@ static bool is_newest_of_container(const cJSON *failure, struct strmap *seen)
 	return strmap_put(seen, key, seen, &before) == 0 && !before;
 }
 
-static void bundles_take(const struct options *o, const struct items *items, const cJSON *pods, cJSON *answers)
+static void bundles_take(const struct options *o, const struct items *items, const cJSON *pods,
+			 cJSON *answers)
 {
-	/* The name of a job stays the same with each of its clusters: only the last one is meant. */
+	/*
+	 * The name of a job stays the same with each of its clusters: only the last one is meant.
+	 */
 	const char *cluster =
 		items->n ? failure_str(items->all[items->n - 1].failure, "spec.cluster") : "";
 	struct strmap seen = STRMAP_INIT;
@@ -166,7 +195,8 @@ static void bundles_take(const struct options *o, const struct items *items, con
 			continue;
 		taken++;
 		if (bundle_needs(o, failure, pods, &needs, &err) < 0)
-			stderr_note("%s: %s\n", failure_str(failure, "metadata.name"), err_text(&err));
+			stderr_note("%s: %s\n", failure_str(failure, "metadata.name"),
+				    err_text(&err));
 		else
 			answer_add(answers,
 				   json_str_or(failure, "spec.group",
@@ -184,7 +214,8 @@ static void items_keep(struct items *items, const char *what)
 	for (size_t i = 0; i < items->n; i++) {
 		const cJSON *failure = items->all[i].failure;
 
-		if (strcmp(failure_str(failure, "spec.cluster"), what) == 0 || strcmp(failure_str(failure, "spec.container"), what) == 0 ||
+		if (strcmp(failure_str(failure, "spec.cluster"), what) == 0 ||
+		    strcmp(failure_str(failure, "spec.container"), what) == 0 ||
 		    strcmp(failure_str(failure, "metadata.name"), what) == 0)
 			items->all[kept++] = items->all[i];
 	}
@@ -210,7 +241,10 @@ static int bundles_read(const struct options *o, const char *what, cJSON *answer
 	return 0;
 }
 
-/* --- The command --------------------------------------------------------------------------------------- */
+/*
+ * --- The command
+ * ---------------------------------------------------------------------------------------
+ */
 
 static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
 {
@@ -228,7 +262,8 @@ static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
 	return 0;
 }
 
-static int needs_find(const struct options *o, const char *what, cJSON **ret_needs, char ret_cluster[static CLUSTER_MAX], struct err *err)
+static int needs_find(const struct options *o, const char *what, cJSON **ret_needs,
+		      char ret_cluster[static CLUSTER_MAX], struct err *err)
 {
 	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
 	struct found found = { .answers = answers };
@@ -245,9 +280,12 @@ static int needs_find(const struct options *o, const char *what, cJSON **ret_nee
 	if (r < 0)
 		return r;
 	if (!cJSON_GetArraySize(answers))
-		return err_set(err, EPROTO, "%s knows what %.253s needs",
-			       o->store ? "no bundle" : "no running Ray pod with a sidecar, no ended one, and no bundle,",
-			       what ? what : "a task");
+		return err_set(
+			err, EPROTO, "%s knows what %.253s needs",
+			o->store ?
+				"no bundle" :
+				"no running Ray pod with a sidecar, no ended one, and no bundle,",
+			what ? what : "a task");
 	snprintf(ret_cluster, CLUSTER_MAX, "%s", found.cluster);
 	*ret_needs = memory_advice(answers);
 	return *ret_needs ? 0 : err_set(err, ENOMEM, "memory");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what the tasks of a cluster have needed: in its sidecars, in what the operator kept, in bundles, or in a file. */
+/*
+ * Finds what the tasks of a cluster have needed: in its sidecars, in what the operator kept, in
+ * bundles, or in a file.
+ */
 #pragma once
 
 #include "lib/strbuf.h"

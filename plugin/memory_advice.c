@@ -2,10 +2,11 @@
 /*
  * Sums up what tasks and pods have needed, and says what to set.
  *
- * Theory of operation: a task should request a little more than any run of it has held (RESERVE), so that Ray counts it. In a
- * container it has the room that is left below the limit (FULL of it) beside Ray's own processes and the objects, both at their
- * most. If Ray would start more copies than fit there, by its CPUs or by the memory that it offers, one of these has to be less,
- * or the limit more.
+ * Theory of operation: a task should request a little more than any run of it has held (RESERVE),
+ * so that Ray counts it. In a container it has the room that is left below the limit (FULL of it)
+ * beside Ray's own processes and the objects, both at their most. If Ray would start more copies
+ * than fit there, by its CPUs or by the memory that it offers, one of these has to be less, or the
+ * limit more.
  */
 #include "plugin/memory_advice.h"
 
@@ -64,12 +65,17 @@ static double size_at(const cJSON *json, const char *path)
 {
 	const cJSON *item = json_get(json, path);
 
-	return cJSON_IsNumber(item) && item->valuedouble >= 0 ? MIN(item->valuedouble, BYTES_MAX) : -1;
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 ? MIN(item->valuedouble, BYTES_MAX) :
+								-1;
 }
 
-/* --- Advice -------------------------------------------------------------------------------------------- */
+/*
+ * --- Advice
+ * --------------------------------------------------------------------------------------------
+ */
 
-static void _printf_(4, 5) advice_add(cJSON *advice, const char *of, const char *set, const char *because, ...)
+static void _printf_(4, 5)
+	advice_add(cJSON *advice, const char *of, const char *set, const char *because, ...)
 {
 	cJSON *json = cJSON_CreateObject();
 	char text[512];
@@ -117,19 +123,27 @@ static void advise_limit_for(cJSON *advice, const struct group *g, double copies
 {
 	char set[SIZE_TEXT_MAX + 40];
 
-	snprintf(set, sizeof(set), "a memory limit of %s", SIZE((group_beside(g) + copies * each) / FULL));
-	advice_add(advice, g->name, set, "for %.0f of %s at a time: %.0f x %s, %s for Ray itself, %s for objects, and a tenth to spare (now %s)",
-		   copies, function_of(g->task), copies, SIZE(each), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), SIZE(g->limit));
+	snprintf(set, sizeof(set), "a memory limit of %s",
+		 SIZE((group_beside(g) + copies * each) / FULL));
+	advice_add(
+		advice, g->name, set,
+		"for %.0f of %s at a time: %.0f x %s, %s for Ray itself, %s for objects, and a tenth to spare (now %s)",
+		copies, function_of(g->task), copies, SIZE(each), SIZE(MAX(g->beside, 0.0)),
+		SIZE(MAX(g->shmem, 0.0)), SIZE(g->limit));
 }
 
-/* Whether Ray starts more than there is room for: by its CPUs, and by the memory that it offers to tasks with memory=. */
+/*
+ * Whether Ray starts more than there is room for: by its CPUs, and by the memory that it offers to
+ * tasks with memory=.
+ */
 static bool group_is_promised_too_much(const struct group *g, double room, double fit)
 {
 	return (g->cpus < 0 || g->cpus > fit) && (g->memory <= 0 || g->memory > room);
 }
 
 /* Fewer copies, by the memory that Ray offers, by CPUs, or more memory. */
-static void advise_copies(cJSON *advice, const struct group *g, double each, double room, double fit)
+static void advise_copies(cJSON *advice, const struct group *g, double each, double room,
+			  double fit)
 {
 	char set[128];
 
@@ -138,19 +152,29 @@ static void advise_copies(cJSON *advice, const struct group *g, double each, dou
 		return;
 	}
 	if (g->memory > room) {
-		snprintf(set, sizeof(set), g->of_command ? "--memory=%.0f of ray start" : "memory: \"%.0f\" in rayStartParams", room);
-		advice_add(advice, g->name, set,
-			   "%.0f of %s fit at a time: %.0f %% of the limit of %s without %s for Ray itself and %s for objects (now \"%.0f\")", fit,
-			   function_of(g->task), FULL * 100, SIZE(g->limit), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), g->memory);
+		snprintf(set, sizeof(set),
+			 g->of_command ? "--memory=%.0f of ray start" :
+					 "memory: \"%.0f\" in rayStartParams",
+			 room);
+		advice_add(
+			advice, g->name, set,
+			"%.0f of %s fit at a time: %.0f %% of the limit of %s without %s for Ray itself and %s for objects (now \"%.0f\")",
+			fit, function_of(g->task), FULL * 100, SIZE(g->limit),
+			SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), g->memory);
 	}
 	if (g->cpus <= fit)
 		return;
-	snprintf(set, sizeof(set), "num_cpus=%.0f for %s, in place of its memory=", ceil(g->cpus / fit), function_of(g->task));
+	snprintf(set, sizeof(set),
+		 "num_cpus=%.0f for %s, in place of its memory=", ceil(g->cpus / fit),
+		 function_of(g->task));
 	advice_add(advice, g->name, set, "%.0f CPUs, and %.0f fit at a time", g->cpus, fit);
 	advise_limit_for(advice, g, g->cpus, each);
 }
 
-/* each: 0: no task ran there. The limit has to be enough for a copy on each CPU, however few were seen at once. */
+/*
+ * each: 0: no task ran there. The limit has to be enough for a copy on each CPU, however few were
+ * seen at once.
+ */
 static void advise_smaller(cJSON *advice, const struct group *g, double each)
 {
 	double limit = HEADROOM * g->working_set, store = MAX(HEADROOM * g->shmem, STORE_MIN);
@@ -158,23 +182,32 @@ static void advise_smaller(cJSON *advice, const struct group *g, double each)
 	char set[128];
 
 	if (g->working_set > 0 && MAX(limit, copies) < FAR_BELOW * g->limit) {
-		snprintf(set, sizeof(set), "a memory limit of %s is enough", SIZE(MAX(limit, copies)));
-		advice_add(advice, g->name, set, "%s used %s at most, and %.0f of the largest task at a time need %s (now %s)",
-			   g->of_command ? "commands" : "containers", SIZE(g->working_set), MAX(g->cpus, 1.0), SIZE(copies), SIZE(g->limit));
+		snprintf(set, sizeof(set), "a memory limit of %s is enough",
+			 SIZE(MAX(limit, copies)));
+		advice_add(
+			advice, g->name, set,
+			"%s used %s at most, and %.0f of the largest task at a time need %s (now %s)",
+			g->of_command ? "commands" : "containers", SIZE(g->working_set),
+			MAX(g->cpus, 1.0), SIZE(copies), SIZE(g->limit));
 	}
 	if (g->store <= 0 || g->shmem < 0 || store >= FAR_BELOW * g->store)
 		return;
-	snprintf(set, sizeof(set),
-		 g->of_command ? "object_store_memory=%.0f of ray.init(), or --object-store-memory of ray start, is enough" :
-				 "object-store-memory: \"%.0f\" in rayStartParams is enough", ceil(store));
-	advice_add(advice, g->name, set, "%.2f x %s, the most that objects took, and no less than %s (now %s)", HEADROOM, SIZE(g->shmem),
-		   SIZE(STORE_MIN), SIZE(g->store));
+	snprintf(
+		set, sizeof(set),
+		g->of_command ?
+			"object_store_memory=%.0f of ray.init(), or --object-store-memory of ray start, is enough" :
+			"object-store-memory: \"%.0f\" in rayStartParams is enough",
+		ceil(store));
+	advice_add(advice, g->name, set,
+		   "%.2f x %s, the most that objects took, and no less than %s (now %s)", HEADROOM,
+		   SIZE(g->shmem), SIZE(STORE_MIN), SIZE(g->store));
 }
 
 static void group_advise(cJSON *advice, const struct group *g)
 {
 	double each = g->task ? MAX((double)memory_of_task(g->task_bytes).bytes, 1.0) : 0;
-	double room = FULL * g->limit - group_beside(g), fit = each > 0 ? MAX(floor(room / each), 0.0) : HUGE_VAL;
+	double room = FULL * g->limit - group_beside(g),
+	       fit = each > 0 ? MAX(floor(room / each), 0.0) : HUGE_VAL;
 
 	if (g->limit <= 0)
 		return;
@@ -186,14 +219,20 @@ static void group_advise(cJSON *advice, const struct group *g)
 		advise_smaller(advice, g, each);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------------- */
+/*
+ * --- JSON
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void set_size(cJSON *json, const char *name, double bytes)
 {
 	json_set(json, name, bytes < 0 ? cJSON_CreateNull() : cJSON_CreateNumber(bytes));
 }
 
-/* That part of the runs held no more bytes; -1: not known. The pairs of bytes and runs are in order. */
+/*
+ * That part of the runs held no more bytes; -1: not known. The pairs of bytes and runs are in
+ * order.
+ */
 static double task_quantile(const cJSON *task, double part)
 {
 	double all = 0, seen = 0;
@@ -257,7 +296,8 @@ static void tasks_move(cJSON *sum, cJSON *json)
 
 static void group_add(cJSON *json, const cJSON *sum)
 {
-	struct group g = { .name = sum->string, .of_command = json_bool(json, "ofCommands", false) };
+	struct group g = { .name = sum->string,
+			   .of_command = json_bool(json, "ofCommands", false) };
 	cJSON *group = json_named_new(g.name);
 
 	for (size_t i = 0; i < ARRAY_SIZE(group_numbers); i++) {
@@ -296,7 +336,8 @@ cJSON *memory_advice(const cJSON *answers)
 	json_set_str(json, "kind", "MemoryNeeds");
 	json_set_int(json, "schemaVersion", 1);
 	json_set_str(json, "since", json_str(sum, "since"));
-	json_set(json, "ofCommands", cJSON_CreateBool(json_bool(json_first(answers), "ofCommand", false)));
+	json_set(json, "ofCommands",
+		 cJSON_CreateBool(json_bool(json_first(answers), "ofCommand", false)));
 	json_array_at(json, "tasks");
 	json_array_at(json, "groups");
 	json_array_at(json, "advice");
@@ -306,9 +347,13 @@ cJSON *memory_advice(const cJSON *answers)
 	return json;
 }
 
-/* --- Text ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Text
+ * ----------------------------------------------------------------------------------------------
+ */
 
-static const char *advice_number_at(const cJSON *json, const char *name, char buf[static NUMBER_TEXT_MAX])
+static const char *advice_number_at(const cJSON *json, const char *name,
+				    char buf[static NUMBER_TEXT_MAX])
 {
 	double number = size_at(json, name);
 
@@ -330,7 +375,8 @@ static const cJSON *task_before(const cJSON *task, const cJSON *before)
 }
 
 /* "+40 %" against the same task before; "new" if it was not there; "" if that is not known. */
-static const char *change_text(const cJSON *task, const cJSON *before, char buf[static NUMBER_TEXT_MAX])
+static const char *change_text(const cJSON *task, const cJSON *before,
+			       char buf[static NUMBER_TEXT_MAX])
 {
 	double then = size_at(task_before(task, before), "peakBytes"),
 	       now = size_at(task, "peakBytes");
@@ -350,12 +396,16 @@ static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *ou
 
 	table_init(&table, headings, ARRAY_SIZE(headings) - !before);
 	json_each(task, json_get(now, "tasks")) {
-		char runs[NUMBER_TEXT_MAX], at_once[NUMBER_TEXT_MAX], median[SIZE_TEXT_MAX], p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX],
-			change[NUMBER_TEXT_MAX];
+		char runs[NUMBER_TEXT_MAX], at_once[NUMBER_TEXT_MAX], median[SIZE_TEXT_MAX],
+			p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX], change[NUMBER_TEXT_MAX];
 
-		table_row(&table, (const char *const[]){ json_str(task, "name"), advice_number_at(task, "runs", runs), advice_number_at(task, "atOnce", at_once),
-							 size_cell(task, "medianBytes", median), size_cell(task, "p95Bytes", p95),
-							 size_cell(task, "peakBytes", peak), change_text(task, before, change) });
+		table_row(&table, (const char *const[]){ json_str(task, "name"),
+							 advice_number_at(task, "runs", runs),
+							 advice_number_at(task, "atOnce", at_once),
+							 size_cell(task, "medianBytes", median),
+							 size_cell(task, "p95Bytes", p95),
+							 size_cell(task, "peakBytes", peak),
+							 change_text(task, before, change) });
 	}
 	table_print(&table, out);
 	table_release(&table);
@@ -364,20 +414,32 @@ static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *ou
 static void print_groups(const cJSON *now, struct strbuf *out)
 {
 	bool of_commands = json_bool(now, "ofCommands", false);
-	const char *const headings[] = { of_commands ? "COMMAND" : "GROUP", of_commands ? "MACHINES" : "CONTAINERS", "CPUS", "LIMIT", "PEAK",
-					 "ANON", "FILE", "OBJECTS", "STORE", "BESIDE TASKS" };
+	const char *const headings[] = { of_commands ? "COMMAND" : "GROUP",
+					 of_commands ? "MACHINES" : "CONTAINERS",
+					 "CPUS",
+					 "LIMIT",
+					 "PEAK",
+					 "ANON",
+					 "FILE",
+					 "OBJECTS",
+					 "STORE",
+					 "BESIDE TASKS" };
 	struct table table;
 
 	table_init(&table, headings, ARRAY_SIZE(headings));
 	json_each(g, json_get(now, "groups")) {
 		char n[NUMBER_TEXT_MAX], cpus[NUMBER_TEXT_MAX], sizes[7][SIZE_TEXT_MAX];
 
-		table_row(&table,
-			  (const char *const[]){ json_str(g, "name"), advice_number_at(g, "containers", n), advice_number_at(g, "cpus", cpus),
-						 size_cell(g, "limitBytes", sizes[0]), size_cell(g, "workingSetBytes", sizes[1]),
-						 size_cell(g, "anonBytes", sizes[2]), size_cell(g, "fileBytes", sizes[3]),
-						 size_cell(g, "shmemBytes", sizes[4]), size_cell(g, "objectStoreBytes", sizes[5]),
-						 size_cell(g, "besideTasksBytes", sizes[6]) });
+		table_row(&table, (const char *const[]){
+					  json_str(g, "name"), advice_number_at(g, "containers", n),
+					  advice_number_at(g, "cpus", cpus),
+					  size_cell(g, "limitBytes", sizes[0]),
+					  size_cell(g, "workingSetBytes", sizes[1]),
+					  size_cell(g, "anonBytes", sizes[2]),
+					  size_cell(g, "fileBytes", sizes[3]),
+					  size_cell(g, "shmemBytes", sizes[4]),
+					  size_cell(g, "objectStoreBytes", sizes[5]),
+					  size_cell(g, "besideTasksBytes", sizes[6]) });
 	}
 	table_print(&table, out);
 	table_release(&table);
@@ -390,7 +452,10 @@ static void advice_print(const cJSON *advice, struct strbuf *out)
 	add_between(out, "", json_str(advice, "because"), "\n");
 }
 
-/* Says how much a task's peak differs from that before, from DIFFERENCE on. A run that goes on may need more. */
+/*
+ * Says how much a task's peak differs from that before, from DIFFERENCE on. A run that goes on may
+ * need more.
+ */
 static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
 	json_each(task, json_get(now, "tasks")) {
@@ -409,8 +474,10 @@ static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *
 void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *out)
 {
 	print_tasks(now, before, out);
-	strbuf_adds(out, "A run is what samples have seen; its memory is resident memory without what is shared (RSS - SHR), with its child "
-			 "processes.\n\n");
+	strbuf_adds(
+		out,
+		"A run is what samples have seen; its memory is resident memory without what is shared (RSS - SHR), with its child "
+		"processes.\n\n");
 	print_groups(now, out);
 	if (before) {
 		strbuf_addc(out, '\n');

@@ -37,7 +37,10 @@ static void text_of_advice(const char *answers, const char *before, struct strbu
 	memory_advice_text(now, then, out);
 }
 
-/* 500 MiB of each run, and 550 MiB with the reserve: in 2 GiB beside 300 MiB there is room for two, and Ray would start four. */
+/*
+ * 500 MiB of each run, and 550 MiB with the reserve: in 2 GiB beside 300 MiB there is room for two,
+ * and Ray would start four.
+ */
 static void more_copies_than_fit_are_advised_against_with_the_sum(void **state)
 {
 	static const struct {
@@ -49,7 +52,10 @@ static void more_copies_than_fit_are_advised_against_with_the_sum(void **state)
 		    "small: num_cpus=2 for load, in place of its memory=\n      4 CPUs, and 2 fit at a time",
 		    "small: a memory limit of 2.7 GiB\n      for 4 of load at a time: 4 x 550.0 MiB, 200.0 MiB for Ray itself, 100.0 MiB for objects" },
 		  "rayStartParams" },
-		/* Ray offers all of the limit: three requests of 550 MiB are within it, and two fit. */
+		/*
+		 * Ray offers all of the limit: three requests of 550 MiB are within it, and two
+		 * fit.
+		 */
 		{ "[" ANSWER("small", NEEDS(GIB_2, "4", GIB_2, "null", GIB_2, MIB_100, "209715200", TASK("load", "12", "4", MIB_500, "[[" MIB_500 ",12]]"))) "]",
 		  { "small: memory: \"1618162483\" in rayStartParams\n      2 of load fit at a time: 90 % of the limit of 2.0 GiB", "(now \"2147483648\")" }, "nothing" },
 		/* Ray offers no more than the room: with memory= it starts two. */
@@ -100,18 +106,30 @@ static void a_command_has_no_words_of_kubernetes(void **state)
 		text_of_advice(rows[i].answers, NULL, &out);
 		for (const char *const *part = rows[i].has; *part; part++)
 			has(&out, *part);
-		for (const char *const *word = (const char *const[]){ "rayStartParams", "CONTAINERS", "containers", "GROUP", NULL }; *word; word++)
+		for (const char *const *word =
+			     (const char *const[]){ "rayStartParams", "CONTAINERS", "containers",
+						    "GROUP", NULL };
+		     *word; word++)
 			lacks(&out, *word);
 	}
 }
 
 static void runs_of_all_containers_are_one_distribution(void **state)
 {
-	_cleanup_json_ cJSON *json = advice_of(
-		"[" ANSWER("a", NEEDS(GIB_2, "1", "null", "null", "5", "7", "1", TASK("load", "20", "2", MIB_100, "[[1048576,19],[" MIB_100 ",1]]"))) ","
-		ANSWER("a", NEEDS(GIB_1, "2", "null", "null", "9", "3", "2", TASK("load", "20", "3", MIB_500, "[[1048576,19],[" MIB_500 ",1]]")
-			"," TASK("small", "1", "1", "1048576", "[[1048576,1]]"))) "]");
-	const cJSON *task = json_find(json_get(json, "tasks"), "name", "ray::load"), *group = json_get(json, "groups")->child;
+	_cleanup_json_ cJSON *json = advice_of("[" ANSWER(
+		"a",
+		NEEDS(GIB_2, "1", "null", "null", "5", "7", "1",
+		      TASK("load", "20", "2", MIB_100,
+			   "[[1048576,19],[" MIB_100
+			   ",1]]"))) "," ANSWER("a",
+						NEEDS(GIB_1, "2", "null", "null", "9", "3", "2",
+						      TASK("load", "20", "3", MIB_500,
+							   "[[1048576,19],[" MIB_500
+							   ",1]]") "," TASK("small", "1", "1",
+									    "1048576",
+									    "[[1048576,1]]"))) "]");
+	const cJSON *task = json_find(json_get(json, "tasks"), "name", "ray::load"),
+		    *group = json_get(json, "groups")->child;
 	(void)state;
 
 	assert_ptr_equal(json_get(json, "tasks")->child, task);
@@ -130,11 +148,18 @@ static void runs_of_all_containers_are_one_distribution(void **state)
 
 static void two_runs_are_compared_by_what_their_tasks_need(void **state)
 {
-	static const char before[] = "[" ANSWER("a", NEEDS(GIB_8, "1", "null", "null", "5", "7", "1",
-		TASK("load", "2", "1", MIB_500, "[]") "," TASK("same", "2", "1", MIB_500, "[]") "," TASK("less", "2", "1", GIB_1, "[]"))) "]";
-	static const char now[] = "[" ANSWER("a", NEEDS(GIB_8, "1", "null", "null", "5", "7", "1",
-		TASK("load", "2", "1", "734003200", "[]") "," TASK("same", "2", "1", "529530880", "[]") "," TASK("less", "2", "1", MIB_500, "[]") ","
-		TASK("added", "1", "1", MIB_100, "[]"))) "]";
+	static const char before[] =
+		"[" ANSWER("a", NEEDS(GIB_8, "1", "null", "null", "5", "7", "1",
+				      TASK("load", "2", "1", MIB_500, "[]") "," TASK(
+					      "same", "2", "1", MIB_500,
+					      "[]") "," TASK("less", "2", "1", GIB_1, "[]"))) "]";
+	static const char now[] = "[" ANSWER(
+		"a",
+		NEEDS(GIB_8, "1", "null", "null", "5", "7", "1",
+		      TASK("load", "2", "1", "734003200", "[]") "," TASK(
+			      "same", "2", "1", "529530880",
+			      "[]") "," TASK("less", "2", "1", MIB_500,
+					     "[]") "," TASK("added", "1", "1", MIB_100, "[]"))) "]";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16), alone = STRBUF_INIT(1 << 16);
 	(void)state;
 
@@ -149,13 +174,19 @@ static void two_runs_are_compared_by_what_their_tasks_need(void **state)
 	lacks(&alone, "run before");
 }
 
-/* Where names had no room, one that is not among them is perhaps no new one, and which the others are differs between runs. */
+/*
+ * Where names had no room, one that is not among them is perhaps no new one, and which the others
+ * are differs between runs.
+ */
 static void what_was_put_together_with_others_is_not_compared(void **state)
 {
-	static const char before[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("load", "2", "1", MIB_500, "[]")
-		"], 'otherTasks': {'runs': 3, 'peakBytes': " GIB_1 "}}}]";
-	static const char now[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("load", "2", "1", MIB_500, "[]") ","
-		TASK("small", "1", "1", MIB_100, "[]") "], 'otherTasks': {'runs': 3, 'peakBytes': 1048576}}}]";
+	static const char before[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK(
+		"load", "2", "1", MIB_500, "[]") "], 'otherTasks': {'runs': 3, 'peakBytes': " GIB_1
+						 "}}}]";
+	static const char now[] = "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK(
+		"load", "2", "1", MIB_500,
+		"[]") "," TASK("small", "1", "1", MIB_100,
+			       "[]") "], 'otherTasks': {'runs': 3, 'peakBytes': 1048576}}}]";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 	(void)state;
 
@@ -165,7 +196,10 @@ static void what_was_put_together_with_others_is_not_compared(void **state)
 	lacks(&out, "others peaked");
 	lacks(&out, "-100 %");
 	strbuf_reset(&out);
-	text_of_advice(now, "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK("small", "1", "1", MIB_100, "[]") "]}}]", &out);
+	text_of_advice(now,
+		       "[{'group': 'a', 'needs': {'peaks': {}, 'tasks': [" TASK(
+			       "small", "1", "1", MIB_100, "[]") "]}}]",
+		       &out);
 	has(&out, "500.0 MiB   new\n");
 	has(&out, "1.0 MiB     \n");
 }
@@ -206,7 +240,8 @@ static void ten_thousand_names_are_bounded(void **state)
 			    "{'group': 'g%d', 'needs': {'limitBytes': 1, 'peaks': {}, 'tasks': [",
 			    i);
 		for (int j = 0; j < 50; j++)
-			strbuf_addf(&text, "%s" TASK("n%d-%d", "1", "1", "1048576", "[]"), j ? "," : "", i, j);
+			strbuf_addf(&text, "%s" TASK("n%d-%d", "1", "1", "1048576", "[]"),
+				    j ? "," : "", i, j);
 		strbuf_adds(&text, "]}}");
 		json_append(answers, json_of(strbuf_str(&text)));
 	}

@@ -25,7 +25,10 @@ static const char objects_script[] =
 #include "plugin/objects_script.def"
 	;
 
-/* --- The text ------------------------------------------------------------------------------------------ */
+/*
+ * --- The text
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* How a process keeps an object: Ray's name for it, and ours. */
 static const struct {
@@ -48,10 +51,16 @@ static const char *hold_words(const cJSON *holder)
 static void holder_add(const cJSON *holder, struct strbuf *out)
 {
 	const cJSON *processes = json_get(holder, "processes");
-	const char *type = json_is(holder, "type", "DRIVER") ? "driver" : json_is(holder, "type", "WORKER") ? "worker" : "other process";
+	const char *type = json_is(holder, "type", "DRIVER") ? "driver" :
+			   json_is(holder, "type", "WORKER") ? "worker" :
+							       "other process";
 	int n = cJSON_GetArraySize(processes), shown = 0;
 
-	strbuf_addf(out, "   kept by %d %s%s: %s", n, type, n == 1 ? "" : type[0] == 'o' ? "es" : "s", hold_words(holder));
+	strbuf_addf(out, "   kept by %d %s%s: %s", n, type,
+		    n == 1	   ? "" :
+		    type[0] == 'o' ? "es" :
+				     "s",
+		    hold_words(holder));
 	if (*json_str_or(holder, "site", ""))
 		add_between(out, ", at ", json_str(holder, "site"), "");
 	strbuf_adds(out, "; PID");
@@ -60,7 +69,8 @@ static void holder_add(const cJSON *holder, struct strbuf *out)
 			strbuf_addf(out, " and %d more", n - PROCESSES_SHOWN);
 			break;
 		}
-		strbuf_addf(out, "%s %jd", shown > 1 ? "," : "", (intmax_t)json_int(process, "pid", 0));
+		strbuf_addf(out, "%s %jd", shown > 1 ? "," : "",
+			    (intmax_t)json_int(process, "pid", 0));
 		if (!process->next || shown == PROCESSES_SHOWN ||
 		    !json_is(process->next, "ip", json_str(process, "ip")))
 			add_between(out, " on ", json_str_or(process, "ip", "?"), "");
@@ -76,7 +86,8 @@ static void before_add(const cJSON *group, struct strbuf *out)
 	if (n == 0)
 		strbuf_adds(out, " (before: none)");
 	else if (n > 0)
-		strbuf_addf(out, " (before: %s in %jd)", SIZE_TEXT(json_int(group, "bytesBefore", 0)), (intmax_t)n);
+		strbuf_addf(out, " (before: %s in %jd)",
+			    SIZE_TEXT(json_int(group, "bytesBefore", 0)), (intmax_t)n);
 }
 
 static void group_add(const cJSON *group, struct strbuf *out)
@@ -86,16 +97,20 @@ static void group_add(const cJSON *group, struct strbuf *out)
 	const cJSON *holders = json_get(group, "holders");
 	int shown = 0, left = cJSON_GetArraySize(holders) - HOLDERS_SHOWN;
 
-	strbuf_addf(out, "\n%s in %jd object%s", SIZE_TEXT(json_int(group, "bytes", 0)), (intmax_t)n, n == 1 ? "" : "s");
+	strbuf_addf(out, "\n%s in %jd object%s", SIZE_TEXT(json_int(group, "bytes", 0)),
+		    (intmax_t)n, n == 1 ? "" : "s");
 	before_add(group, out);
 	if (unknown)
 		strbuf_addf(out, " (the size of %jd is not known)", (intmax_t)unknown);
-	strbuf_adds(out, strcmp(by, "ray.put") == 0 ? ", made by ray.put" : strcmp(by, "task") == 0 ? ", returned by a task that was called" :
-			 strcmp(by, "actor") == 0 ? ", returned by an actor that was called" : "");
+	strbuf_adds(out, strcmp(by, "ray.put") == 0 ? ", made by ray.put" :
+			 strcmp(by, "task") == 0    ? ", returned by a task that was called" :
+			 strcmp(by, "actor") == 0   ? ", returned by an actor that was called" :
+						      "");
 	if (*site)
 		add_between(out, " at ", site, "");
 	if (json_get(group, "owner.pid")) {
-		strbuf_addf(out, ", owned by %s %jd on ", json_is(group, "owner.type", "DRIVER") ? "the driver" : "process",
+		strbuf_addf(out, ", owned by %s %jd on ",
+			    json_is(group, "owner.type", "DRIVER") ? "the driver" : "process",
 			    (intmax_t)json_int(group, "owner.pid", 0));
 		add_printable(out, json_str_or(group, "owner.ip", "?"));
 	}
@@ -119,7 +134,8 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 		if (shown++ < GROUPS_SHOWN)
 			group_add(group, out);
 	if (left > 0)
-		strbuf_addf(out, "\n%d smaller groups are left out; --output json has all.\n", left);
+		strbuf_addf(out, "\n%d smaller groups are left out; --output json has all.\n",
+			    left);
 	if (*json_str_or(answer, "missing", "")) {
 		strbuf_adds(out,
 			    "\nMore objects may be held, as not all nodes answered. Ray says: ");
@@ -128,24 +144,37 @@ void objects_text(const cJSON *answer, struct strbuf *out)
 	} else if (!shown)
 		strbuf_adds(out, "\nNo process holds an object.\n");
 	if (max && json_int(answer, "references", 0) >= max)
-		strbuf_addf(out, "\nRay was asked for %jd references and there may be more, so these sums are at least so large.\n", (intmax_t)max);
+		strbuf_addf(
+			out,
+			"\nRay was asked for %jd references and there may be more, so these sums are at least so large.\n",
+			(intmax_t)max);
 	if (json_bool(answer, "beforePartial", false))
-		strbuf_adds(out, "\nThe earlier answer does not name all objects and lines of code, "
-				 "so there may have been more before.\n");
+		strbuf_adds(out,
+			    "\nThe earlier answer does not name all objects and lines of code, "
+			    "so there may have been more before.\n");
 	if (!json_bool(answer, "sites", true))
-		strbuf_adds(out, "\nRay did not record which lines of code made the objects. It does when all pods of the cluster have the\n"
-				 "environment variable RAY_record_ref_creation_sites=1; that costs some time for each object.\n");
+		strbuf_adds(
+			out,
+			"\nRay did not record which lines of code made the objects. It does when all pods of the cluster have the\n"
+			"environment variable RAY_record_ref_creation_sites=1; that costs some time for each object.\n");
 }
 
-/* --- The command --------------------------------------------------------------------------------------- */
+/*
+ * --- The command
+ * ---------------------------------------------------------------------------------------
+ */
 
-/* The head knows best where Ray's dashboard is, which answers; any other running pod of the cluster can ask it. */
+/*
+ * The head knows best where Ray's dashboard is, which answers; any other running pod of the cluster
+ * can ask it.
+ */
 static const cJSON *objects_pod(const cJSON *pods)
 {
 	const cJSON *found = NULL;
 
 	json_each(pod, json_get(pods, "items"))
-		if (json_is(pod, "status.phase", "Running") && (!found || strcmp(label_of(pod, "ray.io/node-type") ?: "", "head") == 0))
+		if (json_is(pod, "status.phase", "Running") &&
+		    (!found || strcmp(label_of(pod, "ray.io/node-type") ?: "", "head") == 0))
 			found = pod;
 	return found;
 }
@@ -175,16 +204,26 @@ int objects_command(const struct options *o, struct strbuf *out, struct err *err
 		r = read_pods_named(o, o->argument, &pods, err);
 	if (r < 0)
 		return r;
-	const cJSON *pod = objects_pod(pods), *container = json_first(json_get(pod, "spec.containers"));
+	const cJSON *pod = objects_pod(pods),
+		    *container = json_first(json_get(pod, "spec.containers"));
 	if (!pod)
-		return err_set(err, EPROTO, "no pod that runs, and no RayCluster with one, is called \"%.253s\"", o->argument);
-	const char *const args[] = { "exec", json_str_or(pod, "metadata.name", ""), "--namespace", json_str_or(pod, "metadata.namespace", ""),
-				     "--container", o->container ?: json_str_or(container, "name", ""), "--", "python3", "-c", objects_script, NULL };
+		return err_set(err, EPROTO,
+			       "no pod that runs, and no RayCluster with one, is called \"%.253s\"",
+			       o->argument);
+	const char *const args[] = {
+		"exec",	       json_str_or(pod, "metadata.name", ""),
+		"--namespace", json_str_or(pod, "metadata.namespace", ""),
+		"--container", o->container ?: json_str_or(container, "name", ""),
+		"--",	       "python3",
+		"-c",	       objects_script,
+		NULL
+	};
 	r = kubectl_stream(&kubectl, args, &stream, err);
 	if (r == 0)
 		r = json_parse(strbuf_str(&text), text.len, &answer, err);
 	if (r < 0)
-		return err_wrap(err, "Ray in pod %.253s did not say what its object store holds", json_str_or(pod, "metadata.name", ""));
+		return err_wrap(err, "Ray in pod %.253s did not say what its object store holds",
+				json_str_or(pod, "metadata.name", ""));
 	if (before)
 		objects_compare(answer, before);
 	if (o->output)

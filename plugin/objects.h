@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks Ray which objects its object store holds, where they were made, and which processes keep them: what `ray memory` prints in a
- * line for each reference, put together by the line of code that made them.
+ * Asks Ray which objects its object store holds, where they were made, and which processes keep
+ * them: what `ray memory` prints in a line for each reference, put together by the line of code
+ * that made them.
  */
 #pragma once
 

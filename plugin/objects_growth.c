@@ -77,8 +77,9 @@ void objects_compare(cJSON *answer, const cJSON *before)
 	if (old)
 		qsort(old, n_before, sizeof(*old), objects_compare_keys);
 	for (size_t i = 0; i < n; i++) {
-		cJSON **same = old ? bsearch(&all[i], old, n_before, sizeof(*old),
-					     objects_compare_keys) : NULL;
+		cJSON **same =
+			old ? bsearch(&all[i], old, n_before, sizeof(*old), objects_compare_keys) :
+			      NULL;
 
 		json_set_int(all[i], "bytesBefore", same ? objects_bytes(*same, "bytes") : 0);
 		json_set_int(all[i], "objectsBefore", same ? objects_bytes(*same, "objects") : 0);

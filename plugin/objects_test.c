@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the text of `objects`. The answers are what the script printed of Ray 2.60, shortened; e2e/cases/cluster runs it in a pod. */
+/*
+ * Tests of the text of `objects`. The answers are what the script printed of Ray 2.60, shortened;
+ * e2e/cases/cluster runs it in a pod.
+ */
 #include "plugin/objects.h"
 
 #include <errno.h>
@@ -31,9 +34,14 @@ static void a_line_of_code_is_listed_with_all_processes_that_keep_its_objects(vo
 	(void)state;
 	text_is(ANSWER("true", 24,
 		       GROUP("ray.put", "/tmp/run.py:<listcomp>:8",
-			     "'holders': [{'how': 'PINNED_IN_MEMORY', 'site': '/tmp/run.py:take:5', 'type': 'WORKER', 'processes': ["
-			     PROCESS(393, "10.0.0.2") ", " PROCESS(394, "10.0.0.2") ", " PROCESS(12, "10.0.0.3") "]},"
-			     "{'how': 'LOCAL_REFERENCE', 'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(10, "10.0.0.1") "]}]")),
+			     "'holders': [{'how': 'PINNED_IN_MEMORY', 'site': '/tmp/run.py:take:5', 'type': 'WORKER', 'processes': [" PROCESS(
+				     393,
+				     "10.0.0.2") ", " PROCESS(394,
+							      "10.0.0.2") ", " PROCESS(12,
+										       "10.0.0.3") "]},"
+												   "{'how': 'LOCAL_REFERENCE', 'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(
+													   10,
+													   "10.0.0.1") "]}]")),
 		"Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n"
 		"\n38.1 MiB in 5 objects, made by ray.put at /tmp/run.py:<listcomp>:8\n"
 		"   kept by 3 workers: values that were read from it, at /tmp/run.py:take:5; PID 393, 394 on 10.0.0.2, 12 on 10.0.0.3\n"
@@ -44,8 +52,10 @@ static void without_lines_of_code_the_text_names_the_owner_and_how_ray_records_t
 {
 	(void)state;
 	text_is(ANSWER("false", 5,
-		       GROUP("", "", "'owner': {'type': 'DRIVER', 'ip': '10.0.0.1', 'pid': 10}, 'holders': [{'how': 'USED_BY_PENDING_TASK', "
-				     "'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(10, "10.0.0.1") "]}]")),
+		       GROUP("", "",
+			     "'owner': {'type': 'DRIVER', 'ip': '10.0.0.1', 'pid': 10}, 'holders': [{'how': 'USED_BY_PENDING_TASK', "
+			     "'site': '', 'type': 'DRIVER', 'processes': [" PROCESS(
+				     10, "10.0.0.1") "]}]")),
 		"Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n"
 		"\n38.1 MiB in 5 objects, owned by the driver 10 on 10.0.0.1\n"
 		"   kept by 1 driver: an argument of a task that has not finished; PID 10 on 10.0.0.1\n"
@@ -61,29 +71,35 @@ static void the_text_counts_what_it_leaves_out_and_escapes_a_tenants_text(void *
 	(void)state;
 
 	for (int i = 0; i < 21; i++)
-		json_append(json_array_at(json, "groups"), json_of("{'madeBy': 'task', 'site': '/a\\u001b[2J.py:f:1', 'objects': 1, 'bytes': 5, "
-								   "'sizeUnknown': 1, 'holders': []}"));
+		json_append(
+			json_array_at(json, "groups"),
+			json_of("{'madeBy': 'task', 'site': '/a\\u001b[2J.py:f:1', 'objects': 1, 'bytes': 5, "
+				"'sizeUnknown': 1, 'holders': []}"));
 	holders = json_array_at(json_array_at(json, "groups")->child, "holders");
 	for (int i = 0; i < 7; i++) {
-		cJSON *holder = json_of("{'how': 'NEW', 'site': '', 'type': 'SPILL_WORKER', 'processes': []}");
+		cJSON *holder = json_of(
+			"{'how': 'NEW', 'site': '', 'type': 'SPILL_WORKER', 'processes': []}");
 
 		for (int pid = 1; pid < 11; pid++)
 			json_append(json_array_at(holder, "processes"), json_of(PROCESS(7, "::1")));
 		json_append(holders, holder);
 	}
 	objects_text(json, &out);
-	has(&out, "5 B in 1 object (the size of 1 is not known), returned by a task that was called at /a?[2J.py:f:1\n"
-		  "   kept by 10 other processes: Ray does not say how; PID 7, 7, 7, 7, 7, 7, 7, 7 on ::1 and 2 more\n");
+	has(&out,
+	    "5 B in 1 object (the size of 1 is not known), returned by a task that was called at /a?[2J.py:f:1\n"
+	    "   kept by 10 other processes: Ray does not say how; PID 7, 7, 7, 7, 7, 7, 7, 7 on ::1 and 2 more\n");
 	has(&out, "   and 1 more such lines; --output json has all\n");
 	has(&out, "\n1 smaller groups are left out; --output json has all.\n");
-	has(&out, "\nRay was asked for 10000 references and there may be more, so these sums are at least so large.\n");
+	has(&out,
+	    "\nRay was asked for 10000 references and there may be more, so these sums are at least so large.\n");
 	lacks(&out, "No process holds an object");
 }
 
 static void an_empty_store_and_an_answer_without_members_are_no_groups(void **state)
 {
 	(void)state;
-	text_is(ANSWER("true", 0, ""), "Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n\nNo process holds an object.\n");
+	text_is(ANSWER("true", 0, ""),
+		"Plasma memory usage 76 MiB, 6 objects, 38.15% full, 38.15% needed\n\nNo process holds an object.\n");
 	text_is("{}", "\nNo process holds an object.\n");
 }
 
@@ -121,8 +137,9 @@ static void growth_since_an_earlier_answer_is_said_the_most_grown_first(void **s
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 		_cleanup_json_ cJSON *before = json_of(rows[i].before);
-		_cleanup_json_ cJSON *answer = json_of("{'groups': [" OF("a", 4, 4194304, "") ", " OF("b", 2, 2097152, "") ", " OF(
-			"", 1, 1000, OWNED(7)) ", " OF("", 1, 1000, OWNED(8)) "]}");
+		_cleanup_json_ cJSON *answer = json_of(
+			"{'groups': [" OF("a", 4, 4194304, "") ", " OF("b", 2, 2097152, "") ", " OF(
+				"", 1, 1000, OWNED(7)) ", " OF("", 1, 1000, OWNED(8)) "]}");
 
 		objects_compare(answer, before);
 		objects_text(answer, &out);

@@ -20,7 +20,10 @@ static int64_t options_age_of(const char *text)
 	static const struct {
 		char unit;
 		int64_t ns;
-	} units[] = { { 's', NS_PER_SEC }, { 'm', 60 * NS_PER_SEC }, { 'h', 3600 * NS_PER_SEC }, { 'd', 86400 * NS_PER_SEC } };
+	} units[] = { { 's', NS_PER_SEC },
+		      { 'm', 60 * NS_PER_SEC },
+		      { 'h', 3600 * NS_PER_SEC },
+		      { 'd', 86400 * NS_PER_SEC } };
 	char *end;
 	long n = strtol(text, &end, 10);
 
@@ -35,8 +38,10 @@ static int since_parse(void *options, const char *option, const char *value, str
 	int64_t age = options_age_of(value);
 
 	if (!age)
-		return err_set(err, EINVAL, "%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
-			       option, value);
+		return err_set(
+			err, EINVAL,
+			"%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
+			option, value);
 	((struct options *)options)->since_ns = age;
 	return 0;
 }
@@ -78,10 +83,14 @@ static int word_take(struct options *o, const char *word, struct err *err)
 	if (o->command == COMMAND_NONE) {
 		o->command = command_find(word);
 		command_add_names(&names);
-		return o->command ? 1 : err_set(err, EINVAL, "\"%.80s\" is not a command; the commands are %s", word, strbuf_str(&names));
+		return o->command ? 1 :
+				    err_set(err, EINVAL,
+					    "\"%.80s\" is not a command; the commands are %s", word,
+					    strbuf_str(&names));
 	}
 	if (commands[o->command].most == 0)
-		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", commands[o->command].name, word);
+		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"",
+			       commands[o->command].name, word);
 	if (o->n_arguments == commands[o->command].most)
 		return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
 	*(o->n_arguments++ ? &o->second : &o->argument) = word;
@@ -100,7 +109,8 @@ static int check_arguments(const struct options *o, struct err *err)
 
 	/* Of bundles the newest is meant then. */
 	if (o->n_arguments < command->least && !o->store)
-		return err_set(err, EINVAL, "%s needs %s; `%s %s --help` says what that is", options_command_name(o), command->arguments, o->program,
+		return err_set(err, EINVAL, "%s needs %s; `%s %s --help` says what that is",
+			       options_command_name(o), command->arguments, o->program,
 			       options_command_name(o));
 	return 0;
 }
@@ -112,10 +122,15 @@ static int options_check_store(const struct options *o, struct err *err)
 	const char *place = o->of_command ? "without Kubernetes" : "with --store";
 
 	if (o->store && o->output && prints && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "%s, --output of %s can only be json", place, commands[o->command].name);
-	if (o->store && (o->watch || o->namespace || o->all_namespaces || o->selector || o->context || o->kubeconfig || o->image))
-		return err_set(err, EINVAL, "--watch, --namespace, --all-namespaces, --selector, --context, --kubeconfig and --image "
-					    "do not go %s", place);
+		return err_set(err, EINVAL, "%s, --output of %s can only be json", place,
+			       commands[o->command].name);
+	if (o->store && (o->watch || o->namespace || o->all_namespaces || o->selector ||
+			 o->context || o->kubeconfig || o->image))
+		return err_set(
+			err, EINVAL,
+			"--watch, --namespace, --all-namespaces, --selector, --context, --kubeconfig and --image "
+			"do not go %s",
+			place);
 	return 0;
 }
 
@@ -136,10 +151,13 @@ static int check_options(const struct options *o, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (is_given(o, &rows[i]) && !strstr(command->help, rows[i].name))
-			return err_set(err, EINVAL, "%s does not take %s; `%s %s --help` lists its options", options_command_name(o), rows[i].name, o->program,
+			return err_set(err, EINVAL,
+				       "%s does not take %s; `%s %s --help` lists its options",
+				       options_command_name(o), rows[i].name, o->program,
 				       options_command_name(o));
 	if (o->output && json_only && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "--output of %s can only be json, not \"%.40s\"", command->name, o->output);
+		return err_set(err, EINVAL, "--output of %s can only be json, not \"%.40s\"",
+			       command->name, o->output);
 	return 0;
 }
 
@@ -152,26 +170,35 @@ static int options_check(const struct options *o, struct err *err)
 	command_add_names(&names);
 	if (o->command == COMMAND_NONE)
 		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
-	if (check_options(o, err) < 0 || options_check_store(o, err) < 0 || check_arguments(o, err) < 0)
+	if (check_options(o, err) < 0 || options_check_store(o, err) < 0 ||
+	    check_arguments(o, err) < 0)
 		return -EINVAL;
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
 	if (o->owner && !strchr(o->owner, '/'))
-		return err_set(err, EINVAL, "--owner \"%.80s\" must be KIND/NAME, such as RayJob/train", o->owner);
+		return err_set(err, EINVAL,
+			       "--owner \"%.80s\" must be KIND/NAME, such as RayJob/train",
+			       o->owner);
 	if (o->class && failure_class_from_name(o->class) < 0)
-		return err_set(err, EINVAL, "--class \"%.60s\" is not a class; " DOCS_PAGE("failure-classes.md") " lists them", o->class);
+		return err_set(err, EINVAL,
+			       "--class \"%.60s\" is not a class; " DOCS_PAGE(
+				       "failure-classes.md") " lists them",
+			       o->class);
 	return 0;
 }
 
 int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
 	bool of_command = strcmp(argv[0], "afterglow") == 0;
-	struct options o = { .program = of_command ? argv[0] : "kubectl afterglow", .of_command = of_command };
+	struct options o = { .program = of_command ? argv[0] : "kubectl afterglow",
+			     .of_command = of_command };
 
 	*ret_options = o;
 	for (int i = 1, n; argv[i]; i += n) {
 		/* No option is a number: -9 is a signal. */
-		n = argv[i][0] == '-' && !isdigit((unsigned char)argv[i][1]) ? option_take(&table, 0, argv + i, &o, err) : word_take(&o, argv[i], err);
+		n = argv[i][0] == '-' && !isdigit((unsigned char)argv[i][1]) ?
+			    option_take(&table, 0, argv + i, &o, err) :
+			    word_take(&o, argv[i], err);
 		if (n < 0)
 			return n;
 	}
@@ -189,7 +216,7 @@ static void options_propose(struct strbuf *out, const char *text, const char *be
 
 static void propose_classes(struct strbuf *out, const char *begun)
 {
-	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
+	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class ++)
 		options_propose(out, failure_class_name(class), begun);
 }
 

@@ -24,8 +24,9 @@ struct options {
 };
 
 /*
- * Sets *ret_options, which points into argv; NULL ends argv. Whether argv[0] is "afterglow" says whose words messages have. -EINVAL: err
- * names the argument and says what would be right; then program and of_command are set alone.
+ * Sets *ret_options, which points into argv; NULL ends argv. Whether argv[0] is "afterglow" says
+ * whose words messages have. -EINVAL: err names the argument and says what would be right; then
+ * program and of_command are set alone.
  */
 int options_parse(char **argv, struct options *ret_options, struct err *err);
 

@@ -25,18 +25,30 @@ static void options_may_stand_before_and_after_the_command(void **state)
 	struct options o;
 	(void)state;
 
-	assert_int_equal(parse((const char *const[]){ "-n", "ml", "show", "pod-1", "--context=c", "-o", "json", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *const[]){ "-n", "ml", "show", "pod-1", "--context=c",
+						      "-o", "json", NULL },
+			       &o, NULL),
+			 0);
 	assert_int_equal(o.command, COMMAND_SHOW);
 	assert_string_equal(o.argument, "pod-1");
 	assert_string_equal(o.namespace, "ml");
 	assert_string_equal(o.context, "c");
 	assert_string_equal(o.output, "json");
-	assert_int_equal(parse((const char *const[]){ "list", "-A", "--since", "2h", "--class", "Segfault", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *const[]){ "list", "-A", "--since", "2h", "--class",
+						      "Segfault", NULL },
+			       &o, NULL),
+			 0);
 	assert_true(o.all_namespaces && o.since_ns == 7200 * NS_PER_SEC);
 	assert_int_equal(parse((const char *const[]){ "explain", "-9", NULL }, &o, NULL), 0);
 	assert_string_equal(o.argument, "-9");
-	assert_int_equal(parse((const char *const[]){ "report", "--store", "dir", "-o", "page.html", NULL }, &o, NULL), 0);
-	assert_int_equal(parse((const char *const[]){ "show", "--store", "dir", "-o", "json", NULL }, &o, NULL), 0);
+	assert_int_equal(
+		parse((const char *const[]){ "report", "--store", "dir", "-o", "page.html", NULL },
+		      &o, NULL),
+		0);
+	assert_int_equal(
+		parse((const char *const[]){ "show", "--store", "dir", "-o", "json", NULL }, &o,
+		      NULL),
+		0);
 }
 
 static void what_is_wrong_is_named_with_what_would_be_right(void **state)
@@ -107,7 +119,11 @@ static void messages_have_the_words_of_who_calls(void **state)
 		struct options o;
 		struct err err = { 0 };
 
-		assert_int_equal(options_parse((char *[]){ "afterglow", (char *)words[0], (char *)words[1], (char *)words[2], NULL }, &o, &err), -EINVAL);
+		assert_int_equal(
+			options_parse((char *[]){ "afterglow", (char *)words[0], (char *)words[1],
+						  (char *)words[2], NULL },
+				      &o, &err),
+			-EINVAL);
 		if (!strstr(err.text, rows[i].part))
 			fail_msg("%s: no \"%s\"", err.text, rows[i].part);
 		assert_string_equal(o.program, "afterglow");

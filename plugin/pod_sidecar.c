@@ -45,10 +45,12 @@ int pod_sidecar_port(const cJSON *sidecar)
 
 const char *annotation_of(const cJSON *object, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
 }
 
 const char *label_of(const cJSON *object, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
 }

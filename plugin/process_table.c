@@ -29,14 +29,19 @@ static const char *growth_text(int64_t bytes, char buf[static GROWTH_TEXT_MAX])
 
 static void add_process(struct table *table, const cJSON *process)
 {
-	int64_t rss = json_int(process, "rssBytes", 0), shared = json_int(process, "sharedBytes", 0);
+	int64_t rss = json_int(process, "rssBytes", 0),
+		shared = json_int(process, "sharedBytes", 0);
 	char pid[24], own[SIZE_TEXT_MAX], both[SIZE_TEXT_MAX], growth[GROWTH_TEXT_MAX];
 
 	snprintf(pid, sizeof(pid), "%" PRId64, json_int(process, "pid", 0));
-	size_format((uint64_t)MAX(rss - MIN(MAX(shared, (int64_t)0), MAX(rss, (int64_t)0)), (int64_t)0), own);
+	size_format(
+		(uint64_t)MAX(rss - MIN(MAX(shared, (int64_t)0), MAX(rss, (int64_t)0)), (int64_t)0),
+		own);
 	size_format((uint64_t)MAX(shared, (int64_t)0), both);
-	table_row(table, (const char *const[]){ "", pid, own, both, growth_text(json_int(process, "growthBytesPerSecond", 0), growth),
-						json_str(process, "name") });
+	table_row(table, (const char *const[]){
+				 "", pid, own, both,
+				 growth_text(json_int(process, "growthBytesPerSecond", 0), growth),
+				 json_str(process, "name") });
 }
 
 void process_table(const cJSON *processes, const char *label, struct strbuf *out)

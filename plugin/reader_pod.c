@@ -45,7 +45,9 @@ static const char *path_in(const char *bundle, const char *store)
 
 	while (len > 0 && store[len - 1] == '/')
 		len--;
-	return strncmp(bundle, store, len) == 0 && bundle[len] == '/' && bundle[len + 1] ? bundle + len + 1 : NULL;
+	return strncmp(bundle, store, len) == 0 && bundle[len] == '/' && bundle[len + 1] ?
+		       bundle + len + 1 :
+		       NULL;
 }
 
 /* Returns whether the pod's sidecar writes to the claim. */
@@ -56,9 +58,9 @@ static bool has_claim(const cJSON *pod, const char *claim)
 }
 
 /*
- * Returns a Ray pod of the namespace whose sidecar has this store; claim NULL: one that is no claim.
- * A RayFailure may have the words of a tenant, so a claim that no sidecar uses is not mounted for
- * it.
+ * Returns a Ray pod of the namespace whose sidecar has this store; claim NULL: one that is no
+ * claim. A RayFailure may have the words of a tenant, so a claim that no sidecar uses is not
+ * mounted for it.
  */
 static const cJSON *template_of(const cJSON *pods, const char *bundle, const char *claim,
 				const char **ret_store)
@@ -75,7 +77,10 @@ static const cJSON *template_of(const cJSON *pods, const char *bundle, const cha
 	return NULL;
 }
 
-/* --- The pod -------------------------------------------------------------------------------------------- */
+/*
+ * --- The pod
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void copy(cJSON *to, const cJSON *from, const char *name)
 {
@@ -112,13 +117,16 @@ static void add_claim(cJSON *spec, cJSON *container, const char *claim)
  */
 static void add_environment(cJSON *container, const cJSON *template)
 {
-	static const char *const names[] = { "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST" };
+	static const char *const names[] = { "AZURE_CLIENT_ID", "AZURE_TENANT_ID",
+					     "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const cJSON *variable = json_find(json_get(pod_sidecar(template), "env"), "name", names[i]);
+		const cJSON *variable =
+			json_find(json_get(pod_sidecar(template), "env"), "name", names[i]);
 
 		if (variable)
-			json_append(json_array_at(container, "env"), cJSON_Duplicate(variable, true));
+			json_append(json_array_at(container, "env"),
+				    cJSON_Duplicate(variable, true));
 	}
 }
 
@@ -129,17 +137,21 @@ static void add_environment(cJSON *container, const cJSON *template)
 static void add_credentials(cJSON *spec, cJSON *container, const cJSON *template)
 {
 	json_each(mount, json_get(pod_sidecar(template), "volumeMounts")) {
-		const cJSON *volume = json_find(json_get(template, "spec.volumes"), "name", json_str(mount, "name"));
+		const cJSON *volume = json_find(json_get(template, "spec.volumes"), "name",
+						json_str(mount, "name"));
 		const char *path = json_str(mount, "mountPath");
 
-		if (path && volume && (cJSON_HasObjectItem(volume, "secret") || cJSON_HasObjectItem(volume, "projected")))
+		if (path && volume &&
+		    (cJSON_HasObjectItem(volume, "secret") ||
+		     cJSON_HasObjectItem(volume, "projected")))
 			add_volume(spec, container, cJSON_Duplicate(volume, true), path);
 	}
 }
 
 static void add_security(cJSON *spec, cJSON *container, const cJSON *template)
 {
-	cJSON *of_pod = json_object_at(spec, "securityContext"), *own = json_object_at(container, "securityContext");
+	cJSON *of_pod = json_object_at(spec, "securityContext"),
+	      *own = json_object_at(container, "securityContext");
 	const cJSON *theirs = json_get(template, "spec.securityContext");
 	int64_t user = json_int(pod_sidecar(template), "securityContext.runAsUser", 0);
 
@@ -171,16 +183,19 @@ static cJSON *container_of(const cJSON *template, const char *image)
 	return container;
 }
 
-static cJSON *make_pod(const cJSON *failure, const cJSON *template, const char *name, const char *image)
+static cJSON *make_pod(const cJSON *failure, const cJSON *template, const char *name,
+		       const char *image)
 {
-	cJSON *pod = cJSON_CreateObject(), *metadata, *spec, *container = container_of(template, image);
+	cJSON *pod = cJSON_CreateObject(), *metadata, *spec,
+	      *container = container_of(template, image);
 
 	json_set_str(pod, "apiVersion", "v1");
 	json_set_str(pod, "kind", "Pod");
 	metadata = json_object_at(pod, "metadata");
 	json_set_str(metadata, "name", name);
 	json_set_str(metadata, "namespace", json_str(failure, "metadata.namespace"));
-	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/name", "afterglow-reader");
+	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/name",
+		     "afterglow-reader");
 	spec = json_object_at(pod, "spec");
 	json_append(json_array_at(spec, "containers"), container);
 	json_set_str(spec, "restartPolicy", "Never");
@@ -194,7 +209,10 @@ static cJSON *make_pod(const cJSON *failure, const cJSON *template, const char *
 	return pod;
 }
 
-/* --- The command ---------------------------------------------------------------------------------------- */
+/*
+ * --- The command
+ * ----------------------------------------------------------------------------------------
+ */
 
 static void make_args(struct reader_pod *r, const cJSON *sidecar)
 {
@@ -206,7 +224,8 @@ static void make_args(struct reader_pod *r, const cJSON *sidecar)
 	r->args[n++] = "--as";
 	r->args[n++] = r->path;
 	for (size_t i = 0; sidecar && i < ARRAY_SIZE(options); i++) {
-		const char *value = options[i].flag ? NULL : pod_sidecar_value(sidecar, options[i].sidecar);
+		const char *value =
+			options[i].flag ? NULL : pod_sidecar_value(sidecar, options[i].sidecar);
 
 		if (options[i].flag ? !pod_sidecar_has_flag(sidecar, options[i].sidecar) : !value)
 			continue;
@@ -220,7 +239,8 @@ static void make_args(struct reader_pod *r, const cJSON *sidecar)
 	}
 }
 
-static int split_claim(const char *bundle, char claim[static READER_TEXT_MAX], struct reader_pod *r, struct err *err)
+static int split_claim(const char *bundle, char claim[static READER_TEXT_MAX], struct reader_pod *r,
+		       struct err *err)
 {
 	const char *name = bundle + strlen(CLAIM_MARK), *slash = strchr(name, '/');
 
@@ -234,7 +254,8 @@ static int split_claim(const char *bundle, char claim[static READER_TEXT_MAX], s
 
 static bool is_in_a_store(const char *bundle)
 {
-	static const char *const marks[] = { CLAIM_MARK, "s3://", "azure://", "webhdfs://", "webhdfss://" };
+	static const char *const marks[] = { CLAIM_MARK, "s3://", "azure://", "webhdfs://",
+					     "webhdfss://" };
 
 	for (size_t i = 0; bundle && i < ARRAY_SIZE(marks); i++)
 		if (strncmp(bundle, marks[i], strlen(marks[i])) == 0)
@@ -242,8 +263,8 @@ static bool is_in_a_store(const char *bundle)
 	return false;
 }
 
-int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image, struct reader_pod *ret_pod,
-		    struct err *err)
+int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image,
+		    struct reader_pod *ret_pod, struct err *err)
 {
 	const char *bundle = json_str(failure, "spec.bundle"), *store = NULL;
 	bool is_claim = bundle && strncmp(bundle, CLAIM_MARK, strlen(CLAIM_MARK)) == 0;
@@ -273,8 +294,11 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 	}
 	*ret_pod = r;
 	make_args(ret_pod, is_claim ? NULL : sidecar);
-	ret_pod->pod = make_pod(failure, template, name, image ? image : json_str(sidecar, "image"));
-	cJSON *spec = json_get(ret_pod->pod, "spec"), *container = json_get(spec, "containers") ? json_get(spec, "containers")->child : NULL;
+	ret_pod->pod =
+		make_pod(failure, template, name, image ? image : json_str(sidecar, "image"));
+	cJSON *spec = json_get(ret_pod->pod, "spec"),
+	      *container =
+		      json_get(spec, "containers") ? json_get(spec, "containers")->child : NULL;
 	if (is_claim)
 		add_claim(spec, container, claim);
 	else {

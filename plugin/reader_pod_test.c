@@ -33,14 +33,16 @@ static void args_are(const struct reader_pod *pod, const char *wanted)
 
 static void a_claim_is_mounted_and_only_to_be_read(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'pvc:ray-failures/ml/demo/p.1/c/t-Killed'}}");
+	_cleanup_json_ cJSON *failure = json_of(
+		"{'metadata':{'namespace':'ml'},'spec':{'bundle':'pvc:ray-failures/ml/demo/p.1/c/t-Killed'}}");
 	_cleanup_json_ cJSON *pods = json_of(claim_pods);
 	struct reader_pod pod;
 	(void)state;
 
 	assert_int_equal(reader_pod_make(failure, pods, "reader-1", NULL, &pod, NULL), 0);
 	args_are(&pod, "--read --store /afterglow/store --as ml/demo/p.1/c/t-Killed");
-	cJSON *spec = json_get(pod.pod, "spec"), *volume = json_get(spec, "volumes")->child, *container = json_get(spec, "containers")->child;
+	cJSON *spec = json_get(pod.pod, "spec"), *volume = json_get(spec, "volumes")->child,
+	      *container = json_get(spec, "containers")->child;
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 1);
 	assert_string_equal(json_str(volume, "persistentVolumeClaim.claimName"), "ray-failures");
 	assert_true(json_bool(volume, "persistentVolumeClaim.readOnly", false));
@@ -56,17 +58,21 @@ static void a_claim_is_mounted_and_only_to_be_read(void **state)
 
 static void a_store_is_read_as_the_sidecar_writes_it(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'s3://failures/pre/ml/demo/x'}}");
+	_cleanup_json_ cJSON *failure = json_of(
+		"{'metadata':{'namespace':'ml'},'spec':{'bundle':'s3://failures/pre/ml/demo/x'}}");
 	_cleanup_json_ cJSON *pods = json_of(s3_pods);
 	struct reader_pod pod;
 	(void)state;
 
 	assert_int_equal(reader_pod_make(failure, pods, "reader-1", NULL, &pod, NULL), 0);
-	args_are(&pod, "--read --store s3://failures/pre --as ml/demo/x --s3-endpoint https://minio:9000 --s3-path-style "
-		       "--credentials /afterglow/credentials");
+	args_are(
+		&pod,
+		"--read --store s3://failures/pre --as ml/demo/x --s3-endpoint https://minio:9000 --s3-path-style "
+		"--credentials /afterglow/credentials");
 	cJSON *spec = json_get(pod.pod, "spec");
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "volumes")), 1);
-	assert_string_equal(json_str(json_get(spec, "volumes")->child, "secret.secretName"), "keys");
+	assert_string_equal(json_str(json_get(spec, "volumes")->child, "secret.secretName"),
+			    "keys");
 	assert_string_equal(json_str(spec, "serviceAccountName"), "ray");
 	reader_pod_release(&pod);
 }
@@ -82,7 +88,8 @@ static const char azure_pods[] =
 
 static void with_workload_identity_it_has_the_identity_of_the_sidecar(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'azure://failures/ray/pre/ml/demo/x'}}");
+	_cleanup_json_ cJSON *failure = json_of(
+		"{'metadata':{'namespace':'ml'},'spec':{'bundle':'azure://failures/ray/pre/ml/demo/x'}}");
 	_cleanup_json_ cJSON *pods = json_of(azure_pods);
 	struct reader_pod pod;
 	(void)state;
@@ -91,9 +98,12 @@ static void with_workload_identity_it_has_the_identity_of_the_sidecar(void **sta
 	args_are(&pod, "--read --store azure://failures/ray/pre --as ml/demo/x");
 	cJSON *spec = json_get(pod.pod, "spec"), *container = json_get(spec, "containers")->child;
 	assert_string_equal(json_str(spec, "serviceAccountName"), "ray");
-	assert_string_equal(json_str(json_get(container, "volumeMounts")->child, "mountPath"), "/var/run/secrets/azure/tokens");
+	assert_string_equal(json_str(json_get(container, "volumeMounts")->child, "mountPath"),
+			    "/var/run/secrets/azure/tokens");
 	assert_int_equal(cJSON_GetArraySize(json_get(container, "env")), 3);
-	assert_string_equal(json_str(json_find(json_get(container, "env"), "name", "AZURE_CLIENT_ID"), "value"), "c");
+	assert_string_equal(
+		json_str(json_find(json_get(container, "env"), "name", "AZURE_CLIENT_ID"), "value"),
+		"c");
 	assert_null(json_find(json_get(container, "env"), "name", "POD_NAME"));
 	reader_pod_release(&pod);
 }
@@ -168,7 +178,8 @@ static void without_a_way_to_the_bundle_it_says_what_is_missing(void **state)
 		struct err err = { 0 };
 
 		json_set_str(json_object_at(failure, "spec"), "bundle", rows[i].bundle);
-		assert_int_equal(reader_pod_make(failure, pods, "r", rows[i].image, &pod, &err), rows[i].code);
+		assert_int_equal(reader_pod_make(failure, pods, "r", rows[i].image, &pod, &err),
+				 rows[i].code);
 		if (!strstr(err.text, rows[i].part))
 			fail_msg("%s: no \"%s\"", err.text, rows[i].part);
 	}
@@ -176,12 +187,14 @@ static void without_a_way_to_the_bundle_it_says_what_is_missing(void **state)
 
 static void an_image_of_ones_own_reads_a_claim_without_any_pod(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'pvc:c/x'}}");
+	_cleanup_json_ cJSON *failure =
+		json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'pvc:c/x'}}");
 	struct reader_pod pod;
 	(void)state;
 
 	assert_int_equal(reader_pod_make(failure, NULL, "r", "sidecar:8", &pod, NULL), 0);
-	assert_string_equal(json_str(json_get(pod.pod, "spec.containers")->child, "image"), "sidecar:8");
+	assert_string_equal(json_str(json_get(pod.pod, "spec.containers")->child, "image"),
+			    "sidecar:8");
 	reader_pod_release(&pod);
 }
 

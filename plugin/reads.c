@@ -16,7 +16,9 @@
 
 struct kubectl kubectl_of(const struct options *o)
 {
-	return (struct kubectl){ .program = getenv("KUBECTL"), .kubeconfig = o->kubeconfig, .context = o->context };
+	return (struct kubectl){ .program = getenv("KUBECTL"),
+				 .kubeconfig = o->kubeconfig,
+				 .context = o->context };
 }
 
 size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args)
@@ -60,7 +62,8 @@ int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
 			    err);
 }
 
-int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err)
+int read_ray_pods(const struct options *o, const char *cluster, const char *selector,
+		  cJSON **ret_list, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT(SELECTOR_MAX);
 
@@ -74,18 +77,23 @@ int read_ray_pods(const struct options *o, const char *cluster, const char *sele
 	return read_objects(o, "pods", strbuf_str(&all), NULL, false, ret_list, err);
 }
 
-/* Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there is none. */
+/*
+ * Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there
+ * is none.
+ */
 static void clusters_select(const struct options *o, const char *owner, struct strbuf *selector)
 {
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
 	const char *slash = strchr(owner, '/');
 	_cleanup_json_ cJSON *clusters = NULL;
 
-	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
+	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s",
+		    (int)(slash - owner), owner, slash + 1);
 	read_objects(o, "rayclusters.ray.io", strbuf_str(&labels), NULL, true, &clusters, NULL);
 	json_each(cluster, json_get(clusters, "items"))
 		if (json_str(cluster, "metadata.name"))
-			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
+			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (",
+				    json_str(cluster, "metadata.name"));
 	if (selector->len)
 		strbuf_addc(selector, ')');
 }
@@ -94,7 +102,9 @@ const char *cluster_named(const char *what)
 {
 	const char *slash = strchr(what, '/');
 
-	return !slash ? what : strncmp(what, "RayCluster/", (size_t)(slash + 1 - what)) == 0 ? slash + 1 : NULL;
+	return !slash							     ? what :
+	       strncmp(what, "RayCluster/", (size_t)(slash + 1 - what)) == 0 ? slash + 1 :
+									       NULL;
 }
 
 int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err)
@@ -108,7 +118,8 @@ int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, st
 		*ret_list = NULL;
 		return 0;
 	}
-	return read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, ret_list, err);
+	return read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, ret_list,
+			     err);
 }
 
 int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err)
@@ -128,11 +139,12 @@ int read_pods_named(const struct options *o, const char *what, cJSON **ret_list,
 const char *where_looked(const struct options *o)
 {
 	return o->all_namespaces || o->store ? "" :
-	       o->namespace	 ? " in that namespace; -A looks in all of them" :
-				   " in this namespace; -A looks in all of them";
+	       o->namespace		     ? " in that namespace; -A looks in all of them" :
+					       " in this namespace; -A looks in all of them";
 }
 
-int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
+int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure,
+		 struct err *err)
 {
 	*ret_failure = o->argument ? failure_find(failures, o->argument) : local_newest(failures);
 	if (*ret_failure)
@@ -140,5 +152,6 @@ int find_failure(const struct options *o, const cJSON *failures, const cJSON **r
 	if (!o->argument)
 		return err_set(err, EPROTO, "no failure was found");
 	return err_set(err, EPROTO, "no failure and no %s with a failure is called \"%.253s\"%s",
-		       o->store ? "command" : "pod, job, service, cluster or node", o->argument, where_looked(o));
+		       o->store ? "command" : "pod, job, service, cluster or node", o->argument,
+		       where_looked(o));
 }

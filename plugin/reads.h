@@ -28,19 +28,26 @@ int read_failures(const struct options *o, cJSON **ret_list, struct err *err);
  * Reads the Ray pods of the namespace, or of all namespaces; only those of cluster and selector if
  * not NULL.
  */
-int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err);
+int read_ray_pods(const struct options *o, const char *cluster, const char *selector,
+		  cJSON **ret_list, struct err *err);
 /*
- * Reads the Ray pods of what a person names: a RayCluster, or KIND/NAME of an object for which KubeRay has made clusters. *ret_list is
- * NULL where there is no cluster.
+ * Reads the Ray pods of what a person names: a RayCluster, or KIND/NAME of an object for which
+ * KubeRay has made clusters. *ret_list is NULL where there is no cluster.
  */
 int read_pods_of(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
-/* The name of the RayCluster that a person names; NULL: it is another object, which has clusters. */
+/*
+ * The name of the RayCluster that a person names; NULL: it is another object, which has clusters.
+ */
 const char *cluster_named(const char *what);
 /* Reads the pod called what, or pod/NAME, as a list; otherwise as read_pods_of. */
 int read_pods_named(const struct options *o, const char *what, cJSON **ret_list, struct err *err);
 
-/* Finds the failure named o->argument, or the newest of the pod of that name. *ret_failure is owned by failures. */
-int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err);
+/*
+ * Finds the failure named o->argument, or the newest of the pod of that name. *ret_failure is owned
+ * by failures.
+ */
+int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure,
+		 struct err *err);
 
 /* Returns the end of a sentence about something that was not found: a hint at -A, or "". Static. */
 const char *where_looked(const struct options *o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends requests to the sidecars of Ray pods through the API server's proxy. The user needs the right
- * to get pods/proxy, and the API server must reach the pods. The answer comes from the pod, so it is
- * bounded and never trusted.
+ * Sends requests to the sidecars of Ray pods through the API server's proxy. The user needs the
+ * right to get pods/proxy, and the API server must reach the pods. The answer comes from the pod,
+ * so it is bounded and never trusted.
  */
 #pragma once
 

@@ -20,8 +20,12 @@
 #include "plugin/terminal.h"
 
 #define STACK_PODS_MAX 64
-#define AT_A_TIME 8 /* kubectl processes; the stacks of waiting ranks should be of about the same time */
-/* Bytes of a pod's answer, and of all together: an exec into a pod shows what the pod likes, without end. */
+/* kubectl processes; the stacks of waiting ranks should be of about the same time */
+#define AT_A_TIME 8
+/*
+ * Bytes of a pod's answer, and of all together: an exec into a pod shows what the pod likes,
+ * without end.
+ */
 #define STACKS_ANSWER_MAX ((size_t)64 << 20)
 #define STACKS_ANSWERS_MAX ((size_t)512 << 20)
 
@@ -39,7 +43,10 @@ struct asks {
 	size_t n;
 };
 
-/* --- Which pods ---------------------------------------------------------------------------------------- */
+/*
+ * --- Which pods
+ * ----------------------------------------------------------------------------------------
+ */
 
 /* Returns why nobody in the pod can be asked; NULL: somebody can. */
 static const char *pod_refusal(const cJSON *pod)
@@ -50,7 +57,10 @@ static const char *pod_refusal(const cJSON *pod)
 	return json_is(pod, "status.phase", "Running") ? NULL : "it does not run";
 }
 
-/* --- Asking -------------------------------------------------------------------------------------------- */
+/*
+ * --- Asking
+ * --------------------------------------------------------------------------------------------
+ */
 
 static int ask_take(void *arg, const void *data, size_t len, struct err *err)
 {
@@ -59,7 +69,9 @@ static int ask_take(void *arg, const void *data, size_t len, struct err *err)
 	if (len > a->room)
 		return err_set(err, EFBIG, "the answer of pod %s", a->place.pod);
 	a->room -= len;
-	return fwrite(data, 1, len, a->file) == len ? 0 : err_set(err, EIO, "a temporary file for stacks");
+	return fwrite(data, 1, len, a->file) == len ?
+		       0 :
+		       err_set(err, EIO, "a temporary file for stacks");
 }
 
 /* Runs in a child, so that several are asked at a time. */
@@ -67,8 +79,11 @@ _Noreturn static void ask_run(const struct options *o, struct ask *a)
 {
 	const struct kubectl kubectl = kubectl_of(o);
 	const struct stream stream = { .on_data = ask_take, .arg = a };
-	const char *const args[] = { "exec", a->place.pod, "--namespace", a->namespace, "--container", SIDECAR_CONTAINER, "--",
-				     "/usr/bin/afterglow-sidecar", "stack", "--raw", o->second, NULL };
+	const char *const args[] = {
+		"exec",	       a->place.pod,	  "--namespace", a->namespace,
+		"--container", SIDECAR_CONTAINER, "--",		 "/usr/bin/afterglow-sidecar",
+		"stack",       "--raw",		  o->second,	 NULL
+	};
 
 	int r = kubectl_stream(&kubectl, args, &stream, NULL);
 
@@ -79,8 +94,11 @@ static void ask_begin(const struct options *o, const cJSON *pod, size_t room, st
 {
 	const char *refusal = pod_refusal(pod);
 
-	*a = (struct ask){ .place = { json_str(pod, "metadata.name"), json_str(pod, "spec.nodeName") },
-			   .namespace = json_str(pod, "metadata.namespace"), .room = room, .answer = STRBUF_INIT(STACKS_ANSWER_MAX + 256) };
+	*a = (struct ask){ .place = { json_str(pod, "metadata.name"),
+				      json_str(pod, "spec.nodeName") },
+			   .namespace = json_str(pod, "metadata.namespace"),
+			   .room = room,
+			   .answer = STRBUF_INIT(STACKS_ANSWER_MAX + 256) };
 	if (refusal) {
 		strbuf_addf(&a->answer, "note %s\n", refusal);
 		return;
@@ -104,8 +122,11 @@ static void ask_finish(struct ask *a)
 		fclose(a->file);
 	}
 	if (status != 0 && (a->child > 0 || !a->answer.len))
-		strbuf_adds(&a->answer, a->answer.len ? "\nnote its answer broke off, or is too long to be shown whole\n" :
-							"note its sidecar gave no stacks; what kubectl said of it is on stderr\n");
+		strbuf_adds(
+			&a->answer,
+			a->answer.len ?
+				"\nnote its answer broke off, or is too long to be shown whole\n" :
+				"note its sidecar gave no stacks; what kubectl said of it is on stderr\n");
 }
 
 static void pods_ask(const struct options *o, const cJSON *pods, struct asks *asks)
@@ -126,9 +147,13 @@ static void pods_ask(const struct options *o, const cJSON *pods, struct asks *as
 		ask_finish(&asks->all[finished++]);
 }
 
-/* --- The command --------------------------------------------------------------------------------------- */
+/*
+ * --- The command
+ * ---------------------------------------------------------------------------------------
+ */
 
-static int answers_write(const struct options *o, struct asks *asks, struct strbuf *out, struct err *err)
+static int answers_write(const struct options *o, struct asks *asks, struct strbuf *out,
+			 struct err *err)
 {
 	struct stack_groups *groups = stack_groups_new();
 
@@ -146,7 +171,8 @@ static int answers_write(const struct options *o, struct asks *asks, struct strb
 		stack_groups_write(groups, out);
 	stack_groups_free(groups);
 	if (!processes && !out->len)
-		return err_set(err, EPROTO, "no process there is called \"%.80s\"", o->second ? o->second : "");
+		return err_set(err, EPROTO, "no process there is called \"%.80s\"",
+			       o->second ? o->second : "");
 	return processes ? 0 : 1;
 }
 
@@ -154,14 +180,18 @@ int stack_command(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL;
 	struct asks *asks = calloc(1, sizeof(*asks));
-	int r = asks ? read_pods_named(o, o->argument, &pods, err) : err_set(err, ENOMEM, "pods"), n;
+	int r = asks ? read_pods_named(o, o->argument, &pods, err) : err_set(err, ENOMEM, "pods"),
+	    n;
 	const cJSON *first = cJSON_GetArrayItem(json_get(pods, "items"), 0);
 
 	n = cJSON_GetArraySize(json_get(pods, "items"));
 	if (r == 0 && n == 0)
-		r = err_set(err, EPROTO, "no pod, and no RayCluster with pods, is called \"%.253s\"", o->argument);
+		r = err_set(err, EPROTO,
+			    "no pod, and no RayCluster with pods, is called \"%.253s\"",
+			    o->argument);
 	if (r == 0 && n == 1 && pod_refusal(first))
-		r = err_set(err, EPROTO, "pod %.253s: %s", json_str(first, "metadata.name"), pod_refusal(first));
+		r = err_set(err, EPROTO, "pod %.253s: %s", json_str(first, "metadata.name"),
+			    pod_refusal(first));
 	if (r == 0) {
 		pods_ask(o, pods, asks);
 		r = answers_write(o, asks, out, err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the sidecars of pods for the stacks of their processes, and puts equal ones of all pods together. */
+/*
+ * Asks the sidecars of pods for the stacks of their processes, and puts equal ones of all pods
+ * together.
+ */
 #pragma once
 
 #include "lib/strbuf.h"

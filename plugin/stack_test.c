@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of `stack` with a script in place of kubectl, which answers for the pods of a RayCluster "demo". */
+/*
+ * Tests of `stack` with a script in place of kubectl, which answers for the pods of a RayCluster
+ * "demo".
+ */
 #include "plugin/stack.h"
 
 #include <stdio.h>
@@ -9,7 +12,10 @@
 #include "lib/fileio.h"
 #include "plugin/testing.h"
 
-/* worker-0 to 2 answer, worker-3 is older than Afterglow, worker-4 is gone when it is asked, "lone" is no pod of a cluster. */
+/*
+ * worker-0 to 2 answer, worker-3 is older than Afterglow, worker-4 is gone when it is asked, "lone"
+ * is no pod of a cluster.
+ */
 static const char script[] =
 	"#!/bin/sh\n"
 	"pod() {\n"
@@ -37,9 +43,12 @@ static const char script[] =
 
 static char path[] = "/tmp/stack_test.XXXXXX";
 
-static int ask(const char *what, const char *name, const char *output, struct strbuf *out, struct err *err)
+static int ask(const char *what, const char *name, const char *output, struct strbuf *out,
+	       struct err *err)
 {
-	const struct options o = { .command = COMMAND_STACK, .argument = what, .second = name, .output = output };
+	const struct options o = {
+		.command = COMMAND_STACK, .argument = what, .second = name, .output = output
+	};
 
 	*out = STRBUF_INIT(1 << 16);
 	return stack_command(&o, out, err);
@@ -51,18 +60,19 @@ static void stacks_of_a_cluster_are_one_picture_with_the_pod_that_differs_first(
 	(void)state;
 
 	assert_int_equal(ask("demo", NULL, NULL, &out, NULL), 0);
-	assert_string_equal(strbuf_str(&out),
-			    "worker-3 on node-worker-3: it has no container afterglow, which would have to be asked. Ray pods that are made while "
-			    "Afterglow runs have one; `kubectl afterglow doctor` says what keeps it out\n"
-			    "worker-4 on node-worker-4: its sidecar gave no stacks; what kubectl said of it is on stderr\n"
-			    "3 processes, 3 threads; a process stood still for at most 0.9 ms\n"
-			    "\nMain thread of 1 of 3 processes:\n"
-			    "  worker-1 on node-worker-1, PID 7 ray::train: waits\n"
-			    "  Python, innermost first:\n     data.py:40 in next\n"
-			    "\nMain thread of 2 of 3 processes:\n"
-			    "  worker-0 on node-worker-0, PID 7 ray::train: waits\n"
-			    "  worker-2 on node-worker-2, PID 7 ray::train: waits\n"
-			    "  Python, innermost first:\n     train.py:88 in all_reduce\n");
+	assert_string_equal(
+		strbuf_str(&out),
+		"worker-3 on node-worker-3: it has no container afterglow, which would have to be asked. Ray pods that are made while "
+		"Afterglow runs have one; `kubectl afterglow doctor` says what keeps it out\n"
+		"worker-4 on node-worker-4: its sidecar gave no stacks; what kubectl said of it is on stderr\n"
+		"3 processes, 3 threads; a process stood still for at most 0.9 ms\n"
+		"\nMain thread of 1 of 3 processes:\n"
+		"  worker-1 on node-worker-1, PID 7 ray::train: waits\n"
+		"  Python, innermost first:\n     data.py:40 in next\n"
+		"\nMain thread of 2 of 3 processes:\n"
+		"  worker-0 on node-worker-0, PID 7 ray::train: waits\n"
+		"  worker-2 on node-worker-2, PID 7 ray::train: waits\n"
+		"  Python, innermost first:\n     train.py:88 in all_reduce\n");
 }
 
 static void a_pod_is_asked_alone_and_a_program_reads_the_answer(void **state)
@@ -86,7 +96,8 @@ static void an_answer_without_end_is_cut_and_the_picture_says_so(void **state)
 	(void)state;
 
 	ask("endless", NULL, NULL, &out, NULL);
-	assert_non_null(strstr(strbuf_str(&out), "its answer broke off, or is too long to be shown whole"));
+	assert_non_null(
+		strstr(strbuf_str(&out), "its answer broke off, or is too long to be shown whole"));
 }
 
 static void what_cannot_be_asked_is_one_error_that_says_what_to_do(void **state)
@@ -120,7 +131,8 @@ static int script_write(void **state)
 	int fd = mkstemp(path);
 	(void)state;
 
-	if (fd < 0 || fd_write_all(fd, script, strlen(script), NULL) < 0 || fchmod(fd, 0755) < 0 || close(fd) < 0)
+	if (fd < 0 || fd_write_all(fd, script, strlen(script), NULL) < 0 || fchmod(fd, 0755) < 0 ||
+	    close(fd) < 0)
 		return -1;
 	return setenv("KUBECTL", path, 1);
 }

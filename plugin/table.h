@@ -29,7 +29,10 @@ void table_release(struct table *table);
 /* Adds a row, which is copied. A NULL or empty cell is left blank. */
 void table_row(struct table *table, const char *const *cells);
 
-/* Appends the table, without blanks at the ends of lines. If there was no memory, out fails (lib/strbuf.h). */
+/*
+ * Appends the table, without blanks at the ends of lines. If there was no memory, out fails
+ * (lib/strbuf.h).
+ */
 void table_print(const struct table *table, struct strbuf *out);
 
 /* Appends text with control characters and broken UTF-8 replaced. NULL: none. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that goes to a person's terminal passes through here, because names, messages and objects may come from a tenant, and
- * kubectl leaves most control characters in them as they are. Such characters are replaced by '?', so JSON stays valid.
+ * Everything that goes to a person's terminal passes through here, because names, messages and
+ * objects may come from a tenant, and kubectl leaves most control characters in them as they are.
+ * Such characters are replaced by '?', so JSON stays valid.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 #include "lib/macros.h"
 
 /*
- * Writes text, which it may change, to standard output or standard error: as it is where standard output is a file or a program.
- * Line ends and tabs stay.
+ * Writes text, which it may change, to standard output or standard error: as it is where standard
+ * output is a file or a program. Line ends and tabs stay.
  */
 int terminal_write(int fd, char *text, size_t len, struct err *err);
 

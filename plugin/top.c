@@ -51,11 +51,15 @@ static size_t count(const cJSON *array, size_t max)
 	return MIN((size_t)cJSON_GetArraySize(array), max);
 }
 
-/* --- Gathering ------------------------------------------------------------------------------------------ */
+/*
+ * --- Gathering
+ * ------------------------------------------------------------------------------------------
+ */
 
 static double fullness(const struct place *place)
 {
-	int64_t usage = json_int(place->container, "memory.usageBytes", -1), limit = json_int(place->container, "memory.limitBytes", -1);
+	int64_t usage = json_int(place->container, "memory.usageBytes", -1),
+		limit = json_int(place->container, "memory.limitBytes", -1);
 
 	return usage >= 0 && limit > 0 ? (double)usage / (double)limit : -1;
 }
@@ -167,7 +171,10 @@ static bool gather_places(struct top *top, const cJSON *answers)
 	return true;
 }
 
-/* --- Printing ------------------------------------------------------------------------------------------- */
+/*
+ * --- Printing
+ * -------------------------------------------------------------------------------------------
+ */
 
 static const char *number_text(int64_t number, char buf[static NUMBER_TEXT_MAX])
 {
@@ -178,7 +185,8 @@ static const char *number_text(int64_t number, char buf[static NUMBER_TEXT_MAX])
 static void add_place(struct table *table, const struct place *place, bool namespaces)
 {
 	const cJSON *c = place->container;
-	char used[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], anon[SIZE_TEXT_MAX], shmem[SIZE_TEXT_MAX], file[SIZE_TEXT_MAX];
+	char used[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], anon[SIZE_TEXT_MAX], shmem[SIZE_TEXT_MAX],
+		file[SIZE_TEXT_MAX];
 	char part[NUMBER_TEXT_MAX] = "", n[NUMBER_TEXT_MAX];
 	double full = fullness(place);
 	const char *cells[] = {
@@ -201,7 +209,9 @@ static void add_place(struct table *table, const struct place *place, bool names
 
 static void print_places(const struct top *top, bool namespaces, struct strbuf *out)
 {
-	static const char *const headings[] = { "NAMESPACE", "POD", "CONTAINER", "USED", "LIMIT", "PART", "ANON", "SHMEM", "FILE", "PROCESSES" };
+	static const char *const headings[] = { "NAMESPACE", "POD",	 "CONTAINER", "USED",
+						"LIMIT",     "PART",	 "ANON",      "SHMEM",
+						"FILE",	     "PROCESSES" };
 	size_t first = namespaces ? 0 : 1;
 	struct table table;
 
@@ -214,11 +224,14 @@ static void print_places(const struct top *top, bool namespaces, struct strbuf *
 
 static void add_sum(struct table *table, const struct sum *sum)
 {
-	char processes[NUMBER_TEXT_MAX], containers[NUMBER_TEXT_MAX], bytes[SIZE_TEXT_MAX], largest[SIZE_TEXT_MAX];
+	char processes[NUMBER_TEXT_MAX], containers[NUMBER_TEXT_MAX], bytes[SIZE_TEXT_MAX],
+		largest[SIZE_TEXT_MAX];
 
-	table_row(table, (const char *const[]){ sum->kind, sum->name, number_text(sum->processes, processes),
-						number_text((int64_t)sum->containers, containers), bytes_text(sum->bytes, bytes),
-						bytes_text(sum->largest, largest), sum->largest_in });
+	table_row(table, (const char *const[]){
+				 sum->kind, sum->name, number_text(sum->processes, processes),
+				 number_text((int64_t)sum->containers, containers),
+				 bytes_text(sum->bytes, bytes), bytes_text(sum->largest, largest),
+				 sum->largest_in });
 }
 
 /* Sums up what has no line in the sidecars' answers or in this table. */
@@ -235,7 +248,8 @@ static struct sum sum_up_rest(const struct top *top)
 		int64_t n = json_int(top->places[i].container, "otherProcesses.count", 0);
 
 		rest.processes = add(rest.processes, n);
-		rest.bytes = add(rest.bytes, json_int(top->places[i].container, "otherProcesses.bytes", 0));
+		rest.bytes = add(rest.bytes,
+				 json_int(top->places[i].container, "otherProcesses.bytes", 0));
 		rest.containers += n > 0;
 	}
 	return rest;
@@ -243,7 +257,8 @@ static struct sum sum_up_rest(const struct top *top)
 
 static void print_sums(const struct top *top, struct strbuf *out)
 {
-	static const char *const headings[] = { "KIND", "NAME", "PROCESSES", "CONTAINERS", "MEMORY", "LARGEST", "LARGEST IN" };
+	static const char *const headings[] = { "KIND",	  "NAME",    "PROCESSES", "CONTAINERS",
+						"MEMORY", "LARGEST", "LARGEST IN" };
 	struct sum rest = sum_up_rest(top);
 	struct table table;
 
@@ -253,7 +268,9 @@ static void print_sums(const struct top *top, struct strbuf *out)
 	rest.containers = MIN(rest.containers, top->n_places);
 	if (rest.processes > 0)
 		add_sum(&table, &rest);
-	strbuf_adds(out, "\nMEMORY is resident memory without what is shared (RSS - SHR), as Ray counts it.\n");
+	strbuf_adds(
+		out,
+		"\nMEMORY is resident memory without what is shared (RSS - SHR), as Ray counts it.\n");
 	table_print(&table, out);
 	table_release(&table);
 }

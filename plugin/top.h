@@ -18,9 +18,9 @@
 #define TOP_LINES_MAX 40
 
 /*
- * answers: an array of {"namespace", "pod", "memory": the sidecar's answer}. Appends a line for each
- * container, the fullest first, and then a line for each task, actor and part of Ray, summed over
- * all containers, the largest first. namespaces: add a column for the namespace. processes: list the
- * largest processes of each container.
+ * answers: an array of {"namespace", "pod", "memory": the sidecar's answer}. Appends a line for
+ * each container, the fullest first, and then a line for each task, actor and part of Ray, summed
+ * over all containers, the largest first. namespaces: add a column for the namespace. processes:
+ * list the largest processes of each container.
  */
 void top_text(const cJSON *answers, bool namespaces, bool processes, struct strbuf *out);

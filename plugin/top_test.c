@@ -13,12 +13,17 @@
 static const char two_pods[] =
 	"[{'namespace': 'ml', 'pod': 'head', 'memory': {'containers': [{'container': 'ray-head', 'processCount': 9, 'memory': "
 	"{'usageBytes': 1073741824, 'limitBytes': 4294967296, 'anonBytes': 536870912, 'shmemBytes': null},"
-	"'components': [" COMPONENT("gcs", "gcs_server", "1", "104857600", "104857600") "],"
-	"'otherProcesses': {'count': 3, 'bytes': 3145728}, 'processes': []}]}},"
-	"{'namespace': 'ml', 'pod': 'worker', 'memory': {'containers': [{'container': 'ray-worker', 'processCount': 5, 'memory': "
-	"{'usageBytes': 1932735283, 'limitBytes': 2147483648},"
-	"'components': [" COMPONENT("task", "train", "2", "1610612736", "1073741824") "," COMPONENT("gcs", "gcs_server", "1", "1", "1") "],"
-	"'processes': [{'pid': 113, 'name': 'ray::train', 'rssBytes': 1073741824, 'sharedBytes': 0, 'growthBytesPerSecond': 1048576}]}]}}]";
+	"'components': [" COMPONENT(
+		"gcs", "gcs_server", "1", "104857600",
+		"104857600") "],"
+			     "'otherProcesses': {'count': 3, 'bytes': 3145728}, 'processes': []}]}},"
+			     "{'namespace': 'ml', 'pod': 'worker', 'memory': {'containers': [{'container': 'ray-worker', 'processCount': 5, 'memory': "
+			     "{'usageBytes': 1932735283, 'limitBytes': 2147483648},"
+			     "'components': [" COMPONENT(
+				     "task", "train", "2", "1610612736",
+				     "1073741824") "," COMPONENT("gcs", "gcs_server", "1", "1",
+								 "1") "],"
+								      "'processes': [{'pid': 113, 'name': 'ray::train', 'rssBytes': 1073741824, 'sharedBytes': 0, 'growthBytesPerSecond': 1048576}]}]}}]";
 
 static const char *line_of(const struct strbuf *out, const char *part, char line[static 256])
 {
@@ -49,12 +54,17 @@ static void containers_come_by_how_full_they_are_and_components_of_all_pods_toge
 	(void)state;
 
 	top_text(answers, false, false, &out);
-	line_has(&out, "ray-worker", (const char *const[]){ "worker", "1.8 GiB", "2.0 GiB", "90 %", NULL });
-	line_has(&out, "ray-head", (const char *const[]){ "head", "1.0 GiB", "4.0 GiB", "25 %", "512.0 MiB", " 9", NULL });
+	line_has(&out, "ray-worker",
+		 (const char *const[]){ "worker", "1.8 GiB", "2.0 GiB", "90 %", NULL });
+	line_has(&out, "ray-head",
+		 (const char *const[]){ "head", "1.0 GiB", "4.0 GiB", "25 %", "512.0 MiB", " 9",
+					NULL });
 	assert_true(strstr(strbuf_str(&out), "ray-worker") < strstr(strbuf_str(&out), "ray-head"));
-	line_has(&out, "train", (const char *const[]){ "task", " 2 ", "1.5 GiB", "1.0 GiB", "worker", NULL });
+	line_has(&out, "train",
+		 (const char *const[]){ "task", " 2 ", "1.5 GiB", "1.0 GiB", "worker", NULL });
 	/* The process runs in two containers, and the one in the head is the larger. */
-	line_has(&out, "gcs_server", (const char *const[]){ "gcs", " 2 ", "100.0 MiB", "head", NULL });
+	line_has(&out, "gcs_server",
+		 (const char *const[]){ "gcs", " 2 ", "100.0 MiB", "head", NULL });
 	line_has(&out, "all others", (const char *const[]){ " 3 ", "3.0 MiB", NULL });
 	lacks(&out, "NAMESPACE");
 	lacks(&out, "PID");
@@ -89,7 +99,8 @@ static void what_a_pod_makes_up_is_bounded_and_printed_harmlessly(void **state)
 		has(&out, "NAMESPACE");
 	}
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
-	_cleanup_json_ cJSON *escape = json_of("[{'pod': 'p', 'memory': {'containers': [{'container': '\\u001b[2Jx', 'components': []}]}}]");
+	_cleanup_json_ cJSON *escape = json_of(
+		"[{'pod': 'p', 'memory': {'containers': [{'container': '\\u001b[2Jx', 'components': []}]}}]");
 	top_text(escape, true, true, &out);
 	lacks(&out, "\033");
 }
@@ -97,8 +108,9 @@ static void what_a_pod_makes_up_is_bounded_and_printed_harmlessly(void **state)
 static void sums_neither_overflow_nor_count_without_end(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
-	_cleanup_json_ cJSON *answers = json_of("[{'pod': 'p', 'memory': {'containers': [{'container': 'c', 'components': []},"
-						"{'container': 'd', 'components': []}]}}]");
+	_cleanup_json_ cJSON *answers = json_of(
+		"[{'pod': 'p', 'memory': {'containers': [{'container': 'c', 'components': []},"
+		"{'container': 'd', 'components': []}]}}]");
 	cJSON *containers = json_get(answers->child, "memory.containers"), *container;
 	(void)state;
 

@@ -42,7 +42,8 @@ struct ask_options {
 };
 
 static const struct option_row ask_rows[] = {
-	{ "--output", .letter = 'o', .kind = OPTION_TEXT, .at = offsetof(struct ask_options, output) },
+	{ "--output", .letter = 'o', .kind = OPTION_TEXT,
+	  .at = offsetof(struct ask_options, output) },
 	{ "--raw", .kind = OPTION_FLAG, .at = offsetof(struct ask_options, raw) },
 	{ "--help", .letter = 'h', .kind = OPTION_FLAG, .at = offsetof(struct ask_options, help) },
 };
@@ -61,7 +62,8 @@ static int ask_options_parse(char **argv, struct ask_options *o, struct err *err
 		o->wanted = argv[0];
 	}
 	if (o->output && (strcmp(o->output, "json") != 0 || o->raw))
-		return err_set(err, EINVAL, "--output can only be json, and does not go with --raw");
+		return err_set(err, EINVAL,
+			       "--output can only be json, and does not go with --raw");
 	return 0;
 }
 
@@ -74,7 +76,8 @@ static int sidecar_connect(const char *name)
 	const struct timeval patience = { .tv_sec = ANSWER_WITHIN_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer;
-	socklen_t size = sizeof(peer), len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+	socklen_t size = sizeof(peer),
+		  len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (strlen(name) < sizeof(address.sun_path) - 1)
@@ -97,7 +100,8 @@ static bool answer_read(int fd, const char *wanted, struct strbuf *answers)
 	char part[16384];
 	ssize_t n;
 
-	snprintf(part, sizeof(part), "stack%s%.*s\n", wanted ? " " : "", STACKS_ARGUMENT_MAX - 8, wanted ? wanted : "");
+	snprintf(part, sizeof(part), "stack%s%.*s\n", wanted ? " " : "", STACKS_ARGUMENT_MAX - 8,
+		 wanted ? wanted : "");
 	if (fd_write_all(fd, part, strlen(part), NULL) < 0)
 		return false;
 	while ((n = read(fd, part, sizeof(part))) > 0)
@@ -151,15 +155,19 @@ static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
 		unsigned long flags;
 		char name[64];
 
-		/* Number, references, protocol, flags, type, state, inode, name. A connection has the name of its listener. */
-		if (sscanf(line, "%*s %*s %*s %lx %*s %*s %*s %63s", &flags, name) != 2 || !(flags & SOCKET_LISTENS) ||
-		    strncmp(name, mark, strlen(mark)) != 0)
+		/*
+		 * Number, references, protocol, flags, type, state, inode, name. A connection has
+		 * the name of its listener.
+		 */
+		if (sscanf(line, "%*s %*s %*s %lx %*s %*s %*s %63s", &flags, name) != 2 ||
+		    !(flags & SOCKET_LISTENS) || strncmp(name, mark, strlen(mark)) != 0)
 			continue;
 		busy = sidecar_ask(name + 1, wanted, &full_tries, answers) || busy;
 		n++;
 	}
 	if (busy)
-		fprintf(stderr, "afterglow: the answer lacks processes: who watches them is busy with other questions\n");
+		fprintf(stderr,
+			"afterglow: the answer lacks processes: who watches them is busy with other questions\n");
 	return n;
 }
 

@@ -47,7 +47,8 @@ static bool is_spared(int fd)
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = spared ? readlink(link, path, sizeof(path)) : -1;
-	return len >= (ssize_t)strlen(spared ? spared : "") && strncmp(path, spared, strlen(spared)) == 0;
+	return len >= (ssize_t)strlen(spared ? spared : "") &&
+	       strncmp(path, spared, strlen(spared)) == 0;
 }
 
 static bool fails(int fd)
@@ -116,11 +117,19 @@ static struct spool *spool;
 
 static void fill_report(struct report *r)
 {
-	const struct observation seen = { .container = "c", .cgroup_version = 2, .after_known = true, .oom_age_ns = -1,
-					  .last = { .limit = 1 << 30, .usage = 1 << 30 }, .after = { .oom_kill = 1, .oom_group_kill = 1 } };
+	const struct observation seen = { .container = "c",
+					  .cgroup_version = 2,
+					  .after_known = true,
+					  .oom_age_ns = -1,
+					  .last = { .limit = 1 << 30, .usage = 1 << 30 },
+					  .after = { .oom_kill = 1, .oom_group_kill = 1 } };
 
-	*r = (struct report){ .id = { .namespace = "ns", .pod = "p", .pod_uid = "uid", .container = "c" },
-			      .memory = seen.last, .started_unix_ns = NS_PER_SEC, .ended_unix_ns = 2 * NS_PER_SEC };
+	*r = (struct report){
+		.id = { .namespace = "ns", .pod = "p", .pod_uid = "uid", .container = "c" },
+		.memory = seen.last,
+		.started_unix_ns = NS_PER_SEC,
+		.ended_unix_ns = 2 * NS_PER_SEC
+	};
 	classify(&seen, &r->verdict);
 }
 
@@ -226,7 +235,8 @@ static void keep(void)
 
 	fill_report(&r);
 	watched.naming = on_named;
-	kept = postmortem_keep(&r, &watched, &options, record_options_bundles(&options), spool, NULL);
+	kept = postmortem_keep(&r, &watched, &options, record_options_bundles(&options), spool,
+			       NULL);
 	if (kept >= 0)
 		assert_string_equal(named, r.bundle);
 	assert_true((kept >= 0) == (r.bundle[0] != '\0'));
@@ -388,7 +398,8 @@ static int setup(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		return -1;
 	shared->until_fault = NEVER;

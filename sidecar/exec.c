@@ -2,9 +2,10 @@
 /*
  * Implements `afterglow-sidecar exec`: launcher and sidecar around one command.
  *
- * If the command ends and leaves Ray behind, as `ray start` does, its exit code must reach the shell at once. The launcher has Ray's processes
- * as its children by then, so it stays, and goes over to the sidecar of a fork of ours. Both leave the session and all descriptors that
- * they were started with, and end when Ray does.
+ * If the command ends and leaves Ray behind, as `ray start` does, its exit code must reach the
+ * shell at once. The launcher has Ray's processes as its children by then, so it stays, and goes
+ * over to the sidecar of a fork of ours. Both leave the session and all descriptors that they were
+ * started with, and end when Ray does.
  */
 #include "sidecar/exec.h"
 
@@ -39,12 +40,13 @@
 
 #define LAUNCHER "afterglow-launch"
 /*
- * A run needs so many open files at once. libevent ends a program that has too few for its loop, and
- * a report that could not open what it needs is of little use.
+ * A run needs so many open files at once. libevent ends a program that has too few for its loop,
+ * and a report that could not open what it needs is of little use.
  */
 #define FILES_MIN 32
 #define REPORT_WITHIN_S 5 /* after the launcher has ended */
-#define FOLLOW_WITHIN_MS 1500 /* the launcher takes orders for two seconds after the command's end */
+/* the launcher takes orders for two seconds after the command's end */
+#define FOLLOW_WITHIN_MS 1500
 #define SHIP_WITHIN_S 120 /* for a store that is not a directory */
 static const char unwatched[] = { SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE, SIGSEGV,
 				  SIGPIPE, SIGSYS,  SIGTTIN, SIGTTOU, 0 };
@@ -72,7 +74,8 @@ static int find_launcher(struct run *r, struct err *err)
 	if (child_beside(LAUNCHER, r->launcher, err) < 0)
 		return -err->code;
 	if (access(r->launcher, X_OK) < 0)
-		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar", r->launcher);
+		return err_set(err, errno, "%s, which belongs beside afterglow-sidecar",
+			       r->launcher);
 	return 0;
 }
 
@@ -93,7 +96,9 @@ static int make_directory(struct run *r, struct err *err)
 {
 	const char *own = getenv("TMPDIR");
 
-	for (const char *const *parent = (const char *const[]){ own ? own : "/tmp", "/tmp", "/dev/shm", NULL }; *parent; parent++) {
+	for (const char *const *parent =
+		     (const char *const[]){ own ? own : "/tmp", "/tmp", "/dev/shm", NULL };
+	     *parent; parent++) {
 		/* The path of a socket has to be short. */
 		if (strlen(*parent) > 32)
 			continue;
@@ -161,12 +166,14 @@ static void on_child(struct run *r)
 }
 
 /*
- * A signal from the terminal reaches the whole process group without us, but for SIGHUP, which the leader of the session gets alone.
- * An alarm that was set before this program was executed is meant for the command. SIGXFSZ of a file of ours is ours.
+ * A signal from the terminal reaches the whole process group without us, but for SIGHUP, which the
+ * leader of the session gets alone. An alarm that was set before this program was executed is meant
+ * for the command. SIGXFSZ of a file of ours is ours.
  */
 static bool signal_is_of_command(const struct signalfd_siginfo *info)
 {
-	bool is_alone = info->ssi_signo == SIGALRM || (info->ssi_signo == SIGHUP && getsid(0) == getpid());
+	bool is_alone =
+		info->ssi_signo == SIGALRM || (info->ssi_signo == SIGHUP && getsid(0) == getpid());
 
 	return info->ssi_code == SI_KERNEL ? is_alone : (pid_t)info->ssi_pid != getpid();
 }
@@ -183,10 +190,15 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			event_base_loopbreak(r->base);
 		else if (!r->ended && signal_is_of_command(&info)) {
 			int sender = info.ssi_code == SI_USER ? (int)info.ssi_pid : 0;
-			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo, sender) };
+			union sigval what = { .sival_int = FORWARDING_VALUE((int)info.ssi_signo,
+									    sender) };
 
-			/* Before its hello, the launcher may die of it, and its place may be the command's. */
-			if (!sidecar_was_greeted(r->sidecar) || sigqueue(r->child, FORWARDING_ASKED, what) < 0)
+			/*
+			 * Before its hello, the launcher may die of it, and its place may be the
+			 * command's.
+			 */
+			if (!sidecar_was_greeted(r->sidecar) ||
+			    sigqueue(r->child, FORWARDING_ASKED, what) < 0)
 				kill(r->child, (int)info.ssi_signo);
 		}
 		if (info.ssi_signo == SIGTSTP)
@@ -199,7 +211,10 @@ static int start_loop(struct run *r, struct err *err)
 	sigset_t watched;
 
 	sigemptyset(&watched);
-	/* The command gets whatever the user may send it. What this program brings upon itself, and what stops it, is its own. */
+	/*
+	 * The command gets whatever the user may send it. What this program brings upon itself, and
+	 * what stops it, is its own.
+	 */
 	for (int signo = 1; signo <= SIGRTMAX; signo++)
 		if (!strchr(unwatched, signo))
 			sigaddset(&watched, signo);
@@ -210,7 +225,9 @@ static int start_loop(struct run *r, struct err *err)
 	if (r->signal_fd < 0)
 		return err_set(err, errno, "signalfd");
 	r->base = event_base_new();
-	r->signals = r->base ? event_new(r->base, r->signal_fd, EV_READ | EV_PERSIST, on_signal, r) : NULL;
+	r->signals = r->base ?
+			     event_new(r->base, r->signal_fd, EV_READ | EV_PERSIST, on_signal, r) :
+			     NULL;
 	r->deadline = r->base ? evtimer_new(r->base, on_deadline, r) : NULL;
 	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
@@ -239,8 +256,8 @@ static int connect_to_sidecar(const struct run *r, struct err *err)
 }
 
 /*
- * Runs the command in the place of this process, without a report: what we lack is no reason not to run it. Returns the exit code
- * that a shell gives if it cannot be executed.
+ * Runs the command in the place of this process, without a report: what we lack is no reason not to
+ * run it. Returns the exit code that a shell gives if it cannot be executed.
  */
 static int command_become(const struct run *r, const struct err *err)
 {
@@ -293,12 +310,16 @@ static int launcher_become(struct run *r, struct err *err)
 	return -err->code;
 }
 
-/* Makes the memory cgroup that was asked for. Where none can be made the command runs without that limit. */
+/*
+ * Makes the memory cgroup that was asked for. Where none can be made the command runs without that
+ * limit.
+ */
 static void limit_memory(struct run *r)
 {
 	struct err err = { 0 };
 
-	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->record.oom_group, &err) < 0)
+	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max,
+						     r->options->record.oom_group, &err) < 0)
 		fprintf(stderr, "afterglow: --memory-max is not enforced: %s\n", err_text(&err));
 }
 
@@ -401,8 +422,8 @@ static int run(struct run *r, struct err *err)
 }
 
 /*
- * Reports a launcher that was killed before its hello, or the command that ran in its place, so that
- * there is no report.
+ * Reports a launcher that was killed before its hello, or the command that ran in its place, so
+ * that there is no report.
  */
 static void say_unstarted(const struct run *r)
 {
@@ -410,7 +431,9 @@ static void say_unstarted(const struct run *r)
 
 	if (!r->ended || !signal || !r->sidecar || sidecar_was_greeted(r->sidecar))
 		return;
-	fprintf(stderr, "afterglow: there is no report: what was started was ended by %s before it was watched\n", signal);
+	fprintf(stderr,
+		"afterglow: there is no report: what was started was ended by %s before it was watched\n",
+		signal);
 }
 
 static void say_what_is_not_shipped(const struct run *r)
@@ -418,13 +441,15 @@ static void say_what_is_not_shipped(const struct run *r)
 	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
 	if (stats && stats->failing)
-		fprintf(stderr, "afterglow: not shipped: %s\nafterglow: kept in %s; the next run tries again\n", stats->last.error,
-			record_options_bundles(&r->record_options));
+		fprintf(stderr,
+			"afterglow: not shipped: %s\nafterglow: kept in %s; the next run tries again\n",
+			stats->last.error, record_options_bundles(&r->record_options));
 }
 
 /*
- * Whatever outlives a launcher that was killed ends with it, as in a container: it has nobody left who watches it. Processes that
- * the command left behind at its own end go on in its cgroup, because their limit holds only there.
+ * Whatever outlives a launcher that was killed ends with it, as in a container: it has nobody left
+ * who watches it. Processes that the command left behind at its own end go on in its cgroup,
+ * because their limit holds only there.
  */
 static void remove_memcg(struct run *r)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Implements `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes. */
+/*
+ * Implements `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -17,8 +19,8 @@ struct exec_options {
 };
 
 /*
- * Runs the command to its end. Returns its exit code, 0 to 255 (128+N after signal N; 126 or 127 if it
- * cannot be executed). What this machine does not let us do is said on stderr, and the command runs
- * without it: without its own memory limit, or without a report, in the place of this process.
+ * Runs the command to its end. Returns its exit code, 0 to 255 (128+N after signal N; 126 or 127 if
+ * it cannot be executed). What this machine does not let us do is said on stderr, and the command
+ * runs without it: without its own memory limit, or without a report, in the place of this process.
  */
 int exec_run(const struct exec_options *options);

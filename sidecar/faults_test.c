@@ -30,14 +30,25 @@ static int root_fd;
 
 static void fill_report(struct report *r)
 {
-	const struct observation seen = { .container = "c", .cgroup_version = 2, .after_known = true, .oom_age_ns = -1,
-					  .last = { .limit = 1 << 30, .usage = 1 << 30 }, .after = { .oom_kill = 1, .oom_group_kill = 1 } };
+	const struct observation seen = { .container = "c",
+					  .cgroup_version = 2,
+					  .after_known = true,
+					  .oom_age_ns = -1,
+					  .last = { .limit = 1 << 30, .usage = 1 << 30 },
+					  .after = { .oom_kill = 1, .oom_group_kill = 1 } };
 
-	*r = (struct report){ .id = { .namespace = "ns", .pod = "p", .pod_uid = "uid", .container = "c" },
-			      .memory = seen.last, .started_unix_ns = NS_PER_SEC, .ended_unix_ns = 2 * NS_PER_SEC,
-			      .n_top = REPORT_TOP_MAX };
+	*r = (struct report){
+		.id = { .namespace = "ns", .pod = "p", .pod_uid = "uid", .container = "c" },
+		.memory = seen.last,
+		.started_unix_ns = NS_PER_SEC,
+		.ended_unix_ns = 2 * NS_PER_SEC,
+		.n_top = REPORT_TOP_MAX
+	};
 	for (size_t i = 0; i < r->n_top; i++)
-		r->top[i] = (struct process){ .pid = (pid_t)i + 1, .rss = 1 << 20, .name = "ray::leak", .command = "ray::leak" };
+		r->top[i] = (struct process){ .pid = (pid_t)i + 1,
+					      .rss = 1 << 20,
+					      .name = "ray::leak",
+					      .command = "ray::leak" };
 	classify(&seen, &r->verdict);
 	report_diagnose(r);
 }
@@ -55,7 +66,8 @@ static void render(void)
 	report_to_json(&r, &json);
 	report_to_termination_message(&r, true, TERMINATION_MESSAGE_MAX, &message);
 	if (!failed) {
-		assert_false(strbuf_failed(&text) || strbuf_failed(&json) || strbuf_failed(&message));
+		assert_false(strbuf_failed(&text) || strbuf_failed(&json) ||
+			     strbuf_failed(&message));
 		assert_true(text.len > 500 && json.len > 500 && message.len > 500);
 	}
 	strbuf_release(&text);
@@ -190,7 +202,8 @@ static void a_bundle_is_whole_or_not_there(void **state)
 static void keeping_a_report_survives(void **state)
 {
 	(void)state;
-	assert_int_equal(observer_open(&watched, dup(root_fd), getpid(), NULL, &(struct err){ 0 }), 0);
+	assert_int_equal(observer_open(&watched, dup(root_fd), getpid(), NULL, &(struct err){ 0 }),
+			 0);
 	for (int i = 1; i < 4; i++)
 		observer_sample(&watched, i * NS_PER_SEC);
 	for_every_allocation(keep);

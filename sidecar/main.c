@@ -26,8 +26,9 @@
 #include "sidecar/record/sidecar.h"
 
 /*
- * After this a sidecar ends that no launcher has come to. It cannot tell a container whose launcher could not start from one whose
- * image the kubelet cannot pull yet: of those, four attempts fit into this time.
+ * After this a sidecar ends that no launcher has come to. It cannot tell a container whose launcher
+ * could not start from one whose image the kubelet cannot pull yet: of those, four attempts fit
+ * into this time.
  */
 #define NOBODY_AFTER_S 90
 #define NOBODY_AFTER_BACKOFF_S \
@@ -91,7 +92,8 @@ static void leave_after_end(struct service *s)
 		log_info("the Ray container ended with exit code 0: the sidecar ends as well");
 		begin_stop(s);
 	} else if (!sidecar_is_shipping(s->sidecar)) {
-		log_info("the Ray container ended, and nothing is left to ship: the sidecar ends as well");
+		log_info(
+			"the Ray container ended, and nothing is left to ship: the sidecar ends as well");
 		s->stopping = true;
 	}
 }
@@ -150,15 +152,19 @@ static void on_stop(evutil_socket_t, short, void *arg)
 	stop_when_over(s);
 }
 
-/* A launcher that lives tries to connect every 2 s, so there is none: its container ended before this program ran. */
+/*
+ * A launcher that lives tries to connect every 2 s, so there is none: its container ended before
+ * this program ran.
+ */
 static void on_nobody(evutil_socket_t, short, void *arg)
 {
 	struct service *s = arg;
 
 	if (s->stopping || sidecar_was_greeted(s->sidecar))
 		return;
-	log_warning("no container has come that runs by the launcher: the sidecar ends, so that the pod can end; a container that begins "
-		    "after this is not watched");
+	log_warning(
+		"no container has come that runs by the launcher: the sidecar ends, so that the pod can end; a container that begins "
+		"after this is not watched");
 	begin_stop(s);
 	stop_when_over(s);
 }
@@ -207,7 +213,8 @@ static int record(const struct record_options *options, struct err *err)
 	struct event *term = evsignal_new(s.base, SIGTERM, on_stop, &s);
 	struct event *interrupt = evsignal_new(s.base, SIGINT, on_stop, &s);
 	s.over = evtimer_new(s.base, on_over, &s);
-	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0)
+	if (!term || !interrupt || !s.over || event_add(term, NULL) < 0 ||
+	    event_add(interrupt, NULL) < 0)
 		return err_set(err, ENOMEM, "signals");
 	int rc = sidecar_new(s.base, options, &s.sidecar, err);
 	if (rc >= 0 && heartbeat_start(&HEARTBEAT_PATIENCE, err) < 0)
@@ -217,7 +224,8 @@ static int record(const struct record_options *options, struct err *err)
 		if (options->http)
 			serve_http(-1, 0, &s);
 		expect_somebody(&s);
-		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
+		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s",
+			 options->socket_path);
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
 		leave_needs(&s, false);
@@ -250,7 +258,10 @@ int main(int argc, char **argv)
 	bool is_exec = argc > 1 && strcmp(argv[1], "exec") == 0;
 	int rc;
 
-	/* Beside exec runs a command of the same user with the same files. There is nothing to hide. */
+	/*
+	 * Beside exec runs a command of the same user with the same files. There is nothing to
+	 * hide.
+	 */
 	if (!is_exec)
 		undumpable_become();
 	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0)
@@ -264,7 +275,8 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "stack") == 0)
 		return ask_stacks_run(argv + 2);
 	if (sidecar_options_parse(argv, &options, &err) < 0) {
-		fprintf(stderr, "%s: %s\n", is_exec ? "afterglow" : "afterglow-sidecar", err_text(&err));
+		fprintf(stderr, "%s: %s\n", is_exec ? "afterglow" : "afterglow-sidecar",
+			err_text(&err));
 		return 2;
 	}
 	if (options.help)

@@ -51,7 +51,8 @@ static int find_own(char *path, size_t size, int *ret_version, struct err *err)
 	if (r >= 0)
 		r = file_read(AT_FDCWD, "/proc/self/mountinfo", &mounts, err);
 	if (r >= 0)
-		r = memcg_find(strbuf_str(&cgroup), strbuf_str(&mounts), path, size, ret_version, err);
+		r = memcg_find(strbuf_str(&cgroup), strbuf_str(&mounts), path, size, ret_version,
+			       err);
 	return r;
 }
 
@@ -61,7 +62,8 @@ static bool is_name_of_ours(const char *name, pid_t *ret_pid)
 	unsigned int count;
 	int pid, end = 0;
 
-	if (sscanf(name, PREFIX "%d-%u%n", &pid, &count, &end) != 2 || name[end] != '\0' || pid <= 0)
+	if (sscanf(name, PREFIX "%d-%u%n", &pid, &count, &end) != 2 || name[end] != '\0' ||
+	    pid <= 0)
 		return false;
 	*ret_pid = pid;
 	return true;
@@ -83,9 +85,11 @@ static void remove_left_behind(const char *parent)
 	while (directory && (entry = readdir(directory))) {
 		struct stat st;
 
-		if (entry->d_type != DT_DIR || !is_name_of_ours(entry->d_name, &pid) || kill(pid, 0) == 0 || errno != ESRCH)
+		if (entry->d_type != DT_DIR || !is_name_of_ours(entry->d_name, &pid) ||
+		    kill(pid, 0) == 0 || errno != ESRCH)
 			continue;
-		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && now.tv_sec - st.st_mtime >= LEFT_BEHIND_S)
+		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    now.tv_sec - st.st_mtime >= LEFT_BEHIND_S)
 			unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
 	}
 	if (directory)
@@ -110,7 +114,8 @@ static int make_directory(const char *parent, char *path, size_t size, struct er
 	return err_set(err, errno, "mkdir %s", path);
 }
 
-static int make_in(struct made_memcg *m, const char *parent, int version, int64_t limit, bool group, struct err *err)
+static int make_in(struct made_memcg *m, const char *parent, int version, int64_t limit, bool group,
+		   struct err *err)
 {
 	char value[32], path[sizeof(m->path)];
 
@@ -146,7 +151,10 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 	return 0;
 }
 
-/* Whether `systemd-run --user` gives a cgroup with a memory limit: this user's manager has the controller (v2), and it runs. */
+/*
+ * Whether `systemd-run --user` gives a cgroup with a memory limit: this user's manager has the
+ * controller (v2), and it runs.
+ */
 static bool user_manager_limits_memory(void)
 {
 	_cleanup_strbuf_ struct strbuf controllers = STRBUF_INIT(PROC_FILE_MAX);
@@ -154,8 +162,11 @@ static bool user_manager_limits_memory(void)
 	unsigned int uid = geteuid();
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/user.slice/user-%u.slice/user@%u.service/cgroup.controllers", uid, uid);
-	if (!runtime || file_read(AT_FDCWD, path, &controllers, NULL) < 0 || !strstr(strbuf_str(&controllers), "memory"))
+	snprintf(path, sizeof(path),
+		 "/sys/fs/cgroup/user.slice/user-%u.slice/user@%u.service/cgroup.controllers", uid,
+		 uid);
+	if (!runtime || file_read(AT_FDCWD, path, &controllers, NULL) < 0 ||
+	    !strstr(strbuf_str(&controllers), "memory"))
 		return false;
 	snprintf(path, sizeof(path), "%s/systemd/private", runtime);
 	return access(path, W_OK) == 0;
@@ -182,11 +193,14 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 		if (make_in(m, own, version, limit, group, err) == 0)
 			return 0;
 	}
-	return err_set(err, first.code == EACCES || first.code == EPERM || first.code == EROFS ? EINVAL : first.code,
-		       "no memory cgroup can be made here (%s); %s", first.text,
-		       user_manager_limits_memory() ?
-			       "begin with `systemd-run --user --scope -p Delegate=yes` to have one" :
-			       "it takes root, or a cgroup delegated to you with its memory controller");
+	return err_set(
+		err,
+		first.code == EACCES || first.code == EPERM || first.code == EROFS ? EINVAL :
+										     first.code,
+		"no memory cgroup can be made here (%s); %s", first.text,
+		user_manager_limits_memory() ?
+			"begin with `systemd-run --user --scope -p Delegate=yes` to have one" :
+			"it takes root, or a cgroup delegated to you with its memory controller");
 }
 
 int made_memcg_join(const struct made_memcg *m, struct err *err)
@@ -194,7 +208,10 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 	return write_value(m->path, "cgroup.procs", "0", err);
 }
 
-/* Kills the processes of one cgroup, if asked to. Returns how many there are; further ones are left to the next round. */
+/*
+ * Kills the processes of one cgroup, if asked to. Returns how many there are; further ones are left
+ * to the next round.
+ */
 static unsigned int see_processes(const char *cgroup, bool end)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT(PROCESSES_MAX);

@@ -24,7 +24,8 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 int made_memcg_join(const struct made_memcg *m, struct err *err);
 
 /*
- * Removes the cgroup and the cgroups that the command made below it. end: kills the processes in them first. Takes up to half a
- * second. Returns the number of processes that still live in them: they stay where the limit holds, and m->path stays, too.
+ * Removes the cgroup and the cgroups that the command made below it. end: kills the processes in
+ * them first. Takes up to half a second. Returns the number of processes that still live in them:
+ * they stay where the limit holds, and m->path stays, too.
  */
 unsigned int made_memcg_remove(struct made_memcg *m, bool end);

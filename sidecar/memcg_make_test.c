@@ -17,9 +17,13 @@
 
 #include "lib/macros.h"
 
-static const char *const hierarchies[] = { "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+static const char *const hierarchies[] = { "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified",
+					   "/sys/fs/cgroup" };
 
-/* Makes a cgroup of the test's own in that hierarchy. Returns false if that is none, or not ours to change. */
+/*
+ * Makes a cgroup of the test's own in that hierarchy. Returns false if that is none, or not ours to
+ * change.
+ */
 static bool cgroup_make(const char *hierarchy, struct made_memcg *m)
 {
 	char path[sizeof(m->path) + 16];
@@ -28,7 +32,8 @@ static bool cgroup_make(const char *hierarchy, struct made_memcg *m)
 	snprintf(path, sizeof(path), "%s/cgroup.procs", hierarchy);
 	if (access(path, W_OK) < 0)
 		return false;
-	snprintf(m->path, sizeof(m->path), "%s/afterglow-memcg-make-test-%d", hierarchy, (int)getpid());
+	snprintf(m->path, sizeof(m->path), "%s/afterglow-memcg-make-test-%d", hierarchy,
+		 (int)getpid());
 	if (mkdir(m->path, 0755) < 0)
 		return false;
 	snprintf(path, sizeof(path), "%s/below", m->path);

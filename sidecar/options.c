@@ -15,17 +15,24 @@
 #include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
-enum { RECORD = 1 << COMMAND_RECORD, EXEC = 1 << COMMAND_EXEC, EXEC_ALONE = 1 << (COMMAND_EXEC + 1) };
+enum {
+	RECORD = 1 << COMMAND_RECORD,
+	EXEC = 1 << COMMAND_EXEC,
+	EXEC_ALONE = 1 << (COMMAND_EXEC + 1)
+};
 
 /*
- * The files that memray, mprof, cProfile and ray timeline write by default, and those that Ray's guides to debugging memory and to
- * profiling have people write. An image of Ray has /home/ray as its working directory.
+ * The files that memray, mprof, cProfile and ray timeline write by default, and those that Ray's
+ * guides to debugging memory and to profiling have people write. An image of Ray has /home/ray as
+ * its working directory.
  */
+/* clang-format off */
 static const char *const default_collect[] = {
 	"/tmp/memray-*.bin", "/tmp/mprofile_*.dat", "/tmp/*.prof", "/tmp/ray-timeline-*.json", "/home/ray/memray-*.bin",
 	"/home/ray/mprofile_*.dat", "/home/ray/*.prof", "/tmp/ray/session_latest/logs/*.bin", "/tmp/memory_profile.dat",
 	"/home/ray/memory_profile.dat", "/tmp/stats", "/home/ray/stats", "/tmp/timeline.json", "/home/ray/timeline.json",
 };
+/* clang-format on */
 
 /* The first pattern replaces the default ones. "none" stands for no pattern. */
 static int collect_parse(void *options, const char *option, const char *pattern, struct err *err)
@@ -38,11 +45,13 @@ static int collect_parse(void *options, const char *option, const char *pattern,
 	if (strcmp(pattern, "none") == 0)
 		return 0;
 	if (pattern[0] != '/')
-		return err_set(err, EINVAL, "%s takes an absolute path, or none, not %s", option, pattern);
+		return err_set(err, EINVAL, "%s takes an absolute path, or none, not %s", option,
+			       pattern);
 	while (r->collect[n])
 		n++;
 	if (n == COLLECT_PATTERNS_MAX)
-		return err_set(err, EINVAL, "%s: at most %d patterns", option, COLLECT_PATTERNS_MAX);
+		return err_set(err, EINVAL, "%s: at most %d patterns", option,
+			       COLLECT_PATTERNS_MAX);
 	r->collect[n] = pattern;
 	return 0;
 }
@@ -50,11 +59,13 @@ static int collect_parse(void *options, const char *option, const char *pattern,
 static int hook_parse(void *options, const char *option, const char *command, struct err *err)
 {
 	struct record_options *r = &((struct sidecar_options *)options)->exec.record;
-	enum hook_moment moment = strcmp(option, "--hook-at-death") == 0 ? HOOK_AT_DEATH : HOOK_AT_THRESHOLD;
+	enum hook_moment moment =
+		strcmp(option, "--hook-at-death") == 0 ? HOOK_AT_DEATH : HOOK_AT_THRESHOLD;
 	size_t n = 0;
 
 	if (strlen(command) > HOOK_COMMAND_MAX)
-		return err_set(err, EINVAL, "%s: a command of more than %d bytes", option, HOOK_COMMAND_MAX);
+		return err_set(err, EINVAL, "%s: a command of more than %d bytes", option,
+			       HOOK_COMMAND_MAX);
 	while (r->hooks.commands[moment][n])
 		n++;
 	if (n == HOOK_COMMANDS_MAX)
@@ -236,7 +247,8 @@ static const struct option_table sidecar_options_table = OPTION_TABLE(rows, 22);
 
 int sidecar_options_print_help(enum sidecar_command command)
 {
-	return options_print_help(&sidecar_options_table, command == COMMAND_EXEC ? EXEC | EXEC_ALONE : RECORD | EXEC);
+	return options_print_help(&sidecar_options_table,
+				  command == COMMAND_EXEC ? EXEC | EXEC_ALONE : RECORD | EXEC);
 }
 
 /* An empty variable counts as absent. */
@@ -273,7 +285,8 @@ static int finish_store(struct store_options *store, struct err *err)
 			below += below[1] ? 2 : 1;
 		if (!getcwd(cwd, sizeof(cwd)))
 			return err_set(err, errno, "--store %s", store->url);
-		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, *below ? "/" : "", below) >= sizeof(path))
+		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, *below ? "/" : "", below) >=
+		    sizeof(path))
 			return err_set(err, ENAMETOOLONG, "--store %.200s", store->url);
 		store->url = path;
 	}
@@ -291,21 +304,29 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 {
 	static char name[64], spool[600], host[HOST_NAME_MAX + 2];
 	struct record_options *r = &o->exec.record;
-	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "", *script = program[0] ? o->exec.argv[1] : NULL;
+	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "",
+		   *script = program[0] ? o->exec.argv[1] : NULL;
 
 	if (!o->exec.argv[0])
-		return err_set(err, EINVAL, "a command is missing: afterglow run [OPTION...] -- COMMAND [ARG...]");
+		return err_set(
+			err, EINVAL,
+			"a command is missing: afterglow run [OPTION...] -- COMMAND [ARG...]");
 	if (!o->exec.name) {
 		/* Of programs in Python the name is that of the script. */
-		snprintf(name, sizeof(name), "%s", strncmp(program, "python", 6) == 0 && script && script[0] != '-' ? base_name(script) : program);
+		snprintf(name, sizeof(name), "%s",
+			 strncmp(program, "python", 6) == 0 && script && script[0] != '-' ?
+				 base_name(script) :
+				 program);
 		bundle_sanitize(name);
 		if (!launch_name_valid(name))
 			name[0] = 'x'; /* such as "-sh" of a login shell, or "[" */
 		o->exec.name = name;
 	}
 	if (!launch_name_valid(o->exec.name))
-		return err_set(err, EINVAL, "--name takes at most %d letters, digits, '.', '_' and '-', not %.100s",
-			       LAUNCH_NAME_MAX, o->exec.name);
+		return err_set(
+			err, EINVAL,
+			"--name takes at most %d letters, digits, '.', '_' and '-', not %.100s",
+			LAUNCH_NAME_MAX, o->exec.name);
 	if (!r->store.url)
 		r->store.url = default_store();
 	if (finish_store(&r->store, err) < 0)
@@ -352,7 +373,8 @@ static int finish_record(struct sidecar_options *o, struct err *err)
 	struct record_options *r = &o->exec.record;
 
 	if (r->http && !listen_address_is_valid(r->http))
-		return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", r->http);
+		return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s",
+			       r->http);
 	if (o->exec.argv[0])
 		return err_set(err, EINVAL, "unexpected argument %s (see --help)", o->exec.argv[0]);
 	if (finish_store(&r->store, err) < 0)
@@ -393,7 +415,8 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 	if (n < 0)
 		return n;
 	o.exec.argv = argv + i + n;
-	if (!o.help && !o.version && (o.command == COMMAND_EXEC ? finish_exec(&o, err) : finish_record(&o, err)) < 0)
+	if (!o.help && !o.version &&
+	    (o.command == COMMAND_EXEC ? finish_exec(&o, err) : finish_record(&o, err)) < 0)
 		return -err->code;
 	*ret_options = o;
 	return 0;

@@ -17,5 +17,8 @@ struct sidecar_options {
 /* Parses the arguments and the pod's environment. On failure err has a line for the user. */
 int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err);
 
-/* Prints --help: that of COMMAND_RECORD has all, that of COMMAND_EXEC is for people without Kubernetes. Returns the exit code. */
+/*
+ * Prints --help: that of COMMAND_RECORD has all, that of COMMAND_EXEC is for people without
+ * Kubernetes. Returns the exit code.
+ */
 int sidecar_options_print_help(enum sidecar_command command);

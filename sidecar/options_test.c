@@ -99,8 +99,10 @@ static void a_wrong_option_is_one_line_that_names_it(void **state)
 		struct sidecar_options o = { .command = 99 };
 		struct err err = { 0 };
 
-		if (parse(wrong[i].args, &o, &err) >= 0 || !strstr(err.text, wrong[i].error) || strchr(err.text, '\n'))
-			fail_msg("%s %s: %s", wrong[i].args[0], wrong[i].args[1] ? wrong[i].args[1] : "", err_text(&err));
+		if (parse(wrong[i].args, &o, &err) >= 0 || !strstr(err.text, wrong[i].error) ||
+		    strchr(err.text, '\n'))
+			fail_msg("%s %s: %s", wrong[i].args[0],
+				 wrong[i].args[1] ? wrong[i].args[1] : "", err_text(&err));
 		assert_int_equal(o.command, 99);
 	}
 }
@@ -128,11 +130,17 @@ static void the_kernel_log_is_read_unless_it_is_off(void **state)
 	struct sidecar_options o;
 	(void)state;
 
-	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--syslog", "/l", "--run-as", "65532", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--syslog", "/l",
+						 "--run-as", "65532", NULL },
+			       &o, NULL),
+			 0);
 	assert_true(o.exec.record.kernel_log.off);
 	assert_string_equal(o.exec.record.kernel_log.syslog, "/l");
 	assert_int_equal(o.run_as, 65532);
-	assert_int_equal(parse((const char *[]){ "--kernel-log", "off", "--kernel-log", "auto", NULL }, &o, NULL), 0);
+	assert_int_equal(
+		parse((const char *[]){ "--kernel-log", "off", "--kernel-log", "auto", NULL }, &o,
+		      NULL),
+		0);
 	assert_false(o.exec.record.kernel_log.off);
 }
 
@@ -145,7 +153,10 @@ static void the_pod_is_taken_from_the_environment(void **state)
 	setenv("POD_NAME", "", 1);
 	setenv("AFTERGLOW_STORE_NAME", "pvc:failures", 1);
 	setenv(REPORT_KEY_VARIABLE, "00112233445566778899aabbccddeeff", 1);
-	assert_int_equal(parse((const char *[]){ "--store", "/s", "--warn-at", "0.5", "--grace", "3", "--oom-group", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "--store", "/s", "--warn-at", "0.5", "--grace",
+						 "3", "--oom-group", NULL },
+			       &o, NULL),
+			 0);
 	assert_string_equal(o.exec.record.id.namespace, "ml");
 	assert_null(o.exec.record.id.pod);
 	assert_string_equal(o.exec.record.store_name, "pvc:failures");
@@ -162,13 +173,17 @@ static void exec_takes_the_command_as_it_is(void **state)
 	struct sidecar_options o;
 	(void)state;
 
-	assert_int_equal(parse((const char *[]){ "exec", "--memory-max", "512Mi", "--store", "/s", "--", "--help", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "exec", "--memory-max", "512Mi", "--store", "/s",
+						 "--", "--help", NULL },
+			       &o, NULL),
+			 0);
 	assert_int_equal(o.command, COMMAND_EXEC);
 	assert_int_equal(o.exec.memory_max, 512 << 20);
 	assert_string_equal(o.exec.argv[0], "--help");
 	assert_null(o.exec.record.id.namespace);
 	assert_null(o.exec.record.spool);
-	assert_int_equal(parse((const char *[]){ "exec", "/bin/sh", "-c", "x", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "exec", "/bin/sh", "-c", "x", NULL }, &o, NULL),
+			 0);
 	assert_string_equal(o.exec.argv[2], "x");
 	assert_string_equal(o.exec.name, "sh");
 }
@@ -187,7 +202,9 @@ static void any_program_has_a_name_that_the_sidecar_takes(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_int_equal(parse((const char *[]){ "exec", "--", rows[i].program, NULL }, &o, NULL), 0);
+		assert_int_equal(
+			parse((const char *[]){ "exec", "--", rows[i].program, NULL }, &o, NULL),
+			0);
 		assert_string_equal(o.exec.name, rows[i].name);
 		assert_true(launch_name_valid(o.exec.name));
 	}
@@ -214,14 +231,19 @@ static void a_program_in_python_has_the_name_of_its_script(void **state)
 
 static void a_relative_store_is_a_plain_path(void **state)
 {
-	static const char *const rows[][2] = { { "./kept", "/kept" }, { "././kept", "/kept" }, { "kept", "/kept" }, { ".", "" }, { "./", "" }, { ".kept", "/.kept" } };
+	static const char *const rows[][2] = { { "./kept", "/kept" }, { "././kept", "/kept" },
+					       { "kept", "/kept" },   { ".", "" },
+					       { "./", "" },	      { ".kept", "/.kept" } };
 	char cwd[4096], expected[4200];
 	struct sidecar_options o;
 	(void)state;
 
 	assert_non_null(getcwd(cwd, sizeof(cwd)));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_int_equal(parse((const char *[]){ "exec", "--store", rows[i][0], "--", "true", NULL }, &o, NULL), 0);
+		assert_int_equal(
+			parse((const char *[]){ "exec", "--store", rows[i][0], "--", "true", NULL },
+			      &o, NULL),
+			0);
 		snprintf(expected, sizeof(expected), "%s%s", cwd, rows[i][1]);
 		assert_string_equal(o.exec.record.store.url, expected);
 	}
@@ -243,7 +265,14 @@ static void the_state_directory_is_the_default_store_of_exec(void **state)
 
 static void help_of_exec_is_for_people_without_kubernetes(void **state)
 {
-	static const char *const strange[] = { "pod", "container", "kubelet", "node agent", "afterglow-sidecar", "afterglow-ship", "--spool", "--http" };
+	static const char *const strange[] = { "pod",
+					       "container",
+					       "kubelet",
+					       "node agent",
+					       "afterglow-sidecar",
+					       "afterglow-ship",
+					       "--spool",
+					       "--http" };
 	char text[16384] = "";
 	int out = dup(STDOUT_FILENO), ends[2];
 
@@ -281,7 +310,10 @@ static void hooks_come_in_the_order_in_which_they_are_given(void **state)
 	const struct hook_options *h = &o.exec.record.hooks;
 	(void)state;
 
-	assert_int_equal(parse((const char *[]){ "--hook-at-death", "a", "--hook-at-threshold", "b c", "--hook-at-death", "d", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "--hook-at-death", "a", "--hook-at-threshold",
+						 "b c", "--hook-at-death", "d", NULL },
+			       &o, NULL),
+			 0);
 	assert_string_equal(h->commands[HOOK_AT_DEATH][0], "a");
 	assert_string_equal(h->commands[HOOK_AT_DEATH][1], "d");
 	assert_null(h->commands[HOOK_AT_DEATH][2]);
@@ -289,7 +321,10 @@ static void hooks_come_in_the_order_in_which_they_are_given(void **state)
 	assert_int_equal(h->timeout_s, DEFAULT_HOOK_TIMEOUT_S);
 	assert_int_equal(h->headroom, DEFAULT_HOOK_HEADROOM);
 	assert_int_equal(o.exec.record.hold_s, 0);
-	assert_int_equal(parse((const char *[]){ "--hook-timeout", "3", "--hook-headroom", "1Mi", "--hold-on-failure", "60", NULL }, &o, NULL), 0);
+	assert_int_equal(parse((const char *[]){ "--hook-timeout", "3", "--hook-headroom", "1Mi",
+						 "--hold-on-failure", "60", NULL },
+			       &o, NULL),
+			 0);
 	assert_int_equal(h->timeout_s, 3);
 	assert_int_equal(h->headroom, 1 << 20);
 	assert_int_equal(o.exec.record.hold_s, 60);

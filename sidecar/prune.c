@@ -26,13 +26,16 @@ struct prune {
 };
 
 static const struct option_row rows[] = {
-	{ "--keep-bytes", "N", OPTION_COUNT, offsetof(struct prune, quota.bytes), .max = INT64_MAX },
-	{ "--keep-bundles", "N", OPTION_COUNT, offsetof(struct prune, quota.count), .max = INT64_MAX },
+	{ "--keep-bytes", "N", OPTION_COUNT, offsetof(struct prune, quota.bytes),
+	  .max = INT64_MAX },
+	{ "--keep-bundles", "N", OPTION_COUNT, offsetof(struct prune, quota.count),
+	  .max = INT64_MAX },
 	{ "--keep-seconds", "N", OPTION_COUNT, offsetof(struct prune, seconds), .max = INT64_MAX },
 	{ "--below", "PATH", OPTION_ANY, offsetof(struct prune, below), .help = "" },
 };
 
-static int prune_parse(char **argv, struct prune *ret_prune, const char **ret_directory, struct err *err)
+static int prune_parse(char **argv, struct prune *ret_prune, const char **ret_directory,
+		       struct err *err)
 {
 	static const struct option_table table = OPTION_TABLE(rows, 0);
 	struct prune p = { .below = "" };
@@ -41,7 +44,9 @@ static int prune_parse(char **argv, struct prune *ret_prune, const char **ret_di
 	if (n < 0)
 		return err_wrap(err, "prune");
 	if (!argv[n] || argv[n + 1])
-		return err_set(err, EINVAL, "prune takes one directory: afterglow-sidecar prune [OPTION...] DIR");
+		return err_set(
+			err, EINVAL,
+			"prune takes one directory: afterglow-sidecar prune [OPTION...] DIR");
 	if (p.below[0] == '/' || strstr(p.below, ".."))
 		return err_set(err, EINVAL, "--below takes a path below DIR, not %.100s", p.below);
 	p.quota.age_ns = MIN(p.seconds, INT64_MAX / NS_PER_SEC) * NS_PER_SEC;
@@ -59,7 +64,8 @@ static unsigned int components(const char *path)
 	return n;
 }
 
-static void drop_all(const struct prune *p, int fd, const struct inventory *inv, const enum drop *drops)
+static void drop_all(const struct prune *p, int fd, const struct inventory *inv,
+		     const enum drop *drops)
 {
 	size_t n[DROP_COUNT] = { 0 };
 	struct err err = { 0 };
@@ -76,10 +82,11 @@ static void drop_all(const struct prune *p, int fd, const struct inventory *inv,
 		}
 		n[dropped]++;
 		if (dropped == DROP_BUNDLE)
-			inventory_remove_empty(fd, inv->stored[i].path, components(p->below), INVENTORY_STALE_NS);
+			inventory_remove_empty(fd, inv->stored[i].path, components(p->below),
+					       INVENTORY_STALE_NS);
 	}
-	printf("{\"bundles\":%zu,\"dropped\":{\"core\":%zu,\"files\":%zu,\"bundle\":%zu}}\n", inv->n + inv->left_out, n[DROP_CORE],
-	       n[DROP_FILES], n[DROP_BUNDLE]);
+	printf("{\"bundles\":%zu,\"dropped\":{\"core\":%zu,\"files\":%zu,\"bundle\":%zu}}\n",
+	       inv->n + inv->left_out, n[DROP_CORE], n[DROP_FILES], n[DROP_BUNDLE]);
 }
 
 int prune_run(char **argv, struct err *err)

@@ -137,15 +137,22 @@ static void what_is_no_bundle_stays(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		char path[256], *slash = path + snprintf(path, sizeof(path), "%s/%s", root, others[i]);
+		char path[256],
+			*slash = path + snprintf(path, sizeof(path), "%s/%s", root, others[i]);
 
 		while (*slash != '/')
 			slash--;
 		*slash = '\0';
 		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 		assert_int_equal(file_put(rootfd, others[i], "mine", 4, 0600, NULL), 0);
-		assert_int_equal(utimensat(rootfd, others[i], (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
-		assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+		assert_int_equal(utimensat(rootfd, others[i],
+					   (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } },
+					   0),
+				 0);
+		assert_int_equal(utimensat(AT_FDCWD, path,
+					   (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } },
+					   0),
+				 0);
 	}
 	assert_int_equal(prune_run(argv, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)

@@ -51,11 +51,13 @@ static void simulate(size_t n, size_t n_restless)
 			if (waited < poll_pace_interval(&pace, i < n_restless, 0, pods[i].jitter))
 				continue;
 			longest[i < n_restless] = MAX(longest[i < n_restless], waited);
-			pods[i] = (struct pod){ .asked_ns = now, .jitter = (uint8_t)random_between(&seed, 0, 256) };
+			pods[i] = (struct pod){ .asked_ns = now,
+						.jitter = (uint8_t)random_between(&seed, 0, 256) };
 			asked++;
 		}
-	printf("%7zu pods, %5zu restless: %6.1f requests a second; longest wait %3lld s at rest, %2lld s restless\n", n, n_restless,
-	       (double)asked * 1e9 / (double)HOUR_NS, (long long)(longest[0] / NS_PER_SEC), (long long)(longest[1] / NS_PER_SEC));
+	printf("%7zu pods, %5zu restless: %6.1f requests a second; longest wait %3lld s at rest, %2lld s restless\n",
+	       n, n_restless, (double)asked * 1e9 / (double)HOUR_NS,
+	       (long long)(longest[0] / NS_PER_SEC), (long long)(longest[1] / NS_PER_SEC));
 	free(pods);
 }
 
@@ -65,7 +67,8 @@ static void on_request(struct evhttp_request *request, void *arg)
 {
 	(void)arg;
 	evhttp_add_header(evhttp_request_get_output_headers(request), "ETag", "\"a\"");
-	evhttp_add_header(evhttp_request_get_output_headers(request), "Cache-Control", "private, max-age=300");
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Cache-Control",
+			  "private, max-age=300");
 	evhttp_send_reply(request, 304, NULL, NULL);
 }
 
@@ -94,15 +97,19 @@ static void on_answer(void *arg, const struct http_response *response);
 
 static void ask(void)
 {
-	static const char *const headers[] = { "Accept: application/json", "If-None-Match: \"a\"", NULL };
+	static const char *const headers[] = { "Accept: application/json", "If-None-Match: \"a\"",
+					       NULL };
 	struct http_call *call;
 	char url[64];
 	unsigned i = client.started++;
 
-	snprintf(url, sizeof(url), "http://127.%u.%u.%u:%u/failures", 1 + i / 62500 % 200, i / 250 % 250, i % 250 + 1, client.port);
+	snprintf(url, sizeof(url), "http://127.%u.%u.%u:%u/failures", 1 + i / 62500 % 200,
+		 i / 250 % 250, i % 250 + 1, client.port);
+	/* clang-format off */
 	const struct http_request request = {
 		.method = "GET", .url = url, .headers = headers, .direct = true, .deadline_ns = 3 * NS_PER_SEC, .answer_max = 65536,
 	};
+	/* clang-format on */
 	if (http_start(client.http, &request, NULL, on_answer, NULL, &call, NULL) < 0)
 		exit(1);
 }
@@ -128,7 +135,9 @@ static double cpu_seconds(void)
 
 int main(void)
 {
-	static const size_t sizes[][2] = { { 100, 0 }, { 1000, 0 }, { 1000, 50 }, { 10000, 0 }, { 10000, 100 }, { 100000, 0 }, { 100000, 500 } };
+	static const size_t sizes[][2] = { { 100, 0 },	   { 1000, 0 },	   { 1000, 50 },
+					   { 10000, 0 },   { 10000, 100 }, { 100000, 0 },
+					   { 100000, 500 } };
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t len = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -149,8 +158,8 @@ int main(void)
 	for (unsigned i = 0; i < IN_FLIGHT; i++)
 		ask();
 	event_base_dispatch(client.base);
-	printf("one question with the answer 304: %.0f us of CPU (%u asked, %u failed)\n", (cpu_seconds() - before) * 1e6 / REQUESTS,
-	       client.answered, client.failed);
+	printf("one question with the answer 304: %.0f us of CPU (%u asked, %u failed)\n",
+	       (cpu_seconds() - before) * 1e6 / REQUESTS, client.answered, client.failed);
 	http_free(client.http);
 	event_base_free(client.base);
 	return client.failed != 0;

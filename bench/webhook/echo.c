@@ -15,7 +15,8 @@
 
 static struct strbuf constant = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
 
-static int answer(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *text)
+static int answer(void *arg, const char *path, const char *content_type, const char *body,
+		  size_t len, struct strbuf *text)
 {
 	(void)arg;
 	(void)path;
@@ -38,7 +39,8 @@ static void read_file(const char *path, struct strbuf *text)
 
 int main(int argc, char *argv[])
 {
-	_cleanup_strbuf_ struct strbuf certificate = STRBUF_INIT(1 << 16), key = STRBUF_INIT(1 << 16);
+	_cleanup_strbuf_ struct strbuf certificate = STRBUF_INIT(1 << 16),
+				       key = STRBUF_INIT(1 << 16);
 	struct event_base *base = event_base_new();
 	struct tls_server *server;
 	struct err err = { 0 };
@@ -49,7 +51,8 @@ int main(int argc, char *argv[])
 	read_file(argv[2], &key);
 	read_file(argv[3], &constant);
 	if (tls_server_new(base, "127.0.0.1:0", answer, NULL, &server, &err) < 0 ||
-	    tls_server_set_certificate(server, strbuf_str(&certificate), strbuf_str(&key), &err) < 0) {
+	    tls_server_set_certificate(server, strbuf_str(&certificate), strbuf_str(&key), &err) <
+		    0) {
 		fprintf(stderr, "echo: %s\n", err_text(&err));
 		return 1;
 	}

@@ -115,12 +115,14 @@ static void finish(struct asker *a, CURLcode result)
 
 	curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(a->easy, CURLINFO_NUM_CONNECTS, &opened);
-	if (result != CURLE_OK || status != 200 || !strstr(a->answer, "\"patch\":") || (load.warm && opened)) {
+	if (result != CURLE_OK || status != 200 || !strstr(a->answer, "\"patch\":") ||
+	    (load.warm && opened)) {
 		if (load.failed++ == 0)
-			fprintf(stderr, "load: %s, HTTP %ld, %ld connections opened: %.300s\n", curl_easy_strerror(result), status,
-				opened, a->answer);
+			fprintf(stderr, "load: %s, HTTP %ld, %ld connections opened: %.300s\n",
+				curl_easy_strerror(result), status, opened, a->answer);
 	} else if (load.warm) {
-		printf("%d %ld %ld\n", a->url, (long)(a->sent_us - load.begin_us), (long)(now - load.begin_us));
+		printf("%d %ld %ld\n", a->url, (long)(a->sent_us - load.begin_us),
+		       (long)(now - load.begin_us));
 	}
 	curl_multi_remove_handle(load.multi, a->easy);
 	load.idle[load.n_idle++] = a;
@@ -203,10 +205,12 @@ static void send_at_once(int urls)
 
 int main(int argc, char *argv[])
 {
-	long connections = argc > 5 ? strtol(argv[3], NULL, 10) : 0, rate = argc > 5 ? strtol(argv[4], NULL, 10) : 0;
+	long connections = argc > 5 ? strtol(argv[3], NULL, 10) : 0,
+	     rate = argc > 5 ? strtol(argv[4], NULL, 10) : 0;
 	int urls = argc - 5;
 
-	if (connections < 1 || rate < 0 || connections * urls > CONNECTIONS_MAX || curl_global_init(CURL_GLOBAL_ALL))
+	if (connections < 1 || rate < 0 || connections * urls > CONNECTIONS_MAX ||
+	    curl_global_init(CURL_GLOBAL_ALL))
 		return 2;
 	load.reviews = fopen(argv[2], "re");
 	if (!load.reviews)
@@ -214,7 +218,8 @@ int main(int argc, char *argv[])
 	load.multi = curl_multi_init();
 	curl_multi_setopt(load.multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_MAX);
 	/* No "Expect: 100-continue": Go's client sends none. */
-	load.headers = curl_slist_append(curl_slist_append(NULL, "Content-Type: application/json"), "Expect:");
+	load.headers = curl_slist_append(curl_slist_append(NULL, "Content-Type: application/json"),
+					 "Expect:");
 	for (int i = 0; i < connections * urls; i++)
 		add_asker(argv[1], argv[5 + i % urls], i % urls);
 	open_connections();

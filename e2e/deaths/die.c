@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * die DEED [ARG...]: dies, or fails, in one exact way that a shell cannot bring about. Unlike probe (e2e/kernel) it is
- * linked with glibc as programs are: some deaths are glibc's own.
+ * die DEED [ARG...]: dies, or fails, in one exact way that a shell cannot bring about. Unlike probe
+ * (e2e/kernel) it is linked with glibc as programs are: some deaths are glibc's own.
  */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -14,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -201,7 +201,10 @@ static int deed_truncated(const char *path)
 	return map[4096];
 }
 
-/* A sparse file in a filesystem that has no room for it, written through a mapping: Ray's object store does so. */
+/*
+ * A sparse file in a filesystem that has no room for it, written through a mapping: Ray's object
+ * store does so.
+ */
 static int deed_map_full(const char *path)
 {
 	size_t size = 64 * MIB;
@@ -252,7 +255,10 @@ static int deed_files(const char *arg)
 	return errno == EMFILE ? 1 : SURVIVED;
 }
 
-/* forks N: N children that sleep; 1 when a fork fails, which ends them all. In a process group of its own. */
+/*
+ * forks N: N children that sleep; 1 when a fork fails, which ends them all. In a process group of
+ * its own.
+ */
 static int deed_forks(const char *arg)
 {
 	long n = strtol(arg, NULL, 10);
@@ -276,7 +282,9 @@ static int deed_forks(const char *arg)
 	return SURVIVED;
 }
 
-/* thread-exit: the main thread ends first, and the process lives on in another, which exits with 7. */
+/*
+ * thread-exit: the main thread ends first, and the process lives on in another, which exits with 7.
+ */
 static void *exit_later(void *arg)
 {
 	(void)arg;
@@ -295,7 +303,10 @@ static int deed_thread_exit(const char *arg)
 	return SURVIVED;
 }
 
-/* A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini, dumb-init. */
+/*
+ * A child that ends by SIGNO, whose parent ends likewise, as init programs in containers do: tini,
+ * dumb-init.
+ */
 static int deed_like_child(const char *arg)
 {
 	int signo = (int)strtol(arg, NULL, 10), status;
@@ -309,7 +320,6 @@ static int deed_like_child(const char *arg)
 		return SURVIVED;
 	return 128 + WTERMSIG(status);
 }
-
 
 static const struct {
 	const char *name;

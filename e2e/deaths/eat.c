@@ -37,7 +37,8 @@ static int deed_bad_alloc(const char *arg)
 		char *p = malloc(step);
 
 		if (!p) {
-			fputs("terminate called after throwing an instance of 'std::bad_alloc'\n", stderr);
+			fputs("terminate called after throwing an instance of 'std::bad_alloc'\n",
+			      stderr);
 			abort();
 		}
 		memset(p, 1, step);
@@ -78,7 +79,9 @@ static int deed_bomb(const char *arg)
 	for (long i = 0; i < n; i++)
 		if (fork() == 0) {
 			close(hold[1]);
-			memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
+			memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0),
+			       1, MIB);
 			_exit(read(hold[0], &status, 1) != 0);
 		}
 	while (wait(&status) > 0) {
@@ -116,7 +119,8 @@ static int deed_locked(const char *arg)
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 
 	setrlimit(RLIMIT_MEMLOCK, &all);
-	mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED | MAP_POPULATE, -1, 0);
+	mmap(NULL, size, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED | MAP_POPULATE, -1, 0);
 	pause();
 	return SURVIVED;
 }
@@ -173,7 +177,8 @@ static int deed_tables(const char *arg)
 	volatile char *memory = mmap(NULL, pages * step, PROT_READ,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (memory == MAP_FAILED || madvise((void *)(uintptr_t)memory, pages * step, MADV_NOHUGEPAGE) < 0)
+	if (memory == MAP_FAILED ||
+	    madvise((void *)(uintptr_t)memory, pages * step, MADV_NOHUGEPAGE) < 0)
 		return SURVIVED;
 	for (size_t i = 0; i < pages; i++)
 		sink += memory[i * step];
@@ -215,7 +220,8 @@ static int deed_threads_abort(const char *arg)
 
 	for (unsigned long i = 0; i < n; i++)
 		if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) {
-			fputs("terminate called after throwing an instance of 'std::system_error'\n", stderr);
+			fputs("terminate called after throwing an instance of 'std::system_error'\n",
+			      stderr);
 			abort();
 		}
 	return SURVIVED;
@@ -271,7 +277,8 @@ static void *use_all(void *arg)
 
 	usleep(200000);
 	for (size_t at = 0; at < size; at += MIB) {
-		memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
+		memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		       1, MIB);
 		usleep(2000);
 	}
 	pause();
@@ -310,20 +317,13 @@ static const struct {
 	const char *name;
 	int (*run)(const char *arg);
 } deeds[] = {
-	{ "bad-alloc", deed_bad_alloc },
-	{ "memory-error", deed_memory_error },
-	{ "bomb", deed_bomb },
-	{ "mapped", deed_mapped },
-	{ "locked", deed_locked },
-	{ "pipes", deed_pipes },
-	{ "vfork", deed_vfork },
-	{ "leaderless", deed_leaderless },
-	{ "threads", deed_threads },
-	{ "lazy", deed_lazy },
-	{ "sockets", deed_sockets },
-	{ "tables", deed_tables },
-	{ "names", deed_names },
-	{ "threads-abort", deed_threads_abort },
+	{ "bad-alloc", deed_bad_alloc }, { "memory-error", deed_memory_error },
+	{ "bomb", deed_bomb },		 { "mapped", deed_mapped },
+	{ "locked", deed_locked },	 { "pipes", deed_pipes },
+	{ "vfork", deed_vfork },	 { "leaderless", deed_leaderless },
+	{ "threads", deed_threads },	 { "lazy", deed_lazy },
+	{ "sockets", deed_sockets },	 { "tables", deed_tables },
+	{ "names", deed_names },	 { "threads-abort", deed_threads_abort },
 };
 
 int main(int argc, char **argv)

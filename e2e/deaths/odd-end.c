@@ -65,7 +65,8 @@ static int deed_apart(char **argv)
 	int status;
 	pid_t pid;
 
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return SURVIVED;
 	pid = fork();
 	if (pid == 0) {
@@ -287,12 +288,14 @@ static int deed_thread_parent(char **argv)
 static const struct {
 	const char *name;
 	int (*run)(char **argv);
+	/* clang-format off */
 } deeds[] = {
 	{ "as", deed_as }, { "hold", deed_hold }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
 	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread }, { "init", deed_init },
 	{ "fork", deed_fork }, { "fork-code", deed_fork_code }, { "map", deed_map },
 	{ "thread-parent", deed_thread_parent },
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slow-death SECONDS COMMAND [ARG...]: becomes COMMAND, which will take so long from its SIGKILL to its end, as one does that
- * has very much memory or waits for a device. A tracer stops it on its way out.
+ * slow-death SECONDS COMMAND [ARG...]: becomes COMMAND, which will take so long from its SIGKILL to
+ * its end, as one does that has very much memory or waits for a device. A tracer stops it on its
+ * way out.
  */
 #include <signal.h>
 #include <stdio.h>

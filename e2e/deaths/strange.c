@@ -4,6 +4,7 @@
  * handler, or by using up memory that belongs to no process.
  */
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -102,15 +102,16 @@ static int deed_vfork_crash(char **argv)
 {
 	static char stack[65536] __attribute__((aligned(16)));
 	int status;
-	pid_t pid = clone(fault_at_once, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	pid_t pid =
+		clone(fault_at_once, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 
 	(void)argv;
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 3 : SURVIVED;
 }
 
 /*
- * In seccomp's strict mode the kernel sends SIGKILL to a process that makes any system call but read,
- * write and exit.
+ * In seccomp's strict mode the kernel sends SIGKILL to a process that makes any system call but
+ * read, write and exit.
  */
 static int deed_strict(char **argv)
 {
@@ -159,7 +160,8 @@ static int deed_timer(char **argv)
 	const struct itimerspec soon = { .it_value.tv_nsec = 100000000 };
 	timer_t timer;
 
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 || timer_settime(timer, 0, &soon, NULL) < 0)
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	    timer_settime(timer, 0, &soon, NULL) < 0)
 		return SURVIVED;
 	sleep(5);
 	return SURVIVED;
@@ -178,7 +180,9 @@ static int deed_hangup(char **argv)
 
 		pid = fork();
 		if (pid != 0)
-			return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 128 + WTERMSIG(status) : SURVIVED;
+			return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ?
+				       128 + WTERMSIG(status) :
+				       SURVIVED;
 	}
 	setsid();
 	master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -195,7 +199,8 @@ static int deed_hangup(char **argv)
 /* A huge page of a machine that has none. */
 static int deed_huge(char **argv)
 {
-	char *page = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
+	char *page = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
 
 	(void)argv;
 	if (page == MAP_FAILED)
@@ -204,7 +209,10 @@ static int deed_huge(char **argv)
 	return SURVIVED;
 }
 
-/* locked-file FILE: maps a file and locks it, as programs do that load a model: page cache that cannot be taken back. */
+/*
+ * locked-file FILE: maps a file and locks it, as programs do that load a model: page cache that
+ * cannot be taken back.
+ */
 static int deed_locked_file(char **argv)
 {
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -225,7 +233,10 @@ static int deed_locked_file(char **argv)
 	return SURVIVED;
 }
 
-/* traced COMMAND [ARG...]: its child traces it and becomes COMMAND, and the kernel is to end whom it traces at its end. */
+/*
+ * traced COMMAND [ARG...]: its child traces it and becomes COMMAND, and the kernel is to end whom
+ * it traces at its end.
+ */
 static int deed_traced(char **argv)
 {
 	pid_t self = getpid();
@@ -268,7 +279,10 @@ static int wait_elsewhere(void *arg)
 	return 0;
 }
 
-/* elsewhere CGROUP: a child in another cgroup that has its parent's memory, as between vfork and exec. It is the first one to be taken. */
+/*
+ * elsewhere CGROUP: a child in another cgroup that has its parent's memory, as between vfork and
+ * exec. It is the first one to be taken.
+ */
 static int deed_elsewhere(char **argv)
 {
 	static char stack[65536] __attribute__((aligned(16)));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * contain [OPTION...] COMMAND...: runs a command in namespaces as a container runtime makes them. Static, as root.
+ * contain [OPTION...] COMMAND...: runs a command in namespaces as a container runtime makes them.
+ * Static, as root.
  *
- *	--cgroup DIR	the memory cgroup that it belongs to
- *	--memory MODE	what of the memory cgroups it sees: "own" its own alone, "host" the whole hierarchy, as a privileged container does.
+ *	--cgroup DIR the memory cgroup that it belongs to --memory MODE what of the memory cgroups
+ *	it sees: "own" its own alone, "host" the whole hierarchy, as a privileged container does.
  *			On v2 "own" has a cgroup namespace; on v1 the cgroup is mounted over the hierarchy
  *	--pid		a PID namespace of its own
  *	--no-capabilities	root without any, as a container with drop: [ALL]
@@ -47,7 +48,8 @@ static void show_own_memory(const char *cgroup)
 {
 	if (access(V1, F_OK) == 0) {
 		check(mount(cgroup, V1, NULL, MS_BIND, NULL), "mount the cgroup");
-		check(mount(NULL, V1, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), "mount the cgroup read-only");
+		check(mount(NULL, V1, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL),
+		      "mount the cgroup read-only");
 		return;
 	}
 	check(unshare(CLONE_NEWCGROUP), "unshare the cgroup namespace");
@@ -111,7 +113,10 @@ int main(int argc, char **argv)
 	check(pid, "fork");
 	if (pid == 0) {
 		sigprocmask(SIG_UNBLOCK, &signals, NULL);
-		/* Not we: a runtime stays outside, too, and a cgroup of v2 that hands controllers down has no process of its own. */
+		/*
+		 * Not we: a runtime stays outside, too, and a cgroup of v2 that hands controllers
+		 * down has no process of its own.
+		 */
 		if (cgroup)
 			join(cgroup);
 		if (cgroup && strcmp(memory, "own") == 0)

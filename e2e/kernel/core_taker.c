@@ -23,9 +23,10 @@ static int message_receive(int link, char text[static 256])
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = text, .iov_len = 255 };
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-	};
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
 	ssize_t len = recvmsg(link, &message, 0);
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	int fd = -1;
@@ -46,7 +47,8 @@ static void link_serve(int link, const char *mode)
 	do
 		message_receive(link, text);
 	while (strncmp(text, "offer", strlen("offer")) != 0);
-	while (strcmp(mode, "chatty") == 0 && send(link, "patience", strlen("patience"), MSG_NOSIGNAL) > 0)
+	while (strcmp(mode, "chatty") == 0 &&
+	       send(link, "patience", strlen("patience"), MSG_NOSIGNAL) > 0)
 		usleep(900000);
 	if (strcmp(mode, "silent") == 0)
 		pause();
@@ -69,7 +71,8 @@ int main(int argc, char **argv)
 		return 2;
 	signal(SIGCHLD, SIG_IGN);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", argv[1]);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 128) < 0) {
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(listener, 128) < 0) {
 		perror(argv[1]);
 		return 1;
 	}

@@ -3,7 +3,8 @@
  * crash [--after MS] [--in DIR] [--open-by NAME] [--memory MIB] [--reserve GIB] [--threads N]:
  * dereferences NULL in a function of a known name. With symbols, so that a backtrace can name it.
  * --reserve: it asks for that many addresses and uses one page of them.
- * --open-by: before that, it waits until a process of that name has the working directory open, but at most two minutes.
+ * --open-by: before that, it waits until a process of that name has the working directory open, but
+ * at most two minutes.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -33,7 +34,8 @@ static void *wait_forever(void *arg)
 /* Half of it noise, so that it neither compresses away nor stays whole. */
 static void fill(size_t size)
 {
-	volatile unsigned int *memory = malloc(size); /* volatile: the compiler would do without it */
+	/* volatile: the compiler would do without it */
+	volatile unsigned int *memory = malloc(size);
 	unsigned int x = 2463534242u;
 
 	for (size_t i = 0; memory && i < size / sizeof(*memory); i++) {
@@ -106,7 +108,8 @@ static void wait_until_open_by(const char *name)
 {
 	char directory[PATH_MAX];
 
-	for (int i = 0; getcwd(directory, sizeof(directory)) && !is_open_by(name, directory) && i < 2400; i++)
+	for (int i = 0;
+	     getcwd(directory, sizeof(directory)) && !is_open_by(name, directory) && i < 2400; i++)
 		usleep(50 * 1000);
 }
 

@@ -63,7 +63,10 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* The kernel shows argv's own memory as cmdline, so the title is written over it, as far as it is long. */
+/*
+ * The kernel shows argv's own memory as cmdline, so the title is written over it, as far as it is
+ * long.
+ */
 static void set_title(char **argv, const char *title)
 {
 	char copy[256];

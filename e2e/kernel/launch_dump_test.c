@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher dumps processes that live: it stops them for a moment, and no longer, whatever happens meanwhile. */
+/*
+ * The launcher dumps processes that live: it stops them for a moment, and no longer, whatever
+ * happens meanwhile.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +51,10 @@ static struct dumped dump_into(const struct sidecar *s, pid_t pid, int dump_fd)
 	} control;
 	char text[64] = "";
 	struct iovec part = { text, sizeof(text) - 1 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
 	struct dumped d = { .error = -1 };
 	struct cmsghdr *rights;
 

@@ -133,7 +133,9 @@ static void more_hooks_than_allowed_are_refused_and_the_others_run(void **state)
 	close(order_with_pipe(&s, "run 99 60 0 echo x"));
 	snprintf(text, sizeof(text), "refused 99 %d", EBUSY);
 	assert_string_equal(receive_text(&s), text);
-	/* After the command's end the launcher waits for hooks until their time is over or SIGTERM. */
+	/*
+	 * After the command's end the launcher waits for hooks until their time is over or SIGTERM.
+	 */
 	close_input(&p);
 	assert_int_equal(receive_exit(&s), 0);
 	kill(p.pid, SIGTERM);

@@ -73,7 +73,10 @@ static void be_traced(void)
 		_exit(115);
 }
 
-/* Waits until the traced process stops. Returns false if it has died, and leaves its status to be waited for. */
+/*
+ * Waits until the traced process stops. Returns false if it has died, and leaves its status to be
+ * waited for.
+ */
 static bool stops(pid_t pid)
 {
 	siginfo_t info;
@@ -125,7 +128,10 @@ static void hello_is_sent_before_the_command_can_kill_its_launcher(void **state)
 	int n_hellos = 0;
 
 	(void)state;
-	/* Several times, as the command waits for a bounded time only: a busy machine may exceed it. */
+	/*
+	 * Several times, as the command waits for a bounded time only: a busy machine may exceed
+	 * it.
+	 */
 	for (int i = 0; i < 4; i++) {
 		struct process p = start(&how, "--", "/bin/sh", "-c", "kill -9 $PPID", NULL);
 

@@ -41,7 +41,9 @@ static void expect_kill_ends_all(const struct how *how)
 	read_text(p.out, "ready\n");
 	order(&s, "kill");
 	assert_int_equal(receive_exit(&s), 9);
-	/* Otherwise the launcher would end, and all others with it, while we wait for their ends. */
+	/*
+	 * Otherwise the launcher would end, and all others with it, while we wait for their ends.
+	 */
 	order(&s, "hold 600");
 	wait_for_children(p.pid, 0);
 	kill(p.pid, SIGTERM);

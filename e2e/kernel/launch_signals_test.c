@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that the launcher gets: it forwards them, reports those that ask it to stop, and obeys. */
+/*
+ * Signals that the launcher gets: it forwards them, reports those that ask it to stop, and obeys.
+ */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -95,7 +97,8 @@ static const struct row {
 	{ SHELL("trap 'exit 7' TERM; trap - TERM; echo ready; read line; exit 3"), false },
 	{ SHELL("exec \"$PROBE\" take handler"), true },
 	{ SHELL("trap 'exit 7' TERM; exec \"$PROBE\" take none"), false },
-	{ SHELL("\"$PROBE\" take handler; exit 3"), false }, /* the shell drops it, its child has none */
+	/* the shell drops it, its child has none */
+	{ SHELL("\"$PROBE\" take handler; exit 3"), false },
 	{ TAKES("none"), false },
 	{ TAKES("handler"), true },
 	{ TAKES("late"), false },
@@ -122,7 +125,8 @@ static void become_roots_container(void)
 static struct process start_row(const struct row *row, bool bare)
 {
 	static const struct how how = { .pid1 = true, .prepare = become_roots_container };
-	const char *argv[ARRAY_SIZE(row->command) + 4] = { launcher, "--socket", socket_path, "--" };
+	const char *argv[ARRAY_SIZE(row->command) + 4] = { launcher, "--socket", socket_path,
+							   "--" };
 	size_t n = 4;
 
 	for (const char *const *word = row->command; *word; word++)
@@ -153,8 +157,8 @@ static void a_command_gets_sigterm_if_it_would_as_process_1(void **state)
 			struct process p = start_row(&rows[i], bare);
 
 			if (!behaves(&p, &rows[i], SIGTERM))
-				fail_msg("%s %s %s, %s", rows[i].command[0], rows[i].command[1], rows[i].command[2],
-					 bare ? "bare" : "with the launcher");
+				fail_msg("%s %s %s, %s", rows[i].command[0], rows[i].command[1],
+					 rows[i].command[2], bare ? "bare" : "with the launcher");
 		}
 }
 
@@ -166,7 +170,8 @@ static void a_command_without_handlers_is_left_alone_by_every_signal(void **stat
 	(void)state;
 	read_text(p.out, "ready\n");
 	for (int signo = 1; signo <= 64; signo++)
-		if (signo != SIGKILL && signo != SIGSTOP && !(launcher_is_dynamic && (signo == 32 || signo == 33)))
+		if (signo != SIGKILL && signo != SIGSTOP &&
+		    !(launcher_is_dynamic && (signo == 32 || signo == 33)))
 			syscall(SYS_kill, p.pid, signo);
 	assert_false(ends_within(&p, LIVES_ON_MS));
 	close_input(&p);
@@ -176,8 +181,10 @@ static void a_command_without_handlers_is_left_alone_by_every_signal(void **stat
 /* A process inside has no more power over process 1 than without us. */
 static void a_signal_that_a_child_sends_to_process_1_is_dropped_alike(void **state)
 {
-	static const struct row dropped = { SHELL("sh -c 'kill -TERM 1'; echo ready; read line; exit 3"), false },
-				caught = { SHELL("trap 'exit 7' TERM; sh -c 'kill -TERM 1'; sleep 60 & wait"), true };
+	static const struct row
+		dropped = { SHELL("sh -c 'kill -TERM 1'; echo ready; read line; exit 3"), false },
+		caught = { SHELL("trap 'exit 7' TERM; sh -c 'kill -TERM 1'; sleep 60 & wait"),
+			   true };
 	struct process p;
 
 	(void)state;
@@ -221,7 +228,10 @@ static bool has_blocked_signals(const struct process *p)
 	return read_proc(p->pid, "status", status, sizeof(status)) && strstr(status, all_blocked);
 }
 
-/* Until it has blocked signals, the launcher dies of them as any process, or the kernel drops them for a PID 1. */
+/*
+ * Until it has blocked signals, the launcher dies of them as any process, or the kernel drops them
+ * for a PID 1.
+ */
 static void wait_for_blocked_signals(const struct process *p)
 {
 	int64_t until = now_ms() + PATIENCE_MS;

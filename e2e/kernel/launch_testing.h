@@ -81,7 +81,10 @@ struct how {
 };
 extern const struct how usual, as_pid1;
 
-/* start(how, OPTION..., "--", COMMAND, ARG..., NULL): the launcher with our socket and those arguments. */
+/*
+ * start(how, OPTION..., "--", COMMAND, ARG..., NULL): the launcher with our socket and those
+ * arguments.
+ */
 struct process start(const struct how *how, ...) __attribute__((sentinel));
 /* Starts any program. argv ends with NULL and begins with the path of the program. */
 struct process start_argv(const struct how *how, const char *const *argv);

@@ -81,7 +81,8 @@ static void a_command_that_succeeded_waits_for_no_sidecar(void **state)
 
 static void a_command_that_succeeded_is_seen_where_the_pod_ends_with_its_sidecar(void **state)
 {
-	struct process p = start(&usual, "--wait-after-success", "60", "--", probe, "exit", "0", NULL);
+	struct process p =
+		start(&usual, "--wait-after-success", "60", "--", probe, "exit", "0", NULL);
 	struct sidecar s;
 
 	(void)state;

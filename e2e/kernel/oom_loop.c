@@ -39,10 +39,12 @@
 #define ARGS_MAX 12
 #define REASON_MAX 256
 #define UNNAMED_ONE_IN 3 /* a slow machine samples late; a report that never names it would fail */
-#define MISSED_SAMPLE_MS 2000 /* the sidecar sleeps a second between two samples at most, and a busy machine adds to that */
+/* the sidecar sleeps a second between two samples at most, and a busy machine adds to that */
+#define MISSED_SAMPLE_MS 2000
 #define TRIES_MAX 5 /* of a run in which the kernel took more than what was to be taken */
 #define DOUBT_ONE_IN 4 /* reports that may be in doubt because of what other jobs do */
-#define STALE_ONE_IN 10 /* but the machine may let it sleep on; a sidecar that looks too seldom would fail */
+/* but the machine may let it sleep on; a sidecar that looks too seldom would fail */
+#define STALE_ONE_IN 10
 
 /* "{most}" stands for seven eighths of the limit. */
 struct death {
@@ -50,10 +52,12 @@ struct death {
 	const char *argv[ARGS_MAX];
 	const char *class, *confidence, *signal;
 	int exit_code;
-	const char *names; /* a process that the report should name; NULL: it may be too quick for that */
+	/* a process that the report should name; NULL: it may be too quick for that */
+	const char *names;
 	bool group; /* needs --oom-group */
 };
 
+/* clang-format off */
 static const struct death ooms[] = {
 	{ "leak, as fast as it goes", { "hog", "300M" }, "KernelOOMContainer", "certain", "SIGKILL", 137, NULL, false },
 	{ "leak of 200 MB/s", { "hog", "300M", "--rate", "200M", "--name", "ray::leak" }, "KernelOOMContainer", "certain",
@@ -64,7 +68,9 @@ static const struct death ooms[] = {
 	{ "three children", { "hog", "300M", "--rate", "15M", "--children", "3", "--hold", "--name", "ray::IDLE" },
 	  "KernelOOMContainer", "certain", "SIGKILL", 137, "ray::IDLE", true },
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct death others[] = {
 	{ "kill -9", { "probe", "signal", "9" }, "Killed", "certain", "SIGKILL", 137, NULL, false },
 	{ "kill -9 near the limit", { "hog", "{most}", "--rate", "300M", "--die", "9" }, "Killed", "certain", "SIGKILL",
@@ -77,6 +83,7 @@ static const struct death others[] = {
 	{ "SIGTERM", { "probe", "signal", "15" }, "Terminated", "certain", "SIGTERM", 143, NULL, false },
 	{ "exit 127", { "no-such-command" }, "CommandNotFound", "certain", NULL, 127, NULL, false },
 };
+/* clang-format on */
 
 struct tally {
 	unsigned int passed, failed, died_of_oom, named, unnamed, stale, disturbed, in_doubt;
@@ -122,8 +129,10 @@ _Noreturn static void become_sidecar(const struct run *r, int err_fd)
 {
 	const struct rlimit no_core = { 0, 0 };
 	char limit[24], most[24], tool[PATH_MAX + 64];
-	const char *argv[ARGS_MAX + 12] = { r->loop->sidecar, "exec", "--memory-max", limit, "--store", r->loop->store,
-					    "--name", "loop" };
+	const char *argv[ARGS_MAX + 12] = {
+		r->loop->sidecar, "exec",	  "--memory-max", limit,
+		"--store",	  r->loop->store, "--name",	  "loop"
+	};
 	size_t n = 8;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -227,7 +236,8 @@ static cJSON *read_json(struct run *r, const char *file)
 	cJSON *json = NULL;
 
 	snprintf(path, sizeof(path), "%s/%s", r->bundle, file);
-	if (file_read(AT_FDCWD, path, &text, &err) < 0 || json_parse(strbuf_str(&text), text.len, &json, &err) < 0)
+	if (file_read(AT_FDCWD, path, &text, &err) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &json, &err) < 0)
 		wrong(r, "%s: %s", file, err_text(&err));
 	return json;
 }
@@ -236,21 +246,25 @@ static bool check_text(struct run *r, const cJSON *report, const char *key, cons
 {
 	const char *found = json_str(report, key);
 
-	if (expected ? !found || strcmp(found, expected) != 0 : !cJSON_IsNull(json_get(report, key)))
-		return wrong(r, "%s is %s, not %s", key, found ? found : "absent", expected ? expected : "null");
+	if (expected ? !found || strcmp(found, expected) != 0 :
+		       !cJSON_IsNull(json_get(report, key)))
+		return wrong(r, "%s is %s, not %s", key, found ? found : "absent",
+			     expected ? expected : "null");
 	return true;
 }
 
 /*
- * The command may write to all of the machine's cgroups. If another job's process was OOM-killed after the sidecar had found it, the
- * sidecar cannot rule out that the command was moved and killed elsewhere.
+ * The command may write to all of the machine's cgroups. If another job's process was OOM-killed
+ * after the sidecar had found it, the sidecar cannot rule out that the command was moved and killed
+ * elsewhere.
  */
 static bool may_have_moved(const cJSON *report)
 {
 	const cJSON *missing;
 
 	cJSON_ArrayForEach(missing, json_get(report, "missing"))
-		if (json_str(missing, "what") && strstr(json_str(missing, "what"), "in another memory cgroup"))
+		if (json_str(missing, "what") &&
+		    strstr(json_str(missing, "what"), "in another memory cgroup"))
 			return true;
 	return false;
 }
@@ -268,25 +282,30 @@ static bool check_confidence(struct run *r, const cJSON *report, struct tally *t
 
 static bool check_memory(struct run *r, const cJSON *report)
 {
-	int64_t limit = json_int(report, "memory.limitBytes", -1), peak = json_int(report, "memory.peakBytes", -1);
-	int64_t age = json_int(report, "memory.sampleAgeMs", -1), usage = json_int(report, "memory.usageBytes", 0);
+	int64_t limit = json_int(report, "memory.limitBytes", -1),
+		peak = json_int(report, "memory.peakBytes", -1);
+	int64_t age = json_int(report, "memory.sampleAgeMs", -1),
+		usage = json_int(report, "memory.usageBytes", 0);
 
 	/*
-	 * On a starved machine the container can be gone before the sidecar has seen it once. The report says so, and
-	 * names nobody: when that happens often, too few are named.
+	 * On a starved machine the container can be gone before the sidecar has seen it once. The
+	 * report says so, and names nobody: when that happens often, too few are named.
 	 */
 	if (limit < 0 && cJSON_IsNull(json_get(report, "memory.usageBytes")))
 		return true;
 	if (limit != r->limit)
-		return wrong(r, "limitBytes is %lld, not %lld", (long long)limit, (long long)r->limit);
+		return wrong(r, "limitBytes is %lld, not %lld", (long long)limit,
+			     (long long)r->limit);
 	/*
-	 * A charge is added before it is compared with the limit, and taken back when refused: for that moment the usage
-	 * is above the limit, and above the peak (page_counter_try_charge).
+	 * A charge is added before it is compared with the limit, and taken back when refused: for
+	 * that moment the usage is above the limit, and above the peak (page_counter_try_charge).
 	 */
 	if (peak > limit || peak < MIN(usage, limit))
-		return wrong(r, "peakBytes is %lld of %lld, usageBytes %lld", (long long)peak, (long long)limit, (long long)usage);
+		return wrong(r, "peakBytes is %lld of %lld, usageBytes %lld", (long long)peak,
+			     (long long)limit, (long long)usage);
 	/* -1: the end came before the first sample, and the report says so with nulls. */
-	if (age < 0 && (!cJSON_IsNull(json_get(report, "memory.sampleAgeMs")) || !cJSON_IsNull(json_get(report, "memory.usageBytes"))))
+	if (age < 0 && (!cJSON_IsNull(json_get(report, "memory.sampleAgeMs")) ||
+			!cJSON_IsNull(json_get(report, "memory.usageBytes"))))
 		return wrong(r, "sampleAgeMs is %lld", (long long)age);
 	return true;
 }
@@ -309,7 +328,8 @@ static bool check_times(struct run *r, const cJSON *report)
 	const char *started = json_str(report, "startedAt"), *ended = json_str(report, "endedAt");
 	int64_t from, to, now = now_realtime_ns();
 
-	if (!started || !ended || time_parse(started, &from, NULL) < 0 || time_parse(ended, &to, NULL) < 0)
+	if (!started || !ended || time_parse(started, &from, NULL) < 0 ||
+	    time_parse(ended, &to, NULL) < 0)
 		return wrong(r, "startedAt or endedAt is no time");
 	if (from > to || to > now || now - from > (r->duration_ms + 1000) * NS_PER_MS)
 		return wrong(r, "from %s to %s, which was not so", started, ended);
@@ -322,12 +342,14 @@ static bool check_report(struct run *r, struct tally *t)
 	const struct death *d = r->death;
 	int64_t age;
 
-	if (!report || !check_text(r, report, "class", d->class) || !check_confidence(r, report, t) ||
-	    !check_text(r, report, "signal", d->signal) || !check_text(r, report, "container", "loop") ||
-	    !check_memory(r, report) || !check_times(r, report))
+	if (!report || !check_text(r, report, "class", d->class) ||
+	    !check_confidence(r, report, t) || !check_text(r, report, "signal", d->signal) ||
+	    !check_text(r, report, "container", "loop") || !check_memory(r, report) ||
+	    !check_times(r, report))
 		return false;
 	if (json_int(report, "exitCode", -1) != d->exit_code)
-		return wrong(r, "exitCode is %lld, not %d", (long long)json_int(report, "exitCode", -1), d->exit_code);
+		return wrong(r, "exitCode is %lld, not %d",
+			     (long long)json_int(report, "exitCode", -1), d->exit_code);
 	if (cJSON_GetArraySize(json_get(report, "evidence")) < 1)
 		return wrong(r, "no evidence");
 	t->unnamed += d->names && !names_process(report, d->names);
@@ -361,7 +383,8 @@ static bool check_listed_file(struct run *r, const cJSON *entry)
 
 static bool check_manifest(struct run *r)
 {
-	static const char *const required[] = { "report.txt", "report.json", "samples.jsonl", "processes.json" };
+	static const char *const required[] = { "report.txt", "report.json", "samples.jsonl",
+						"processes.json" };
 	_cleanup_json_ cJSON *manifest = read_json(r, "MANIFEST.json");
 	const cJSON *files = json_get(manifest, "files"), *entry;
 
@@ -424,9 +447,12 @@ static bool execute_undisturbed(struct run *r, struct tally *t)
 	return true;
 }
 
-static void run_once(const struct loop *loop, const struct death *death, unsigned int index, struct tally *t)
+static void run_once(const struct loop *loop, const struct death *death, unsigned int index,
+		     struct tally *t)
 {
-	struct run r = { .loop = loop, .death = death, .index = index, .errors = STRBUF_INIT(1 << 20) };
+	struct run r = {
+		.loop = loop, .death = death, .index = index, .errors = STRBUF_INIT(1 << 20)
+	};
 
 	/* Differs from run to run, so that no constant passes. */
 	r.limit = (16 + index % 7 * 4) * MIB;
@@ -503,25 +529,31 @@ static int conclude(const struct loop *loop, const struct tally *tallies)
 	}
 	nftw(loop->store, count_partial, 8, FTW_PHYS);
 	runs = MAX(sum.passed + sum.failed, 1u);
-	/* A death in the middle of the last sample may cost the name, but must stay an exception. */
+	/*
+	 * A death in the middle of the last sample may cost the name, but must stay an exception.
+	 */
 	if (sum.unnamed * UNNAMED_ONE_IN > sum.named + UNNAMED_ONE_IN) {
 		printf("FAIL: too many reports do not name what held the memory\n");
 		sum.failed++;
 	}
 	if (sum.stale * STALE_ONE_IN > runs + STALE_ONE_IN) {
-		printf("FAIL: in %u of %u runs the last sample was more than %d ms old\n", sum.stale, runs, MISSED_SAMPLE_MS);
+		printf("FAIL: in %u of %u runs the last sample was more than %d ms old\n",
+		       sum.stale, runs, MISSED_SAMPLE_MS);
 		sum.failed++;
 	}
 	if (sum.in_doubt * DOUBT_ONE_IN > runs) {
-		printf("FAIL: %u of %u reports were in doubt whether the command was moved\n", sum.in_doubt, runs);
+		printf("FAIL: %u of %u reports were in doubt whether the command was moved\n",
+		       sum.in_doubt, runs);
 		sum.failed++;
 	}
 	printf("OOM deaths %u, others %u; who held the memory is named in %u of %u; last sample before the end: mean %lld ms, max %lld ms; "
 	       "a run: mean %lld ms, max %lld ms\n",
-	       sum.died_of_oom, sum.passed - sum.died_of_oom, sum.named, sum.named + sum.unnamed, (long long)(sum.sample_age_ms_sum / runs),
-	       (long long)sum.sample_age_ms_max, (long long)(sum.duration_ms_sum / runs), (long long)sum.duration_ms_max);
+	       sum.died_of_oom, sum.passed - sum.died_of_oom, sum.named, sum.named + sum.unnamed,
+	       (long long)(sum.sample_age_ms_sum / runs), (long long)sum.sample_age_ms_max,
+	       (long long)(sum.duration_ms_sum / runs), (long long)sum.duration_ms_max);
 	if (sum.in_doubt)
-		printf("note: %u reports were likely, as another job's process was OOM-killed at that moment\n", sum.in_doubt);
+		printf("note: %u reports were likely, as another job's process was OOM-killed at that moment\n",
+		       sum.in_doubt);
 	if (sum.disturbed)
 		printf("note: the kernel took more than one process in %u tries\n", sum.disturbed);
 	printf("%u passed, %u failed\n", sum.passed, sum.failed + leftovers);
@@ -583,7 +615,8 @@ int main(int argc, char **argv)
 	}
 	find_programs(&loop);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tallies = mmap(NULL, JOBS_MAX * sizeof(*tallies), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tallies = mmap(NULL, JOBS_MAX * sizeof(*tallies), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tallies == MAP_FAILED) {
 		perror("oom_loop");
 		return 2;

@@ -285,7 +285,10 @@ _Noreturn static void deed_family(long n)
 		pause();
 }
 
-/* old-kernel COMMAND...: COMMAND, and whatever it starts, without the system calls that Linux 4.18 does not have. */
+/*
+ * old-kernel COMMAND...: COMMAND, and whatever it starts, without the system calls that Linux 4.18
+ * does not have.
+ */
 static int deed_old_kernel(char **command)
 {
 	/* The kernel's struct sock_filter and sock_fprog; musl has no headers of the kernel's. */
@@ -295,7 +298,8 @@ static int deed_old_kernel(char **command)
 		uint32_t k;
 	} filter[] = {
 		{ 0x20, 0, 0, 0 }, /* load the call's number */
-		{ 0x35, 0, 1, 424 }, /* at least 424: pidfd_send_signal, of 5.1. openat2 is 437, of 5.6 */
+		/* at least 424: pidfd_send_signal, of 5.1. openat2 is 437, of 5.6 */
+		{ 0x35, 0, 1, 424 },
 		{ 0x06, 0, 0, 0x00050000 | ENOSYS },
 		{ 0x06, 0, 0, 0x7fff0000 }, /* allowed */
 	};

@@ -44,12 +44,14 @@ struct death {
 	const char *class, *other_class; /* other_class: when nobody saw the end */
 };
 
+/* clang-format off */
 static const struct death deaths[] = {
 	{ "leak of 200 MB/s", { "hog", "300M", "--rate", "200M" }, 160 * NS_PER_MS, 137, "KernelOOMContainer", "Unknown" },
 	{ "leak, as fast as it goes", { "hog", "300M" }, 30 * NS_PER_MS, 137, "KernelOOMContainer", "Unknown" },
 	{ "kill -9", { "hog", "8M", "--rate", "80M", "--die", "9" }, 100 * NS_PER_MS, 137, "Killed", "Unknown" },
 	{ "segfault", { "hog", "8M", "--rate", "80M", "--die", "11" }, 100 * NS_PER_MS, 139, "Segfault", "Unknown" },
 };
+/* clang-format on */
 
 struct tally {
 	unsigned int passed, failed, kills, ship_kills, seen, unseen, never_met;
@@ -67,7 +69,8 @@ struct run {
 	unsigned int seed;
 	char directory[128], socket_path[160], spool[160], store[160];
 	pid_t container;
-	unsigned int sidecars; /* that lived long enough to say that they listen, and the last one */
+	/* that lived long enough to say that they listen, and the last one */
+	unsigned int sidecars;
 	bool harassed, away;
 	bool met; /* a sidecar said that the launcher connected before anything was killed */
 	int status;
@@ -132,14 +135,15 @@ static pid_t start_sidecar(const struct run *r)
 	setenv("POD_NAME", "pod", 1);
 	setenv("POD_UID", "0123456789", 1);
 	setenv("AFTERGLOW_CLUSTER", "cluster", 1);
-	execl(r->loop->sidecar, "afterglow-sidecar", "--socket", r->socket_path, "--spool", r->spool, "--store", r->store,
-	      "--reconnect", "1", (char *)NULL);
+	execl(r->loop->sidecar, "afterglow-sidecar", "--socket", r->socket_path, "--spool",
+	      r->spool, "--store", r->store, "--reconnect", "1", (char *)NULL);
 	_exit(125);
 }
 
 static pid_t start_container(const struct run *r, const struct made_memcg *memcg)
 {
-	const char *argv[20] = { "afterglow-launch", "--name", "loop", "--socket", r->socket_path, "--" };
+	const char *argv[20] = { "afterglow-launch", "--name",	     "loop",
+				 "--socket",	     r->socket_path, "--" };
 	char tool[PATH_MAX + 16];
 	pid_t pid = fork();
 	int null;
@@ -194,7 +198,8 @@ static bool wait_until(struct run *r, const char *what, bool (*holds)(struct run
 
 	while (!holds(r))
 		if (now_boottime_ns() > until)
-			return wrong(r, "not within %d s: %s", (int)(PATIENCE_NS / NS_PER_SEC), what);
+			return wrong(r, "not within %d s: %s", (int)(PATIENCE_NS / NS_PER_SEC),
+				     what);
 		else
 			pause_ns(NS_PER_MS);
 	return true;
@@ -210,7 +215,10 @@ static bool is_attached(struct run *r)
 	return log_says(r, "\"event\":\"attached\"");
 }
 
-/* On a slow machine the kernel may take the launcher before its hello is read: see ended_as_it_should(), which then wants it so. */
+/*
+ * On a slow machine the kernel may take the launcher before its hello is read: see
+ * ended_as_it_should(), which then wants it so.
+ */
 static bool is_attached_or_killed(struct run *r)
 {
 	siginfo_t ended = { 0 };
@@ -223,7 +231,8 @@ static bool is_attached_or_killed(struct run *r)
 /* The last sidecar has begun, and nothing of the ones before is left. */
 static bool nothing_pending(struct run *r)
 {
-	return log_counts(r, "listens on") == r->sidecars && count_matches(r->spool, ".sidecar/*.ring") == 0;
+	return log_counts(r, "listens on") == r->sidecars &&
+	       count_matches(r->spool, ".sidecar/*.ring") == 0;
 }
 
 /* Mostly that is afterglow-ship. They are the sidecar's to reap. */
@@ -269,7 +278,8 @@ static int64_t oom_kills(const struct made_memcg *memcg)
 		const char *at;
 
 		snprintf(path, sizeof(path), "%s/%s", memcg->path, files[i]);
-		if (file_read(AT_FDCWD, path, &text, NULL) == 0 && (at = strstr(strbuf_str(&text), word)))
+		if (file_read(AT_FDCWD, path, &text, NULL) == 0 &&
+		    (at = strstr(strbuf_str(&text), word)))
 			return strtoll(at + strlen(word), NULL, 10);
 	}
 	return -1;
@@ -295,7 +305,9 @@ static bool execute(struct run *r, struct tally *t)
 	sidecar = start_sidecar(r);
 	ok = wait_until(r, "a sidecar that listens", listens);
 	r->container = start_container(r, &memcg);
-	/* Mostly: a container that met no sidecar before its death leaves no trace, and rightly so. */
+	/*
+	 * Mostly: a container that met no sidecar before its death leaves no trace, and rightly so.
+	 */
 	if (ok && rand_r(&r->seed) % 5)
 		ok = wait_until(r, "a launcher that connects", is_attached_or_killed);
 	for (int i = 0; i < kills && ok; i++) {
@@ -328,7 +340,8 @@ static cJSON *read_json(struct run *r, const char *directory, const char *file)
 	struct err err = { 0 };
 
 	snprintf(path, sizeof(path), "%s/%s", directory, file);
-	if (file_read(AT_FDCWD, path, &text, &err) < 0 || json_parse(strbuf_str(&text), text.len, &json, &err) < 0)
+	if (file_read(AT_FDCWD, path, &text, &err) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &json, &err) < 0)
 		wrong(r, "%s: %s", path, err_text(&err));
 	return json;
 }
@@ -359,17 +372,22 @@ static bool check_report(struct run *r, const char *bundle, struct tally *t)
 {
 	_cleanup_json_ cJSON *report = read_json(r, bundle, "report.json");
 	const char *class = json_str(report, "class");
-	/* Outside of a container of its own, what the counters had counted before nobody can know. */
+	/*
+	 * Outside of a container of its own, what the counters had counted before nobody can know.
+	 */
 	const char *other = r->met ? r->death->class : "Killed";
 	bool seen = cJSON_IsNumber(json_get(report, "exitCode"));
 
 	if (!report || !class)
 		return wrong(r, "%s: no class", bundle);
-	if (seen && ((strcmp(class, r->death->class) != 0 && strcmp(class, other) != 0) || json_int(report, "exitCode", -1) != r->death->exit_code))
+	if (seen && ((strcmp(class, r->death->class) != 0 && strcmp(class, other) != 0) ||
+		     json_int(report, "exitCode", -1) != r->death->exit_code))
 		return wrong(r, "%s, exit code %d", class, (int)json_int(report, "exitCode", -1));
-	if (!seen && strcmp(class, r->death->class) != 0 && strcmp(class, r->death->other_class) != 0)
+	if (!seen && strcmp(class, r->death->class) != 0 &&
+	    strcmp(class, r->death->other_class) != 0)
 		return wrong(r, "%s without an exit code", class);
-	if (!seen && !json_find(json_get(report, "missing"), "what", "wait status, and memory counters after the death"))
+	if (!seen && !json_find(json_get(report, "missing"), "what",
+				"wait status, and memory counters after the death"))
 		return wrong(r, "it does not say that nobody looked");
 	t->seen += seen;
 	t->unseen += !seen;
@@ -378,21 +396,24 @@ static bool check_report(struct run *r, const char *bundle, struct tally *t)
 
 static bool check_journal(struct run *r, size_t bundles)
 {
-	_cleanup_json_ cJSON *journal = bundles ? read_json(r, r->spool, ".sidecar/failures.json") : NULL;
+	_cleanup_json_ cJSON *journal =
+		bundles ? read_json(r, r->spool, ".sidecar/failures.json") : NULL;
 
 	if ((size_t)cJSON_GetArraySize(json_get(journal, "failures")) != bundles)
-		return wrong(r, "failures.json lists %d", cJSON_GetArraySize(json_get(journal, "failures")));
+		return wrong(r, "failures.json lists %d",
+			     cJSON_GetArraySize(json_get(journal, "failures")));
 	return true;
 }
 
 /*
- * On a slow machine the kernel may find nothing to free soon enough after its first kill, and take the launcher, too:
- * what is left of a container that is full. For Kubernetes it is the same 137.
+ * On a slow machine the kernel may find nothing to free soon enough after its first kill, and take
+ * the launcher, too: what is left of a container that is full. For Kubernetes it is the same 137.
  */
 static bool ended_as_it_should(const struct run *r)
 {
 	if (WIFSIGNALED(r->status))
-		return WTERMSIG(r->status) == SIGKILL && r->death->exit_code == 137 && r->oom_kills >= 2;
+		return WTERMSIG(r->status) == SIGKILL && r->death->exit_code == 137 &&
+		       r->oom_kills >= 2;
 	return WEXITSTATUS(r->status) == r->death->exit_code;
 }
 
@@ -403,8 +424,10 @@ static bool check(struct run *r, struct tally *t)
 	bool ok = true;
 
 	if (!ended_as_it_should(r))
-		return wrong(r, "the container noticed: wait status 0x%x, %lld OOM kills", (unsigned int)r->status, (long long)r->oom_kills);
-	if (count_matches(r->store, "ml/cluster/*/*/.*.partial") || count_matches(r->spool, "ml/cluster/*/*/.*.partial"))
+		return wrong(r, "the container noticed: wait status 0x%x, %lld OOM kills",
+			     (unsigned int)r->status, (long long)r->oom_kills);
+	if (count_matches(r->store, "ml/cluster/*/*/.*.partial") ||
+	    count_matches(r->spool, "ml/cluster/*/*/.*.partial"))
 		return wrong(r, "a half-written bundle is left");
 	if (count_matches(r->spool, "ml/cluster/*/*/*"))
 		return wrong(r, "a bundle in the spool, though the store worked");
@@ -433,7 +456,9 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void run_once(const struct loop *loop, unsigned int index, struct tally *t)
 {
-	struct run r = { .loop = loop, .death = &deaths[index % ARRAY_SIZE(deaths)], .seed = index * 2654435761u + 1 };
+	struct run r = { .loop = loop,
+			 .death = &deaths[index % ARRAY_SIZE(deaths)],
+			 .seed = index * 2654435761u + 1 };
 
 	snprintf(r.directory, sizeof(r.directory), "%s/%u", loop->work, index);
 	snprintf(r.socket_path, sizeof(r.socket_path), "%s/s", r.directory);
@@ -450,7 +475,8 @@ static void run_once(const struct loop *loop, unsigned int index, struct tally *
 		nftw(r.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	} else {
 		t->failed++;
-		printf("FAIL #%u, %s: %s\n     kept: %s\n", index, r.death->what, r.reason, r.directory);
+		printf("FAIL #%u, %s: %s\n     kept: %s\n", index, r.death->what, r.reason,
+		       r.directory);
 		print_log(&r);
 		fflush(stdout);
 	}
@@ -488,7 +514,8 @@ int main(int argc, char **argv)
 	find_program(build ? build : "build", "afterglow-launch", loop.launcher);
 	find_program(build ? build : "build", "test", loop.tools);
 	snprintf(loop.work, sizeof(loop.work), "/tmp/recovery_loop.XXXXXX");
-	tallies = mmap(NULL, JOBS_MAX * sizeof(*tallies), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tallies = mmap(NULL, JOBS_MAX * sizeof(*tallies), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!mkdtemp(loop.work) || tallies == MAP_FAILED) {
 		perror("recovery_loop");
 		return 2;

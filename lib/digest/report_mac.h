@@ -12,7 +12,10 @@
 
 #include "lib/strbuf.h"
 
-/* The environment variable of the sidecar with the key, and the pod's annotation that it comes from. */
+/*
+ * The environment variable of the sidecar with the key, and the pod's annotation that it comes
+ * from.
+ */
 #define REPORT_KEY_VARIABLE "AFTERGLOW_REPORT_KEY"
 #define REPORT_KEY_ANNOTATION "afterglow.dev/report-key"
 #define REPORT_KEY_LEN 32 /* hexadecimal digits of a key */

@@ -61,8 +61,8 @@ void sha256_text(const void *data, size_t len, char ret_text[static SHA256_TEXT_
 	sha256_to_text(digest, ret_text);
 }
 
-int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, int64_t *ret_len,
-		char ret_text[static SHA256_TEXT_MAX], struct err *err)
+int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg,
+		int64_t *ret_len, char ret_text[static SHA256_TEXT_MAX], struct err *err)
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK);
 	struct sha256 s;

@@ -32,5 +32,5 @@ void sha256_text(const void *data, size_t len, char ret_text[static SHA256_TEXT_
  * Computes the digest of a file from offset to its end, or of at most len bytes; *ret_len is the
  * number of bytes. alive, if not NULL, is called from time to time.
  */
-int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, int64_t *ret_len,
-		char ret_text[static SHA256_TEXT_MAX], struct err *err);
+int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg,
+		int64_t *ret_len, char ret_text[static SHA256_TEXT_MAX], struct err *err);

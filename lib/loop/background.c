@@ -44,8 +44,9 @@ static void background_on_event(evutil_socket_t, short what, void *arg)
 	}
 }
 
-int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
-		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err)
+int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work,
+		     int64_t within_ns, errand_message_fn on_message,
+		     void (*done)(bool in_time, void *arg), void *arg, struct err *err)
 {
 	int rc = errand_start(&b->errand, fn, work, err);
 
@@ -66,7 +67,8 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 
 void background_limit(struct background *b, int64_t within_ns)
 {
-	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC, .tv_usec = within_ns % NS_PER_SEC / 1000 };
+	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC,
+					.tv_usec = within_ns % NS_PER_SEC / 1000 };
 
 	/* event_add without a time limit leaves the old one. */
 	if (b->event && event_remove_timer(b->event) == 0)

@@ -27,15 +27,16 @@ struct background {
  * the errand has ended, or within_ns has passed and it was killed; INT64_MAX: it has all the time
  * it needs. done may start the next errand.
  */
-int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work, int64_t within_ns,
-		     errand_message_fn on_message, void (*done)(bool in_time, void *arg), void *arg, struct err *err);
+int background_start(struct background *b, struct event_base *base, errand_fn fn, void *work,
+		     int64_t within_ns, errand_message_fn on_message,
+		     void (*done)(bool in_time, void *arg), void *arg, struct err *err);
 
 /* Gives the errand within_ns from now on; INT64_MAX: all the time it needs. */
 void background_limit(struct background *b, int64_t within_ns);
 
 /*
- * Waits for the errand after the event loop has ended (errand_wait_outside_loop). Returns whether the
- * errand has ended.
+ * Waits for the errand after the event loop has ended (errand_wait_outside_loop). Returns whether
+ * the errand has ended.
  */
 bool background_await(struct background *b, int64_t within_ns);
 

@@ -61,7 +61,9 @@ static void each_message_comes_and_then_the_end(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
+	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC,
+					  on_message, on_done, &s, &err),
+			 0);
 	assert_int_equal(s.done, 0);
 	event_base_dispatch(s.base);
 	assert_string_equal(s.text, "one two");
@@ -115,15 +117,21 @@ static void whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_de
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
-	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), -EBUSY);
+	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message,
+					  on_done, &s, &err),
+			 0);
+	assert_int_equal(background_start(&b, s.base, hang, NULL, 60 * NS_PER_SEC, on_message,
+					  on_done, &s, &err),
+			 -EBUSY);
 	background_limit(&b, NS_PER_MS);
 	event_base_dispatch(s.base);
 	assert_int_equal(s.done, 1);
 	assert_false(s.in_time);
 	while (errand_busy(&b.errand))
 		usleep(1000);
-	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC, on_message, on_done, &s, &err), 0);
+	assert_int_equal(background_start(&b, s.base, say_two_words, NULL, 60 * NS_PER_SEC,
+					  on_message, on_done, &s, &err),
+			 0);
 	event_base_dispatch(s.base);
 	assert_true(s.in_time);
 	event_base_free(s.base);
@@ -159,7 +167,9 @@ static void a_cancelled_one_is_not_heard_of(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(background_start(&b, s.base, hang, NULL, NS_PER_MS, on_message, on_done, &s, &err), 0);
+	assert_int_equal(
+		background_start(&b, s.base, hang, NULL, NS_PER_MS, on_message, on_done, &s, &err),
+		0);
 	background_cancel(&b);
 	event_base_dispatch(s.base);
 	assert_int_equal(s.done, 0);

@@ -214,9 +214,11 @@ int child_beside(const char *program, char ret_path[static PATH_MAX], struct err
 }
 
 /* Makes the pipes. The reading ends are for us and do not block. */
-static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[CHILD_ENDS], struct err *err)
+static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[CHILD_ENDS],
+		      struct err *err)
 {
-	const size_t max[CHILD_ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max, work->extra_max };
+	const size_t max[CHILD_ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max,
+					 work->extra_max };
 
 	for (int i = 0; i < CHILD_ENDS; i++) {
 		int ends[2];
@@ -236,7 +238,8 @@ static int make_pipes(struct child *c, const struct child_work *work, int ret_en
 
 void child_extend(struct child *c, int64_t within_ns)
 {
-	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC, .tv_usec = within_ns % NS_PER_SEC / 1000 };
+	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC,
+					.tv_usec = within_ns % NS_PER_SEC / 1000 };
 
 	if (!c->timed_out)
 		event_add(c->overdue, &within);
@@ -247,7 +250,8 @@ static bool watch_end(struct child *c, struct event_base *base)
 	const struct timeval look = { .tv_usec = LOOK_NS / 1000 };
 
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	c->ended = event_new(base, c->pidfd, (c->pidfd < 0 ? 0 : EV_READ) | EV_PERSIST, on_ended, c);
+	c->ended =
+		event_new(base, c->pidfd, (c->pidfd < 0 ? 0 : EV_READ) | EV_PERSIST, on_ended, c);
 	return c->ended && event_add(c->ended, c->pidfd < 0 ? &look : NULL) == 0;
 }
 
@@ -291,8 +295,8 @@ static struct child *new_child(const struct child_work *work, child_done_fn done
 	return c;
 }
 
-int child_start(struct event_base *base, const struct child_work *work, child_done_fn done, void *arg,
-		struct child **ret_child, struct err *err)
+int child_start(struct event_base *base, const struct child_work *work, child_done_fn done,
+		void *arg, struct child **ret_child, struct err *err)
 {
 	struct child *c = new_child(work, done, arg);
 	int ends[CHILD_ENDS] = { -1, -1, -1 }, rc;

@@ -52,11 +52,12 @@ struct child_result {
 typedef void (*child_done_fn)(const struct child_result *result, void *arg);
 
 /*
- * done is called once, never from within this call; the child is freed before it, so that its place may be taken again. A
- * program that hangs in the kernel is not waited for, and done comes when it is gone. Fails with execve's errno.
+ * done is called once, never from within this call; the child is freed before it, so that its place
+ * may be taken again. A program that hangs in the kernel is not waited for, and done comes when it
+ * is gone. Fails with execve's errno.
  */
-int child_start(struct event_base *base, const struct child_work *work, child_done_fn done, void *arg,
-		struct child **ret_child, struct err *err);
+int child_start(struct event_base *base, const struct child_work *work, child_done_fn done,
+		void *arg, struct child **ret_child, struct err *err);
 
 /* Gives it within_ns from now on. */
 void child_extend(struct child *c, int64_t within_ns);

@@ -11,7 +11,8 @@
 
 #include "lib/oom_score.h"
 
-#define ABOVE_ALL 64 /* descriptors are first moved above this number, out of the way of their targets */
+/* descriptors are first moved above this number, out of the way of their targets */
+#define ABOVE_ALL 64
 
 /*
  * Makes the descriptor fd number `to`. Another descriptor may have that number, so the caller first
@@ -46,12 +47,14 @@ static char *const *child_fork_environment(const struct child_work *work)
 }
 
 /* Becomes the program. If exec fails, the errno is written to the pipe `failed`. */
-_Noreturn static void child_fork_become(const struct child_work *work, const int ends[CHILD_ENDS], int failed, pid_t parent)
+_Noreturn static void child_fork_become(const struct child_work *work, const int ends[CHILD_ENDS],
+					int failed, pid_t parent)
 {
 	int fds[CHILD_FDS_MAX + 5], n = 0, error;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
+	if (getppid() != parent ||
+	    (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		_exit(126);
 	/* Without it, the OOM killer might choose us before the child */
 	(void)oom_score_write(OOM_SCORE_FIRST);
@@ -77,7 +80,8 @@ _Noreturn static void child_fork_become(const struct child_work *work, const int
 	_exit(127);
 }
 
-int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid, struct err *err)
+int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid,
+	       struct err *err)
 {
 	pid_t parent = getpid(), pid;
 	int failed[2], error = 0;

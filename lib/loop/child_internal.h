@@ -13,4 +13,5 @@ enum { CHILD_OUTPUT, CHILD_ERRORS, CHILD_EXTRA, CHILD_ENDS };
  * program has been executed, or the negative errno of the exec that failed. *ret_pid is set in both
  * cases; it is -1 if the fork failed.
  */
-int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid, struct err *err);
+int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid,
+	       struct err *err);

@@ -77,7 +77,9 @@ static void what_it_wrote_up_to_a_limit_is_there_at_its_end(void **state)
 /* Our environment holds credentials, such as AWS_SECRET_ACCESS_KEY in a pod with a store. */
 static void it_has_none_of_our_environment(void **state)
 {
-	const struct child_work work = { .path = "env", .argv = ARGV("env"), .output_max = 60, .within_ns = 60 * NS_PER_SEC };
+	const struct child_work work = {
+		.path = "env", .argv = ARGV("env"), .output_max = 60, .within_ns = 60 * NS_PER_SEC
+	};
 	(void)state;
 
 	assert_int_equal(setenv("SECRET_OF_OURS", "x", 1), 0);
@@ -118,15 +120,20 @@ static void one_that_cannot_be_started_fails_at_once_with_the_reason(void **stat
 	static const struct {
 		const char *path;
 		int code;
-	} rows[] = { { "/no/such/program", ENOENT }, { "/etc/passwd", EACCES }, { "no-such-program-at-all", ENOENT } };
+	} rows[] = { { "/no/such/program", ENOENT },
+		     { "/etc/passwd", EACCES },
+		     { "no-such-program-at-all", ENOENT } };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct child_work work = { .path = rows[i].path, .argv = ARGV("x"), .within_ns = NS_PER_SEC };
+		const struct child_work work = { .path = rows[i].path,
+						 .argv = ARGV("x"),
+						 .within_ns = NS_PER_SEC };
 		struct child *child = NULL;
 		struct err err = { 0 };
 
-		assert_int_equal(child_start(base, &work, on_done, NULL, &child, &err), -rows[i].code);
+		assert_int_equal(child_start(base, &work, on_done, NULL, &child, &err),
+				 -rows[i].code);
 		assert_non_null(strstr(err_text(&err), rows[i].path));
 		assert_null(child);
 	}
@@ -183,7 +190,8 @@ static void a_child_that_writes_output_may_get_more_time(void **state)
 
 static void it_has_its_descriptors_and_no_other_of_ours(void **state)
 {
-	_cleanup_close_ int mine = open("/etc/passwd", O_RDONLY | O_CLOEXEC), forgotten = open("/etc/passwd", O_RDONLY);
+	_cleanup_close_ int mine = open("/etc/passwd", O_RDONLY | O_CLOEXEC),
+			    forgotten = open("/etc/passwd", O_RDONLY);
 	const struct child_work work = {
 		.path = "sh", .argv = ARGV("sh", "-c", "ls /proc/$$/fd; echo extra >&4"), .fds = { mine }, .n_fds = 1,
 		.output_max = 60, .extra_max = 60, .within_ns = 60 * NS_PER_SEC,
@@ -212,7 +220,9 @@ static void its_own_end_is_the_end(void **state)
 
 static void a_cancelled_child_is_killed_and_nothing_is_reported(void **state)
 {
-	const struct child_work work = { .path = "sleep", .argv = ARGV("sleep", "1000"), .within_ns = 60 * NS_PER_SEC };
+	const struct child_work work = { .path = "sleep",
+					 .argv = ARGV("sleep", "1000"),
+					 .within_ns = 60 * NS_PER_SEC };
 	struct child *child = NULL;
 	(void)state;
 

@@ -162,7 +162,9 @@ bool errand_send(int fd, const void *data, size_t len, int pass_fd)
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				  .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS } };
 	struct iovec part = { (void *)data, len };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 
@@ -234,7 +236,10 @@ static ssize_t next_message(int fd, void *data, int *ret_fd)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = { data, ERRAND_MESSAGE_MAX };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 

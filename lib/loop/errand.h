@@ -53,8 +53,8 @@ void errand_ignore(const void *data, size_t len, int *passed_fd, void *arg);
 /* Calls on_message for the messages that have come. Returns whether it has ended. */
 bool errand_listen(struct errand *e, errand_message_fn on_message, void *arg);
 /*
- * The same until it has ended, for at most within_ns. For use before the event loop begins or after it has
- * ended: it asserts that errand_loop_runs(true) is not the last that was said.
+ * The same until it has ended, for at most within_ns. For use before the event loop begins or after
+ * it has ended: it asserts that errand_loop_runs(true) is not the last that was said.
  */
 bool errand_wait_outside_loop(struct errand *e, int64_t within_ns, errand_message_fn on_message,
 			      void *arg);

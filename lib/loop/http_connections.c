@@ -116,7 +116,8 @@ static void http_connections_on_settle(evutil_socket_t, short, void *arg)
 int http_connections_init(struct http_connections *all, struct event_base *base, size_t max)
 {
 	*all = (struct http_connections){ .base = base,
-					  .settle = evtimer_new(base, http_connections_on_settle, all),
+					  .settle = evtimer_new(base, http_connections_on_settle,
+								all),
 					  .max = max };
 	return all->settle ? 0 : -ENOMEM;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds the connections of an HTTP server, because every pod of the cluster may reach its
- * port: each connection costs the buffers of an unfinished request. At the bound, of the connections
- * of the address that has the most, the one that has been inactive for the longest time is closed.
- * So a pod that opens many ends its own, and not those of the kubelet and of Prometheus.
+ * Bounds the connections of an HTTP server, because every pod of the cluster may reach its port:
+ * each connection costs the buffers of an unfinished request. At the bound, of the connections of
+ * the address that has the most, the one that has been inactive for the longest time is closed. So
+ * a pod that opens many ends its own, and not those of the kubelet and of Prometheus.
  *
  * evhttp does not report the end of a connection before its first request. So a connection is known
  * by its descriptor and the cookie that the kernel gives each socket once: when the descriptor has
@@ -38,8 +38,8 @@ struct http_connections {
 };
 
 /*
- * max is the bound: at most HTTP_CONNECTIONS_MAX. Returns 0 or -ENOMEM. all must not move until it is
- * released.
+ * max is the bound: at most HTTP_CONNECTIONS_MAX. Returns 0 or -ENOMEM. all must not move until it
+ * is released.
  */
 int http_connections_init(struct http_connections *all, struct event_base *base, size_t max);
 /* Connections that still exist stay open. */

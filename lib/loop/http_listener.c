@@ -35,14 +35,17 @@ static void on_accept_error(struct evconnlistener *listener, void *)
 		l = l->next;
 	if (!l)
 		return;
-	log_warning_limited("%s: cannot accept a connection: %s", l->option, strerror(EVUTIL_SOCKET_ERROR()));
+	log_warning_limited("%s: cannot accept a connection: %s", l->option,
+			    strerror(EVUTIL_SOCKET_ERROR()));
 	http_listener_pause(l, &(struct timeval){ .tv_sec = 1 });
 }
 
-int http_listener_init(struct http_listener *l, struct event_base *base, const char *option, const char *address,
-		       struct err *err)
+int http_listener_init(struct http_listener *l, struct event_base *base, const char *option,
+		       const char *address, struct err *err)
 {
-	*l = (struct http_listener){ .next = the_listeners, .base = base, .option = option, .fd = -1 };
+	*l = (struct http_listener){
+		.next = the_listeners, .base = base, .option = option, .fd = -1
+	};
 	the_listeners = l;
 	if (listen_address_bind(address, &l->fd, &l->port, err) < 0)
 		return err_wrap(err, "%s", option);
@@ -54,10 +57,12 @@ int http_listener_init(struct http_listener *l, struct event_base *base, const c
 int http_listener_open(struct http_listener *l, int backlog, struct err *err)
 {
 	const unsigned int flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
-	struct evconnlistener *listener = evconnlistener_new(l->base, NULL, NULL, flags, backlog, l->fd);
+	struct evconnlistener *listener =
+		evconnlistener_new(l->base, NULL, NULL, flags, backlog, l->fd);
 
 	if (!listener)
-		return err_set(err, errno ? errno : EADDRINUSE, "%s: listen at port %u", l->option, l->port);
+		return err_set(err, errno ? errno : EADDRINUSE, "%s: listen at port %u", l->option,
+			       l->port);
 	l->fd = -1;
 	l->bound = evhttp_bind_listener(l->http, listener);
 	if (!l->bound) {

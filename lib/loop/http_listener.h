@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listens for evhttp on a TCP address. The address is taken at once; connections are refused until the
- * listener is opened. When no descriptor is left, it waits for a second: libevent would log that and try
- * again at once, for ever.
+ * Listens for evhttp on a TCP address. The address is taken at once; connections are refused until
+ * the listener is opened. When no descriptor is left, it waits for a second: libevent would log
+ * that and try again at once, for ever.
  */
 #pragma once
 
@@ -25,11 +25,11 @@ struct http_listener {
 };
 
 /*
- * address is that of listen_address.h. option must outlive the listener, which must not move. Release it
- * also after a failure.
+ * address is that of listen_address.h. option must outlive the listener, which must not move.
+ * Release it also after a failure.
  */
-int http_listener_init(struct http_listener *l, struct event_base *base, const char *option, const char *address,
-		       struct err *err);
+int http_listener_init(struct http_listener *l, struct event_base *base, const char *option,
+		       const char *address, struct err *err);
 /* Stops accepting and ends all connections. It may be zero. */
 void http_listener_release(struct http_listener *l);
 

@@ -24,8 +24,8 @@ static int descriptor_of(struct evhttp_request *request)
 	return connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1;
 }
 
-static void body_answer(struct http_server *s, struct evhttp_request *request, int status, const char *type,
-			struct evbuffer *body)
+static void body_answer(struct http_server *s, struct evhttp_request *request, int status,
+			const char *type, struct evbuffer *body)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 
@@ -40,11 +40,12 @@ static void body_answer(struct http_server *s, struct evhttp_request *request, i
 	evhttp_send_reply(request, status, NULL, body);
 }
 
-void http_answer(struct http_server *s, struct evhttp_request *request, int status, const char *type,
-		 const struct strbuf *text)
+void http_answer(struct http_server *s, struct evhttp_request *request, int status,
+		 const char *type, const struct strbuf *text)
 {
 	struct evbuffer *body = evbuffer_new();
-	bool made = body && !strbuf_failed(text) && evbuffer_add(body, strbuf_str(text), text->len) == 0;
+	bool made = body && !strbuf_failed(text) &&
+		    evbuffer_add(body, strbuf_str(text), text->len) == 0;
 
 	body_answer(s, request, status, type, made ? body : NULL);
 	if (body)
@@ -61,16 +62,18 @@ static void http_server_on_metrics(struct evhttp_request *request, void *arg)
 {
 	struct http_server *s = arg;
 	struct evbuffer *body = evbuffer_new();
-	bool made = body && shared_text_add(s->metrics, descriptor_of(request), now_boottime_ns(), body) == 0;
+	bool made = body && shared_text_add(s->metrics, descriptor_of(request), now_boottime_ns(),
+					    body) == 0;
 
-	body_answer(s, request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", made ? body : NULL);
+	body_answer(s, request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+		    made ? body : NULL);
 	if (body)
 		evbuffer_free(body);
 }
 
 /*
- * Accepts no more than half of the bound in one turn of the loop: many may be queued. Each then has two
- * turns in which its request is read, before as many newer ones can end it.
+ * Accepts no more than half of the bound in one turn of the loop: many may be queued. Each then has
+ * two turns in which its request is read, before as many newer ones can end it.
  */
 static struct bufferevent *http_server_on_connection(struct event_base *, void *arg)
 {
@@ -83,8 +86,8 @@ static struct bufferevent *http_server_on_connection(struct event_base *, void *
 	return http_connections_add(&s->connections);
 }
 
-static int server_init(struct http_server *s, struct event_base *base, const struct http_server_options *o,
-		       struct err *err)
+static int server_init(struct http_server *s, struct event_base *base,
+		       const struct http_server_options *o, struct err *err)
 {
 	int r = http_listener_init(&s->listener, base, o->option, o->address, err);
 
@@ -107,7 +110,8 @@ int http_server_new(struct event_base *base, const struct http_server_options *o
 		    struct http_server **ret_server, struct err *err)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
-	int r = s ? server_init(s, base, options, err) : err_set(err, ENOMEM, "%s", options->option);
+	int r = s ? server_init(s, base, options, err) :
+		    err_set(err, ENOMEM, "%s", options->option);
 
 	if (r < 0)
 		http_server_free(s);
@@ -126,7 +130,8 @@ void http_server_free(struct http_server *s)
 	free(s);
 }
 
-void http_server_handle(struct http_server *s, const char *path, void (*handler)(struct evhttp_request *, void *))
+void http_server_handle(struct http_server *s, const char *path,
+			void (*handler)(struct evhttp_request *, void *))
 {
 	evhttp_set_cb(s->listener.http, path, handler, s->arg);
 }

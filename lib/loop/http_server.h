@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serves HTTP to everybody who reaches the port: GET and HEAD alone, a bounded number of connections
- * (http_connections.h), /metrics as a shared text (shared_text.h).
+ * Serves HTTP to everybody who reaches the port: GET and HEAD alone, a bounded number of
+ * connections (http_connections.h), /metrics as a shared text (shared_text.h).
  */
 #pragma once
 
@@ -32,10 +32,11 @@ int http_server_new(struct event_base *base, const struct http_server_options *o
 void http_server_free(struct http_server *s); /* NULL is allowed */
 
 /* handler(request, arg of the options) answers requests for the path, by http_answer. */
-void http_server_handle(struct http_server *s, const char *path, void (*handler)(struct evhttp_request *, void *));
+void http_server_handle(struct http_server *s, const char *path,
+			void (*handler)(struct evhttp_request *, void *));
 
 /* Answers with the text; with 500 if that has failed. */
-void http_answer(struct http_server *s, struct evhttp_request *request, int status, const char *type,
-		 const struct strbuf *text);
+void http_answer(struct http_server *s, struct evhttp_request *request, int status,
+		 const char *type, const struct strbuf *text);
 /* Answers with 304: the client has the text already. */
 void http_answer_not_modified(struct http_server *s, struct evhttp_request *request);

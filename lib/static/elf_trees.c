@@ -36,4 +36,5 @@ void eu_tdestroy(void **tree, void (*free_node)(void *))
 	*tree = NULL;
 }
 
-void eu_search_tree_fini(void **tree, void (*free_node)(void *)) __attribute__((alias("eu_tdestroy")));
+void eu_search_tree_fini(void **tree, void (*free_node)(void *))
+	__attribute__((alias("eu_tdestroy")));

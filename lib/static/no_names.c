@@ -8,8 +8,8 @@
  */
 #include <netdb.h>
 
-int getaddrinfo(const char *restrict host, const char *restrict service, const struct addrinfo *restrict hints,
-		struct addrinfo **restrict ret_list)
+int getaddrinfo(const char *restrict host, const char *restrict service,
+		const struct addrinfo *restrict hints, struct addrinfo **restrict ret_list)
 {
 	(void)host, (void)service, (void)hints, (void)ret_list;
 	return EAI_FAIL;

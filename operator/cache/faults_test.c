@@ -29,7 +29,10 @@ static void want_error(int r, const struct err *err)
 	assert_true(strlen(err->text) > 0);
 }
 
-/* --- Bodies --------------------------------------------------------------------------------------------- */
+/*
+ * --- Bodies
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void parse_kubeconfig(void)
 {
@@ -78,9 +81,11 @@ static void use_service_account(void)
 
 static bool by_cluster(const cJSON *object, char *buf, size_t size)
 {
-	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/cluster");
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"),
+							      "ray.io/cluster");
 
-	return cJSON_IsString(label) && snprintf(buf, size, "ns/%s", label->valuestring) < (int)size;
+	return cJSON_IsString(label) &&
+	       snprintf(buf, size, "ns/%s", label->valuestring) < (int)size;
 }
 
 static int put_event(void *arg, struct watch_event *event)
@@ -113,7 +118,8 @@ static void check_store(struct store *s)
 
 static void decode_watch(void)
 {
-	static const char text[] = EVENT("ADDED", POD("a", "1", "5")) EVENT("ADDED", POD("b", "2", "6")) EVENT("MODIFIED", POD("a", "1", "7"));
+	static const char text[] = EVENT("ADDED", POD("a", "1", "5"))
+		EVENT("ADDED", POD("b", "2", "6")) EVENT("MODIFIED", POD("a", "1", "7"));
 	struct watch_decoder d;
 	struct store s;
 	struct err err = { 0 };
@@ -135,8 +141,9 @@ static void decode_watch(void)
 
 static void decode_list(void)
 {
-	static const char text[] = "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[" POD("a", "1", "5") "," POD(
-		"b", "2", "6") "]}";
+	static const char text[] =
+		"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[" POD(
+			"a", "1", "5") "," POD("b", "2", "6") "]}";
 	struct list_decoder d;
 	struct store s;
 	struct err err = { 0 };
@@ -156,7 +163,8 @@ static void decode_list(void)
 	list_decoder_release(&d);
 }
 
-static void count_change(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void count_change(void *arg, enum store_change change, const cJSON *before,
+			 const cJSON *after)
 {
 	assert_true((change == STORE_ADDED) == !before && (change == STORE_REMOVED) == !after);
 	(*(size_t *)arg)++;
@@ -252,8 +260,11 @@ static void ignore(void *arg, enum store_change change, const cJSON *before, con
 /* Begins a copy: either its first request is under way, or it reports an error and waits. */
 static void begin_a_copy(void)
 {
-	const struct informer_options options = { .resource = resource_find("v1", "Pod"), .namespace = "ns",
-						  .label_selector = "a=b", .index_fn = by_cluster, .on_change = ignore };
+	const struct informer_options options = { .resource = resource_find("v1", "Pod"),
+						  .namespace = "ns",
+						  .label_selector = "a=b",
+						  .index_fn = by_cluster,
+						  .on_change = ignore };
 	uint32_t armed = until_failure;
 	struct informer *informer = NULL;
 	struct err err = { 0 };
@@ -275,7 +286,10 @@ static void begin_a_copy(void)
 	client_free(client);
 }
 
-/* --- Tests ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Tests
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void a_kubeconfig_is_whole_or_an_error(void **state)
 {
@@ -347,7 +361,8 @@ static int setup(void **state)
 	write_text("ca.crt", "CA\n");
 	write_text("namespace", "ray");
 	fake_server_start(&server, none, 0);
-	body = parse("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"u\"}}");
+	body = parse(
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"u\"}}");
 	return 0;
 }
 

@@ -28,7 +28,8 @@ struct informer {
 	struct list_watch objects; /* which objects are followed; the informer owns the strings */
 	struct intake intake; /* which of their fields are kept */
 	store_change_fn on_change;
-	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
+	void (*on_unreadable)(void *arg, struct informer *informer, const char *key,
+			      const char *reason);
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
 
@@ -62,7 +63,10 @@ static void tell_and_obey(struct informer *informer, const struct reflector_even
 	informer_obey(informer, &step);
 }
 
-/* --- Lists ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Lists
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int on_list_item(void *arg, cJSON *item)
 {
@@ -75,7 +79,8 @@ static int on_list_data(void *arg, const void *data, size_t len)
 {
 	struct informer *informer = arg;
 
-	return list_decoder_feed(&informer->list_decoder, data, len, on_list_item, informer, &informer->list_trouble);
+	return list_decoder_feed(&informer->list_decoder, data, len, on_list_item, informer,
+				 &informer->list_trouble);
 }
 
 static void on_list_done(void *arg, struct client_response *response)
@@ -110,13 +115,15 @@ static void start_failed(struct informer *informer, enum reflector_event_kind ki
 }
 
 /* If memory for a part of the path is missing, the path would ask for something else. */
-static int start_call(struct informer *informer, struct client_request *request, const struct strbuf *path,
-		      client_done_fn done)
+static int start_call(struct informer *informer, struct client_request *request,
+		      const struct strbuf *path, client_done_fn done)
 {
 	request->path = strbuf_str(path);
 	if (strbuf_failed(path))
-		return err_set(&informer->trouble, ENOMEM, "path of %s", informer->objects.resource->plural);
-	return client_start(informer->client, request, done, informer, &informer->call, &informer->trouble);
+		return err_set(&informer->trouble, ENOMEM, "path of %s",
+			       informer->objects.resource->plural);
+	return client_start(informer->client, request, done, informer, &informer->call,
+			    &informer->trouble);
 }
 
 static void start_list(struct informer *informer, bool unlimited)
@@ -139,7 +146,10 @@ static void start_list(struct informer *informer, bool unlimited)
 		start_failed(informer, REFLECTOR_LIST_FAILED);
 }
 
-/* --- Watches and streams ---------------------------------------------------------------------------------- */
+/*
+ * --- Watches and streams
+ * ----------------------------------------------------------------------------------
+ */
 
 /*
  * Marks the stream as stopped. It cannot be ended from its own callback, so the callback returns an
@@ -159,19 +169,22 @@ static int on_error_event(struct informer *informer, const cJSON *status)
 	struct reflector_event event = {
 		.kind = REFLECTOR_WATCH_ERROR,
 		.status = list_watch_code(status, 0),
-		.retry_after_ns = MIN(MAX(json_int(status, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC,
+		.retry_after_ns =
+			MIN(MAX(json_int(status, "details.retryAfterSeconds", 0), 0), 3600) *
+			NS_PER_SEC,
 	};
 	const char *message = json_str(status, "message");
 
-	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->objects.resource->plural, event.status,
-		message ? message : "");
+	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s",
+		informer->objects.resource->plural, event.status, message ? message : "");
 	struct reflector_step step = informer_tell(informer, &event);
 	return stop_stream(informer, &step);
 }
 
 static void informer_swap(struct informer *informer)
 {
-	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
+	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change,
+		   informer->arg);
 	snprintf(informer->list_rv, sizeof(informer->list_rv), "%s", informer->reflector.rv);
 	malloc_trim(0); /* memory that reading the list took is not needed again for a long time */
 }
@@ -196,7 +209,8 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 		return 0;
 	}
 	/* -ENOMEM is treated like an unreadable event: the objects are listed again later. */
-	return intake_take(&informer->intake, store, TAKE_PTR(event->object), on_change, informer->arg);
+	return intake_take(&informer->intake, store, TAKE_PTR(event->object), on_change,
+			   informer->arg);
 }
 
 static void trouble_is_over(struct informer *informer)
@@ -230,7 +244,8 @@ static int on_watch_event(void *arg, struct watch_event *watch_event)
 		informer->unknown_events++;
 		return 0;
 	}
-	if (initial && watch_event->type == WATCH_BOOKMARK && list_watch_ends_initial(watch_event->object))
+	if (initial && watch_event->type == WATCH_BOOKMARK &&
+	    list_watch_ends_initial(watch_event->object))
 		event.kind = REFLECTOR_INITIAL_END;
 	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
 	struct reflector_step step = informer_tell(informer, &event);
@@ -296,7 +311,8 @@ static void informer_start_watch(struct informer *informer, const struct reflect
 	informer->decoder.fields = informer->intake.fields;
 	if (stream)
 		store_release(&informer->fresh);
-	list_watch_watch_path(&informer->objects, stream ? NULL : informer->reflector.rv, step->timeout_s, &path);
+	list_watch_watch_path(&informer->objects, stream ? NULL : informer->reflector.rv,
+			      step->timeout_s, &path);
 	struct client_request request = {
 		.method = "GET",
 		.accept = list_watch_accept(&informer->objects, false),
@@ -373,9 +389,11 @@ static void informer_on_unreadable(void *arg, const char *key, const char *reaso
 		informer->on_unreadable(informer->arg, informer, key, reason);
 }
 
-static int set_objects(struct informer *informer, const struct informer_options *options, struct err *err)
+static int set_objects(struct informer *informer, const struct informer_options *options,
+		       struct err *err)
 {
-	informer->objects = (struct list_watch){ .resource = options->resource, .metadata_only = options->metadata_only };
+	informer->objects = (struct list_watch){ .resource = options->resource,
+						 .metadata_only = options->metadata_only };
 	informer->intake = (struct intake){
 		.resource = options->resource,
 		.metadata_only = options->metadata_only,
@@ -390,8 +408,9 @@ static int set_objects(struct informer *informer, const struct informer_options 
 				     err);
 }
 
-int informer_new(struct event_base *base, struct client *client, const struct informer_options *options,
-		 struct informer **ret_informer, struct err *err)
+int informer_new(struct event_base *base, struct client *client,
+		 const struct informer_options *options, struct informer **ret_informer,
+		 struct err *err)
 {
 	struct informer *informer = calloc(1, sizeof(*informer));
 
@@ -478,7 +497,8 @@ static bool is_news(const struct informer *informer, const cJSON *object)
 void informer_learn(struct informer *informer, cJSON *object)
 {
 	if (resource_of(object) == informer->objects.resource && is_news(informer, object))
-		intake_learn(&informer->intake, &informer->store, object, informer->on_change, informer->arg);
+		intake_learn(&informer->intake, &informer->store, object, informer->on_change,
+			     informer->arg);
 	else
 		cJSON_Delete(object);
 }

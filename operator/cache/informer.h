@@ -17,19 +17,24 @@ struct informer_options {
 	const char *namespace; /* NULL: all */
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
-	const char *const *fields; /* the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer */
+	/*
+	 * the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer
+	 */
+	const char *const *fields;
 	size_t bytes_max, bytes_free; /* the bound of the store (store.h); 0: there is none */
 	bool (*shorten)(cJSON *object, bool always); /* as in the store */
 	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*
 	 * An object that cannot be read (salvage.h), or for which the store has no room, is left
-	 * out of the store, as if it did not exist. If keep_remnants is true, the store has its remnant, provided that the remnant has
-	 * a status; readers of the store must then ask salvage_reason.
+	 * out of the store, as if it did not exist. If keep_remnants is true, the store has its
+	 * remnant, provided that the remnant has a status; readers of the store must then ask
+	 * salvage_reason.
 	 */
 	bool keep_remnants;
 	/* Called when such an object arrives; key is "namespace/name". NULL is allowed. */
-	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
+	void (*on_unreadable)(void *arg, struct informer *informer, const char *key,
+			      const char *reason);
 	/*
 	 * Called for each change of the copy. Must not use this informer except to read the store.
 	 */
@@ -40,8 +45,9 @@ struct informer_options {
 };
 
 /* Copies the strings of options; the client must outlive it. */
-int informer_new(struct event_base *base, struct client *client, const struct informer_options *options,
-		 struct informer **ret_informer, struct err *err);
+int informer_new(struct event_base *base, struct client *client,
+		 const struct informer_options *options, struct informer **ret_informer,
+		 struct err *err);
 void informer_free(struct informer *informer);
 
 /*

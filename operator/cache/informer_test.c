@@ -51,7 +51,8 @@ struct bed {
 	struct strbuf unreadable; /* "ns/name;" for each */
 };
 
-static void note_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
+static void note_unreadable(void *arg, struct informer *informer, const char *key,
+			    const char *reason)
 {
 	struct seen *seen = arg;
 	struct bed *bed = (struct bed *)((char *)seen - offsetof(struct bed, seen));
@@ -62,8 +63,8 @@ static void note_unreadable(void *arg, struct informer *informer, const char *ke
 	strbuf_addf(&bed->unreadable, "%s;", key);
 }
 
-static void bed_start_with_fields(struct bed *bed, const struct exchange *script, size_t n, size_t wanted,
-				  bool metadata_only)
+static void bed_start_with_fields(struct bed *bed, const struct exchange *script, size_t n,
+				  size_t wanted, bool metadata_only)
 {
 	struct informer_options options = {
 		.resource = resource_find("v1", "Pod"),
@@ -84,13 +85,15 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 	bed->unreadable = STRBUF_INIT(4096);
 	fake_server_start(&bed->server, script, n);
 	bed->client = fake_client(&bed->server, NULL);
-	assert_int_equal(informer_new(bed->server.base, bed->client, &options, &bed->informer, &err), 0);
+	assert_int_equal(
+		informer_new(bed->server.base, bed->client, &options, &bed->informer, &err), 0);
 	assert_false(informer_synced(bed->informer));
 	informer_resync(bed->informer);
 	turn_until(bed->server.base, &bed->seen.done);
 }
 
-static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted, bool metadata_only)
+static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted,
+		      bool metadata_only)
 {
 	bed->fields = NULL;
 	bed->keep_remnants = false;
@@ -212,8 +215,10 @@ static void metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_lis
 /* Adds an object with META that is too deep to be read. */
 static void add_deep(struct strbuf *text, const char *name, const char *uid, const char *rv)
 {
-	strbuf_addf(text, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"spec\":", name, uid,
-		    rv);
+	strbuf_addf(
+		text,
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"spec\":",
+		name, uid, rv);
 	for (int i = 0; i < 1200; i++)
 		strbuf_addc(text, '[');
 	for (int i = 0; i < 1200; i++)
@@ -224,9 +229,11 @@ static void add_deep(struct strbuf *text, const char *name, const char *uid, con
 /* Serves one such object in the list, and one that becomes so later. */
 static void serve_deep_objects(bool keep_remnants, size_t wanted, struct bed *bed)
 {
-	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT((size_t)1 << 20), events = STRBUF_INIT((size_t)1 << 20);
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT((size_t)1 << 20),
+				       events = STRBUF_INIT((size_t)1 << 20);
 
-	strbuf_adds(&list, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" META("a", "u1", "5") ",");
+	strbuf_adds(&list, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" META("a", "u1",
+											 "5") ",");
 	add_deep(&list, "deep", "u2", "6");
 	strbuf_adds(&list, "]}");
 	strbuf_adds(&events, "{\"type\":\"MODIFIED\",\"object\":");
@@ -411,7 +418,8 @@ static void an_answer_that_is_not_a_list_is_reported_and_asked_for_again(void **
 
 static void only_the_fields_that_are_asked_for_are_kept(void **state)
 {
-	static const char *const fields[] = { "metadata.name", "metadata.namespace", "metadata.resourceVersion", "kind", NULL };
+	static const char *const fields[] = { "metadata.name", "metadata.namespace",
+					      "metadata.resourceVersion", "kind", NULL };
 	static const struct exchange script[] = {
 		{ "GET", "sendInitialEvents=true", 200, EVENT("ADDED", META("a", "u1", "9")) INITIAL_END("10"), NULL, NULL, true },
 	};

@@ -14,8 +14,10 @@
 
 #define DEPTH 1200
 
-static const char *const fields[] = { "apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.resourceVersion",
-				      "spec.nodeName", NULL };
+static const char *const fields[] = {
+	"apiVersion",	 "kind", "metadata.name", "metadata.namespace", "metadata.resourceVersion",
+	"spec.nodeName", NULL
+};
 
 struct fixture {
 	struct store store;
@@ -46,7 +48,10 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	store_init(&f->store, NULL);
-	f->intake = (struct intake){ .resource = resource_find("v1", "Pod"), .fields = fields, .on_unreadable = on_unreadable, .arg = f };
+	f->intake = (struct intake){ .resource = resource_find("v1", "Pod"),
+				     .fields = fields,
+				     .on_unreadable = on_unreadable,
+				     .arg = f };
 	*state = f;
 	return 0;
 }
@@ -86,7 +91,9 @@ static cJSON *too_deep(bool status_too)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
 	cJSON *object = NULL;
 
-	strbuf_adds(&text, "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"9\"}");
+	strbuf_adds(
+		&text,
+		"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"9\"}");
 	add_deep(&text, "spec");
 	if (status_too)
 		add_deep(&text, "status");
@@ -101,8 +108,11 @@ static void an_object_is_kept_with_its_kind_and_the_fields_that_are_read(void **
 	struct fixture *f = *state;
 	const cJSON *pod;
 
-	assert_int_equal(take(f, "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\",\"managedFields\":[{}]},"
-				 "\"spec\":{\"nodeName\":\"n\",\"hostname\":\"h\"},\"status\":{}}"), 0);
+	assert_int_equal(
+		take(f,
+		     "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\",\"managedFields\":[{}]},"
+		     "\"spec\":{\"nodeName\":\"n\",\"hostname\":\"h\"},\"status\":{}}"),
+		0);
 	pod = store_get(&f->store, "ml/w");
 	assert_string_equal(json_str(pod, "kind"), "Pod");
 	assert_string_equal(json_str(pod, "spec.nodeName"), "n");
@@ -117,7 +127,10 @@ static void of_metadata_neither_spec_nor_status_is_kept(void **state)
 
 	f->intake.metadata_only = true;
 	f->intake.fields = NULL;
-	assert_int_equal(take(f, "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"},\"spec\":{},\"status\":{}}"), 0);
+	assert_int_equal(
+		take(f,
+		     "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"},\"spec\":{},\"status\":{}}"),
+		0);
 	assert_null(json_get(store_get(&f->store, "ml/w"), "spec"));
 	assert_null(json_get(store_get(&f->store, "ml/w"), "status"));
 }
@@ -134,7 +147,10 @@ static void an_object_that_cannot_be_read_takes_its_older_copy_away(void **state
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(take(f, "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"}}"), 0);
+	assert_int_equal(
+		take(f,
+		     "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"}}"),
+		0);
 	assert_int_equal(intake_take(&f->intake, &f->store, too_deep(false), on_change, f), 0);
 	assert_false(store_has(&f->store, "ml/w"));
 	assert_int_equal(f->unreadable, 1);
@@ -158,8 +174,12 @@ static void an_answer_to_our_own_write_is_kept_alike(void **state)
 {
 	struct fixture *f = *state;
 
-	intake_learn(&f->intake, &f->store, cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"},"
-							"\"spec\":{\"hostname\":\"h\"}}"), on_change, f);
+	intake_learn(
+		&f->intake, &f->store,
+		cJSON_Parse(
+			"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"resourceVersion\":\"5\"},"
+			"\"spec\":{\"hostname\":\"h\"}}"),
+		on_change, f);
 	assert_true(store_has(&f->store, "ml/w"));
 	assert_null(json_get(store_get(&f->store, "ml/w"), "spec.hostname"));
 	intake_learn(&f->intake, &f->store, too_deep(false), on_change, f);

@@ -80,7 +80,10 @@ static int parse_text(struct list_decoder *d, bool item, cJSON **ret_json, struc
 	return r;
 }
 
-/* --- Values ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Values
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool is_item(const struct list_decoder *d)
 {
@@ -138,7 +141,8 @@ static int step_value(struct list_decoder *d, char c)
 }
 
 /* Returns how many bytes from `at` on belong to the value. *ret_ended: the value is complete. */
-static int take_value(struct list_decoder *d, const char *at, const char *end, bool *ret_ended, struct err *err)
+static int take_value(struct list_decoder *d, const char *at, const char *end, bool *ret_ended,
+		      struct err *err)
 {
 	const char *p = at;
 	int r = 0;
@@ -153,10 +157,14 @@ static int take_value(struct list_decoder *d, const char *at, const char *end, b
 	*ret_ended = r > 0;
 	if (d->member != OTHER)
 		strbuf_add(&d->text, at, (size_t)(p - at));
-	return strbuf_failed(&d->text) ? err_set(err, EFBIG, "list item of more than 16 MiB") : (int)(p - at);
+	return strbuf_failed(&d->text) ? err_set(err, EFBIG, "list item of more than 16 MiB") :
+					 (int)(p - at);
 }
 
-/* --- Between values --------------------------------------------------------------------------------------- */
+/*
+ * --- Between values
+ * ---------------------------------------------------------------------------------------
+ */
 
 static void begin_value(struct list_decoder *d)
 {
@@ -236,13 +244,16 @@ static int step_between(struct list_decoder *d, char c)
 			begin_value(d);
 		return c == '{' ? 0 : c == ']' ? list_decoder_go(d, AFTER_VALUE) : -EPROTO;
 	case AFTER_ITEM:
-		return c == ',' ? list_decoder_go(d, BEFORE_ITEM) : c == ']' ? list_decoder_go(d, AFTER_VALUE) : -EPROTO;
+		return c == ',' ? list_decoder_go(d, BEFORE_ITEM) :
+		       c == ']' ? list_decoder_go(d, AFTER_VALUE) :
+				  -EPROTO;
 	default:
 		return -EPROTO;
 	}
 }
 
-int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn, void *arg, struct err *err)
+int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn,
+		      void *arg, struct err *err)
 {
 	const char *p = data, *end = p + len;
 	bool ended = false;

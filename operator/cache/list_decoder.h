@@ -21,7 +21,8 @@
 typedef int (*list_item_fn)(void *arg, cJSON *item);
 
 struct list_decoder {
-	const char *const *fields; /* set after init: the only fields of items to keep (projection.h); NULL: all */
+	/* set after init: the only fields of items to keep (projection.h); NULL: all */
+	const char *const *fields;
 	int state;
 	size_t nesting; /* in the value that is being read */
 	bool in_string, escaped;
@@ -35,8 +36,12 @@ struct list_decoder {
 void list_decoder_init(struct list_decoder *d);
 void list_decoder_release(struct list_decoder *d);
 
-/* Takes the next bytes and calls fn for each item that they complete. -EFBIG, -EPROTO, -ENOMEM, or what fn returned. */
-int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn, void *arg, struct err *err);
+/*
+ * Takes the next bytes and calls fn for each item that they complete. -EFBIG, -EPROTO, -ENOMEM, or
+ * what fn returned.
+ */
+int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn,
+		      void *arg, struct err *err);
 
 /* Call this after the last byte: returns 0 if the bytes were a whole list, otherwise -EPROTO. */
 int list_decoder_finish(const struct list_decoder *d, struct err *err);

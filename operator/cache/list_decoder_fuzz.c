@@ -33,7 +33,8 @@ static int decode(const uint8_t *data, size_t size, size_t cut, struct strbuf *o
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_strbuf_ struct strbuf whole = STRBUF_INIT((size_t)16 << 20), parts = STRBUF_INIT((size_t)16 << 20);
+	_cleanup_strbuf_ struct strbuf whole = STRBUF_INIT((size_t)16 << 20),
+				       parts = STRBUF_INIT((size_t)16 << 20);
 	size_t cut = size ? data[size - 1] % (size + 1) : 0;
 
 	if (decode(data, size, size, &whole) != decode(data, size, cut, &parts) ||

@@ -30,7 +30,9 @@ static int decode(const char *text, size_t len, size_t piece, struct strbuf *out
 		r = list_decoder_feed(&d, text + at, MIN(piece, len - at), print_item, out, NULL);
 	if (r == 0)
 		r = list_decoder_finish(&d, NULL);
-	snprintf(rv, 32, "%s", json_str(d.metadata, "resourceVersion") ? json_str(d.metadata, "resourceVersion") : "");
+	snprintf(rv, 32, "%s",
+		 json_str(d.metadata, "resourceVersion") ? json_str(d.metadata, "resourceVersion") :
+							   "");
 	list_decoder_release(&d);
 	return r;
 }
@@ -90,7 +92,8 @@ static void what_is_no_list_fails_and_what_is_one_does_not(void **state)
 
 static void a_nul_byte_and_nesting_without_end_are_refused(void **state)
 {
-	static const char nul[] = "{\"items\":[{\"a\":\"b\0\"}]}", nul_in_name[] = "{\"it\0ems\":[]}";
+	static const char nul[] = "{\"items\":[{\"a\":\"b\0\"}]}",
+			  nul_in_name[] = "{\"it\0ems\":[]}";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096), deep = STRBUF_INIT((size_t)1 << 20);
 	char rv[32];
 	(void)state;
@@ -112,7 +115,8 @@ static int print_name(void *arg, cJSON *item)
 {
 	_cleanup_json_ cJSON *owned = item;
 
-	strbuf_addf(arg, "%s%s;", json_str(owned, "metadata.name"), salvage_reason(owned) ? " is a remnant" : "");
+	strbuf_addf(arg, "%s%s;", json_str(owned, "metadata.name"),
+		    salvage_reason(owned) ? " is a remnant" : "");
 	return 0;
 }
 
@@ -132,7 +136,9 @@ static void an_item_that_is_too_deep_does_not_keep_anybody_from_the_others(void 
 	strbuf_adds(&text, ",\"metadata\":{\"name\":\"deep\"}},{\"metadata\":{\"name\":\"b\"}}]}");
 	list_decoder_init(&d);
 	for (size_t at = 0; at < text.len; at += 100)
-		assert_int_equal(list_decoder_feed(&d, strbuf_str(&text) + at, MIN(100, text.len - at), print_name, &out, &err), 0);
+		assert_int_equal(list_decoder_feed(&d, strbuf_str(&text) + at,
+						   MIN(100, text.len - at), print_name, &out, &err),
+				 0);
 	assert_int_equal(list_decoder_finish(&d, &err), 0);
 	assert_string_equal(strbuf_str(&out), "a;deep is a remnant;b;");
 	list_decoder_release(&d);
@@ -163,7 +169,8 @@ static void an_item_of_15_mib_is_read_one_of_17_is_not_and_neither_leaves_a_larg
 			assert_true(d.text.cap <= (size_t)256 << 10);
 		}
 		/* The error is permanent. */
-		assert_int_equal(list_decoder_feed(&d, "x", 1, print_item, &out, NULL), r ? r : -EPROTO);
+		assert_int_equal(list_decoder_feed(&d, "x", 1, print_item, &out, NULL),
+				 r ? r : -EPROTO);
 		list_decoder_release(&d);
 	}
 }
@@ -181,7 +188,8 @@ static void who_refuses_an_item_ends_it(void **state)
 	(void)state;
 
 	list_decoder_init(&d);
-	assert_int_equal(list_decoder_feed(&d, "{\"items\":[{},{}]}", 17, refuse, NULL, NULL), -ENOMEM);
+	assert_int_equal(list_decoder_feed(&d, "{\"items\":[{},{}]}", 17, refuse, NULL, NULL),
+			 -ENOMEM);
 	assert_int_equal(list_decoder_finish(&d, NULL), -ENOMEM);
 	list_decoder_release(&d);
 }
@@ -189,8 +197,9 @@ static void who_refuses_an_item_ends_it(void **state)
 static void of_items_only_the_fields_are_read(void **state)
 {
 	static const char *const fields[] = { "metadata.name", NULL };
-	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"12\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":1},"
-				   "\"spec\":{}},{\"status\":[1]}]}";
+	static const char text[] =
+		"{\"metadata\":{\"resourceVersion\":\"12\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":1},"
+		"\"spec\":{}},{\"status\":[1]}]}";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
 	struct list_decoder d;
 	(void)state;

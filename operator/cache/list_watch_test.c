@@ -13,16 +13,23 @@
 
 static void a_list_is_asked_for_in_pages(void **state)
 {
-	const struct list_watch lw = { .resource = resource_find("v1", "Pod"), .namespace = "ml", .label_selector = "a=b,c" };
-	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT(1024), next = STRBUF_INIT(1024), whole = STRBUF_INIT(1024);
+	const struct list_watch lw = { .resource = resource_find("v1", "Pod"),
+				       .namespace = "ml",
+				       .label_selector = "a=b,c" };
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT(1024), next = STRBUF_INIT(1024),
+				       whole = STRBUF_INIT(1024);
 	(void)state;
 
 	list_watch_list_path(&lw, "", false, &first);
-	assert_string_equal(strbuf_str(&first), "/api/v1/namespaces/ml/pods?limit=500&labelSelector=a%3Db%2Cc");
+	assert_string_equal(strbuf_str(&first),
+			    "/api/v1/namespaces/ml/pods?limit=500&labelSelector=a%3Db%2Cc");
 	list_watch_list_path(&lw, "x/y", false, &next);
-	assert_string_equal(strbuf_str(&next), "/api/v1/namespaces/ml/pods?limit=500&labelSelector=a%3Db%2Cc&continue=x%2Fy");
+	assert_string_equal(
+		strbuf_str(&next),
+		"/api/v1/namespaces/ml/pods?limit=500&labelSelector=a%3Db%2Cc&continue=x%2Fy");
 	list_watch_list_path(&lw, "", true, &whole);
-	assert_string_equal(strbuf_str(&whole), "/api/v1/namespaces/ml/pods?limit=0&labelSelector=a%3Db%2Cc");
+	assert_string_equal(strbuf_str(&whole),
+			    "/api/v1/namespaces/ml/pods?limit=0&labelSelector=a%3Db%2Cc");
 }
 
 static void a_watch_goes_on_from_a_version_and_a_stream_begins_with_all(void **state)
@@ -32,20 +39,25 @@ static void a_watch_goes_on_from_a_version_and_a_stream_begins_with_all(void **s
 	(void)state;
 
 	list_watch_watch_path(&lw, "17", 300, &watch);
-	assert_string_equal(strbuf_str(&watch),
-			    "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=17");
+	assert_string_equal(
+		strbuf_str(&watch),
+		"/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=17");
 	list_watch_watch_path(&lw, NULL, 300, &stream);
-	assert_string_equal(strbuf_str(&stream), "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=300"
-						 "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
+	assert_string_equal(
+		strbuf_str(&stream),
+		"/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=300"
+		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
 }
 
 static void of_some_kinds_only_the_metadata_is_asked_for(void **state)
 {
-	const struct list_watch whole = { .metadata_only = false }, metadata = { .metadata_only = true };
+	const struct list_watch whole = { .metadata_only = false },
+				metadata = { .metadata_only = true };
 	(void)state;
 
 	assert_null(list_watch_accept(&whole, true));
-	assert_non_null(strstr(list_watch_accept(&metadata, true), "as=PartialObjectMetadataList;"));
+	assert_non_null(
+		strstr(list_watch_accept(&metadata, true), "as=PartialObjectMetadataList;"));
 	assert_non_null(strstr(list_watch_accept(&metadata, false), "as=PartialObjectMetadata;"));
 }
 

@@ -62,7 +62,8 @@ static const char *const short_fields[] = {
 	"metadata.creationTimestamp",
 	"metadata.deletionTimestamp",
 	"metadata.deletionGracePeriodSeconds",
-	"metadata.labels.app.kubernetes.io/created-by", /* this, the name and the identifier: of a head's service */
+	/* this, the name and the identifier: of a head's service */
+	"metadata.labels.app.kubernetes.io/created-by",
 	"metadata.labels.app.kubernetes.io/name",
 	"metadata.labels.ray.io/cluster",
 	"metadata.labels.ray.io/group",
@@ -112,7 +113,8 @@ static void shorten_below(cJSON *value, size_t text_max)
 
 	for (cJSON *child = value->child; child; child = next) {
 		next = child->next;
-		if ((cJSON_IsArray(value) && (is_empty_object(child) || n++ >= POD_SHORT_ITEMS_MAX) &&
+		if ((cJSON_IsArray(value) &&
+		     (is_empty_object(child) || n++ >= POD_SHORT_ITEMS_MAX) &&
 		     !json_is(child, "name", SIDECAR_CONTAINER)) ||
 		    (cJSON_IsString(child) && strlen(child->valuestring) > text_max))
 			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
@@ -126,7 +128,8 @@ bool pod_shorten(cJSON *pod, bool always)
 	cJSON *status;
 
 	if (!always && cJSON_GetArraySize(json_get(pod, "spec.containers")) +
-			       cJSON_GetArraySize(json_get(pod, "spec.initContainers")) <= POD_CONTAINERS_MAX)
+				       cJSON_GetArraySize(json_get(pod, "spec.initContainers")) <=
+			       POD_CONTAINERS_MAX)
 		return false;
 	status = cJSON_DetachItemFromObjectCaseSensitive(pod, "status");
 	project(pod, short_fields);

@@ -87,12 +87,14 @@ static struct reflector_step reflector_watch(struct reflector *r, int64_t now_ns
 	return (struct reflector_step){ .action = REFLECTOR_WATCH, .timeout_s = timeout_s(r) };
 }
 
-static struct reflector_step reflector_wait_for(struct reflector *r, enum reflector_state next, int64_t least_ns, int64_t now_ns)
+static struct reflector_step reflector_wait_for(struct reflector *r, enum reflector_state next,
+						int64_t least_ns, int64_t now_ns)
 {
 	int64_t delay_ns = backoff_next(&r->backoff, now_ns);
 
 	r->state = next;
-	return (struct reflector_step){ .action = REFLECTOR_WAIT, .delay_ns = MAX(delay_ns, least_ns) };
+	return (struct reflector_step){ .action = REFLECTOR_WAIT,
+					.delay_ns = MAX(delay_ns, least_ns) };
 }
 
 /*
@@ -121,7 +123,8 @@ static void reflector_remember(char *dst, size_t size, const char *text)
 	dst[len] = '\0';
 }
 
-static struct reflector_step page_read(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step page_read(struct reflector *r, const struct reflector_event *event,
+				       int64_t now_ns)
 {
 	r->alive_ns = now_ns;
 	r->last_status = 0;
@@ -143,7 +146,8 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 	return step;
 }
 
-static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event,
+					 int64_t now_ns)
 {
 	r->last_status = event->status;
 	/* The kind does not exist any more, or we may not read it, so our copy proves nothing. */
@@ -161,26 +165,31 @@ static struct reflector_step list_failed(struct reflector *r, const struct refle
 	return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
-static struct reflector_step watch_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step watch_refused(struct reflector *r, const struct reflector_event *event,
+					   int64_t now_ns)
 {
 	r->last_status = event->status;
 	if (event->status == 410)
 		return reflector_relist(r, now_ns);
 	/* On 401 the credentials are renewed, and the version stays valid. */
-	if (event->status == 0 || event->status == 401 || event->status == 429 || event->status >= 500)
+	if (event->status == 0 || event->status == 401 || event->status == 429 ||
+	    event->status >= 500)
 		return reflector_wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->rv[0] = '\0';
 	return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
-static struct reflector_step watch_error(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step watch_error(struct reflector *r, const struct reflector_event *event,
+					 int64_t now_ns)
 {
 	r->last_status = event->status;
-	if (event->status == 429 || (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
+	if (event->status == 429 ||
+	    (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
 		return reflector_wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->stream_errors = 0;
 	r->rv[0] = '\0';
-	return event->status == 410 ? reflector_relist(r, now_ns) : reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	return event->status == 410 ? reflector_relist(r, now_ns) :
+				      reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 }
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
@@ -194,7 +203,10 @@ static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 	return reflector_watch(r, now_ns);
 }
 
-/* --- Streams ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Streams
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /*
  * Returns whether the server does not know streams. Servers before 1.32, or with the feature
@@ -205,7 +217,8 @@ static bool knows_no_streams(int status)
 	return status == 400 || status == 405 || status == 406 || status == 415 || status == 422;
 }
 
-static struct reflector_step stream_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step stream_refused(struct reflector *r,
+					    const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->status;
 	r->no_streams = r->no_streams || knows_no_streams(event->status);
@@ -219,7 +232,8 @@ static struct reflector_step stream_refused(struct reflector *r, const struct re
 	return reflector_list(r, false);
 }
 
-static struct reflector_step stream_cut(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step stream_cut(struct reflector *r, const struct reflector_event *event,
+					int64_t now_ns)
 {
 	r->last_status = event->kind == REFLECTOR_WATCH_ERROR ? event->status : 0;
 	r->cut_streams++;
@@ -227,7 +241,8 @@ static struct reflector_step stream_cut(struct reflector *r, const struct reflec
 }
 
 /* The initial events are complete, and the stream continues as a watch. */
-static struct reflector_step stream_whole(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step stream_whole(struct reflector *r, const struct reflector_event *event,
+					  int64_t now_ns)
 {
 	reflector_remember(r->rv, sizeof(r->rv), event->rv);
 	if (!r->rv[0])
@@ -240,7 +255,8 @@ static struct reflector_step stream_whole(struct reflector *r, const struct refl
 	return (struct reflector_step){ .action = REFLECTOR_GO_ON, .swap = true };
 }
 
-static struct reflector_step stream_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step stream_step(struct reflector *r, const struct reflector_event *event,
+					 int64_t now_ns)
 {
 	switch (event->kind) {
 	case REFLECTOR_OBJECT:
@@ -256,9 +272,12 @@ static struct reflector_step stream_step(struct reflector *r, const struct refle
 	}
 }
 
-/* ---------------------------------------------------------------------------------------------------------- */
+/*
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
-static struct reflector_step object_seen(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step object_seen(struct reflector *r, const struct reflector_event *event,
+					 int64_t now_ns)
 {
 	r->watch_had_event = true;
 	r->expired = false;
@@ -297,7 +316,8 @@ static struct reflector_step wait_over(struct reflector *r, int64_t now_ns)
 	return r->unlimited ? reflector_list(r, true) : reflector_begin(r, now_ns);
 }
 
-static struct reflector_step reflector_step_for(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step reflector_step_for(struct reflector *r,
+						const struct reflector_event *event, int64_t now_ns)
 {
 	if (!reflector_expected(r, event->kind))
 		return reflector_go_on();
@@ -333,7 +353,8 @@ static struct reflector_step reflector_step_for(struct reflector *r, const struc
 	return reflector_go_on();
 }
 
-struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event,
+				     int64_t now_ns)
 {
 	struct reflector_step step = reflector_step_for(r, event, now_ns);
 

@@ -42,9 +42,11 @@ enum reflector_event_kind {
 	REFLECTOR_LIST_FAILED, /* status (0: no answer), retry_after_ns */
 	REFLECTOR_OBJECT, /* an object or bookmark of the watch: rv */
 	REFLECTOR_INITIAL_END, /* the bookmark that ends the initial events of a stream: rv */
-	REFLECTOR_WATCH_REFUSED, /* the watch was answered with an error: status (0: no connection), retry_after_ns */
+	/* the watch was answered with an error: status (0: no connection), retry_after_ns */
+	REFLECTOR_WATCH_REFUSED,
 	REFLECTOR_WATCH_ERROR, /* an ERROR event in the stream: status is its code */
-	REFLECTOR_WATCH_GARBAGE, /* the rest of the stream cannot be read: a line is too long, or not JSON */
+	/* the rest of the stream cannot be read: a line is too long, or not JSON */
+	REFLECTOR_WATCH_GARBAGE,
 	REFLECTOR_WATCH_ENDED, /* the stream ended or was cut */
 };
 
@@ -58,7 +60,11 @@ struct reflector_event {
 
 enum reflector_action {
 	REFLECTOR_GO_ON, /* nothing to do */
-	REFLECTOR_STREAM, /* drop the present request; use a new store, and start a watch that begins with all objects, for timeout_s */
+	/*
+	 * drop the present request; use a new store, and start a watch that begins with all
+	 * objects, for timeout_s
+	 */
+	REFLECTOR_STREAM,
 	REFLECTOR_LIST, /* drop the present request; ask for a page: token "" starts a new store */
 	REFLECTOR_WATCH, /* watch from rv for timeout_s */
 	REFLECTOR_WAIT, /* drop the present request; send REFLECTOR_TIMER after delay_ns */
@@ -66,9 +72,14 @@ enum reflector_action {
 
 struct reflector_step {
 	enum reflector_action action;
-	bool swap; /* before the action: everything read so far is the whole list of version rv, so swap the stores */
+	/*
+	 * before the action: everything read so far is the whole list of version rv, so swap the
+	 * stores
+	 */
+	bool swap;
 	int64_t delay_ns;
-	int timeout_s; /* 150..220: below the 240 s after which some load balancers drop idle flows */
+	/* 150..220: below the 240 s after which some load balancers drop idle flows */
+	int timeout_s;
 	bool unlimited; /* list without a limit, because the pages expired during the list */
 };
 
@@ -101,7 +112,8 @@ struct reflector {
 	 * (403, 404).
 	 */
 	bool synced;
-	int last_status; /* the status of the last failure; 0: none, or no answer; 404: the kind does not exist */
+	/* the status of the last failure; 0: none, or no answer; 404: the kind does not exist */
+	int last_status;
 	int64_t watch_started_ns;
 	bool watch_had_event;
 	bool expired; /* the version was gone, and no watch has worked since */
@@ -113,4 +125,5 @@ struct reflector {
 
 void reflector_init(struct reflector *r, uint64_t seed);
 
-struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns);
+struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event,
+				     int64_t now_ns);

@@ -58,7 +58,8 @@ static void run_from(struct reflector *r, const struct row *rows, size_t n)
 			fail_msg("row %zu: rv %s", i, r->rv);
 		if (step.action == REFLECTOR_WAIT) {
 			if (step.delay_ns < rows[i].least_ns || step.delay_ns >= rows[i].below_ns)
-				fail_msg("row %zu: waits %lld ms", i, (long long)(step.delay_ns / NS_PER_MS));
+				fail_msg("row %zu: waits %lld ms", i,
+					 (long long)(step.delay_ns / NS_PER_MS));
 			now += step.delay_ns;
 		}
 		if (step.action == REFLECTOR_WATCH || step.action == REFLECTOR_STREAM)
@@ -194,11 +195,15 @@ static void a_410_after_refused_connections_lists_at_once(void **state)
 static void a_poke_ends_the_wait_for_a_server_that_was_away_and_no_other(void **state)
 {
 	struct reflector r;
-	struct reflector_event start = START, page = PAGE("5", NULL), poke = { .kind = REFLECTOR_POKE };
+	struct reflector_event start = START, page = PAGE("5", NULL),
+			       poke = { .kind = REFLECTOR_POKE };
 	static const struct {
 		int status;
 		enum reflector_action action;
-	} rows[] = { { 0, REFLECTOR_WATCH }, { 503, REFLECTOR_WATCH }, { 429, REFLECTOR_GO_ON }, { 403, REFLECTOR_GO_ON } };
+	} rows[] = { { 0, REFLECTOR_WATCH },
+		     { 503, REFLECTOR_WATCH },
+		     { 429, REFLECTOR_GO_ON },
+		     { 403, REFLECTOR_GO_ON } };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -216,7 +221,8 @@ static void a_poke_ends_the_wait_for_a_server_that_was_away_and_no_other(void **
 static void expired_pages_lead_to_one_list_without_a_limit(void **state)
 {
 	struct reflector r;
-	struct reflector_event start = START, page = PAGE("100", "t1"), failed = LIST_FAILED(410), last = PAGE("200", NULL);
+	struct reflector_event start = START, page = PAGE("100", "t1"), failed = LIST_FAILED(410),
+			       last = PAGE("200", NULL);
 	(void)state;
 
 	init_lists(&r, 1);
@@ -299,7 +305,8 @@ static void garbage_and_unknown_errors_list_again(void **state)
 static void errors_500_in_the_stream_are_borne_five_times(void **state)
 {
 	struct reflector r;
-	struct reflector_event start = START, page = PAGE("5", NULL), error = ERROR_EVENT(500), timer = TIMER;
+	struct reflector_event start = START, page = PAGE("5", NULL), error = ERROR_EVENT(500),
+			       timer = TIMER;
 	(void)state;
 
 	init_lists(&r, 7);
@@ -369,7 +376,8 @@ static void a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there(void **s
 /* The CRD was deleted, or we may not read it any more. What we hold is no basis for writing. */
 static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_again(void **state)
 {
-	struct reflector_event start = START, page = PAGE("1", NULL), refused = REFUSED(404, 0), timer = TIMER;
+	struct reflector_event start = START, page = PAGE("1", NULL), refused = REFUSED(404, 0),
+			       timer = TIMER;
 	static const int statuses[] = { 403, 404 };
 
 	(void)state;
@@ -572,7 +580,8 @@ static void a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_li
 static void a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly(void **state)
 {
 	struct reflector r;
-	struct reflector_event start = START, end = INITIAL_END("10"), gone = ERROR_EVENT(410), timer = TIMER;
+	struct reflector_event start = START, end = INITIAL_END("10"), gone = ERROR_EVENT(410),
+			       timer = TIMER;
 	int64_t now = S, waited = 0;
 	(void)state;
 

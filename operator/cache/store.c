@@ -68,7 +68,10 @@ void store_init(struct store *s, store_index_fn index_fn)
 	*s = (struct store){ .index_fn = index_fn };
 }
 
-/* --- Views ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Views
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Makes a tree that is independent of the store, because the caller changes the store while it
@@ -129,7 +132,10 @@ void store_drop_views(struct store *s)
 	}
 }
 
-/* --- Entries ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Entries
+ * ----------------------------------------------------------------------------------------------
+ */
 
 void store_release(struct store *s)
 {
@@ -213,21 +219,23 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 /* Returns how much of the bound the entry takes; it may be NULL. */
 static size_t entry_bytes(const struct store *s, const struct store_entry *entry)
 {
-	size_t n = entry && !entry->shortened ? ENTRY_OVERHEAD + entry->json_at + entry->charged : 0;
+	size_t n =
+		entry && !entry->shortened ? ENTRY_OVERHEAD + entry->json_at + entry->charged : 0;
 
 	return n > s->bytes_free ? n - s->bytes_free : 0;
 }
 
 /*
  * Counts what it takes to have `after` in the place of `before` (each may be NULL) in the share of
- * the key's namespace. Whole objects leave an eighth of the bound to remnants, and to objects that grow
- * a little, as by their status: these must not go because another namespace took its share meanwhile.
- * Returns -E2BIG if there is no room.
+ * the key's namespace. Whole objects leave an eighth of the bound to remnants, and to objects that
+ * grow a little, as by their status: these must not go because another namespace took its share
+ * meanwhile. Returns -E2BIG if there is no room.
  */
 static int store_charge(struct store *s, const char *key, const struct store_entry *before,
 			const struct store_entry *after, bool remnant)
 {
-	size_t was = entry_bytes(s, before), is = entry_bytes(s, after), max = s->bytes_max, n = is - was;
+	size_t was = entry_bytes(s, before), is = entry_bytes(s, after), max = s->bytes_max,
+	       n = is - was;
 	bool fits = true;
 
 	if (!max || is == was)
@@ -242,7 +250,8 @@ static int store_charge(struct store *s, const char *key, const struct store_ent
 }
 
 /* Replaces `before`, which may be NULL and then belongs to the caller. */
-static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, bool shortened, struct store_entry *before)
+static int entry_put(struct store *s, const char *key, const cJSON *object, bool own,
+		     bool shortened, struct store_entry *before)
 {
 	struct store_entry *entry = store_entry_new(object, own);
 
@@ -272,7 +281,8 @@ static bool same_uid(const char *a, const char *b)
 	return *a && strcmp(a, b) == 0;
 }
 
-static void tell_put(const struct store_entry *before, const cJSON *object, store_change_fn fn, void *arg)
+static void tell_put(const struct store_entry *before, const cJSON *object, store_change_fn fn,
+		     void *arg)
 {
 	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
 
@@ -296,7 +306,8 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 	/* Nobody reads these fields, which are half of an object's bytes. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 	struct store_entry *entry = strmap_get(&s->entries, key);
-	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
+	int order =
+		entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
 	if (order <= 0) {
 		if (order == 0 && !own)
 			entry->own = false; /* the watch has shown our write */
@@ -321,7 +332,8 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 	return whole;
 }
 
-void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg)
+void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn,
+		  void *arg)
 {
 	_cleanup_free_ struct store_entry *entry = NULL;
 	struct store_entry *found = strmap_get(&s->entries, key);
@@ -346,7 +358,10 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 		fn(arg, STORE_REMOVED, last ? last : ours, NULL);
 }
 
-/* --- Reading ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Reading
+ * ----------------------------------------------------------------------------------------------
+ */
 
 bool store_has(const struct store *s, const char *key)
 {
@@ -381,7 +396,8 @@ const cJSON *store_peek(const struct store *s, const char *key)
 	return entry ? store_entry_peek(s, entry) : NULL;
 }
 
-const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at)
+const struct store_entry *store_index_next(const struct store *s, const char *value,
+					   const struct store_entry *at)
 {
 	const struct index_value *entries = at ? NULL : strmap_get(&s->index, value);
 
@@ -393,7 +409,10 @@ const cJSON *store_entry_object(const struct store *s, const struct store_entry 
 	return view_of(s, entry);
 }
 
-/* --- Swapping --------------------------------------------------------------------------------------------- */
+/*
+ * --- Swapping
+ * ---------------------------------------------------------------------------------------------
+ */
 
 /* Copies our own writes that are newer than the list to the new store. */
 static void carry_over(struct store *from, struct store *to, const char *list_rv)
@@ -414,8 +433,8 @@ static void carry_over(struct store *from, struct store *to, const char *list_rv
  * Reports one change with trees made only for it, so that a list of many thousands is never in
  * memory as trees.
  */
-static void tell_change(enum store_change change, const struct store_entry *before, const struct store_entry *after,
-			store_change_fn fn, void *arg)
+static void tell_change(enum store_change change, const struct store_entry *before,
+			const struct store_entry *after, store_change_fn fn, void *arg)
 {
 	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
 	_cleanup_json_ cJSON *is = after ? parse_entry(after) : NULL;
@@ -424,7 +443,8 @@ static void tell_change(enum store_change change, const struct store_entry *befo
 		fn(arg, change, was, is);
 }
 
-static void tell_differences(const struct store *old, const struct store *now, store_change_fn fn, void *arg)
+static void tell_differences(const struct store *old, const struct store *now, store_change_fn fn,
+			     void *arg)
 {
 	const char *key;
 	void *value;
@@ -445,13 +465,17 @@ static void tell_differences(const struct store *old, const struct store *now, s
 	}
 }
 
-void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg)
+void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn,
+		void *arg)
 {
 	struct store old = *s;
 
 	carry_over(&old, fresh, list_rv);
 	*s = *fresh;
-	*fresh = (struct store){ .index_fn = s->index_fn, .bytes_max = s->bytes_max, .bytes_free = s->bytes_free, .shorten = s->shorten,
+	*fresh = (struct store){ .index_fn = s->index_fn,
+				 .bytes_max = s->bytes_max,
+				 .bytes_free = s->bytes_free,
+				 .shorten = s->shorten,
 				 .keeps_remnants = s->keeps_remnants };
 	if (fn)
 		tell_differences(&old, s, fn, arg);

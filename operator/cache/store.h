@@ -45,21 +45,26 @@ struct store {
 	struct strmap entries; /* key -> struct store_entry */
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
-	size_t bytes_max; /* of all entries, and twice what one namespace may have; 0: there is no bound */
+	/* of all entries, and twice what one namespace may have; 0: there is no bound */
+	size_t bytes_max;
 	size_t bytes_free; /* of each entry, which do not count */
 	/*
-	 * Where there is no room for an object (always), or it says that it is too wide (by returning true), what this leaves of
-	 * it is kept and does not count; may be NULL.
+	 * Where there is no room for an object (always), or it says that it is too wide (by
+	 * returning true), what this leaves of it is kept and does not count; may be NULL.
 	 */
 	bool (*shorten)(cJSON *object, bool always);
-	bool keeps_remnants; /* where there is no room for an object, its remnant (salvage.h) may still fit */
+	/* where there is no room for an object, its remnant (salvage.h) may still fit */
+	bool keeps_remnants;
 	struct namespace_share bytes; /* what the entries take, if there is a bound */
 	struct store_entry *views; /* the entries that have one */
 	struct store_entry *peeked; /* the entry whose tree is peek; NULL: there is none */
 	cJSON *peek;
 };
 
-/* There is no bound yet: the members from bytes_max to keeps_remnants may be set as long as the store is empty. */
+/*
+ * There is no bound yet: the members from bytes_max to keeps_remnants may be set as long as the
+ * store is empty.
+ */
 void store_init(struct store *s, store_index_fn index_fn);
 void store_release(struct store *s);
 
@@ -74,7 +79,8 @@ enum store_change { STORE_SAME, STORE_ADDED, STORE_UPDATED, STORE_REMOVED };
  * Called for a change. before or after is NULL if the object did not or does not exist. Both are
  * valid during the call only.
  */
-typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON *before, const cJSON *after);
+typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON *before,
+				const cJSON *after);
 
 /*
  * Puts object, which the store takes, into the store without its managedFields. An
@@ -89,7 +95,8 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
  * Removes the object of that key. last is its final state for fn; if it is NULL, fn gets the state
  * in the store.
  */
-void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg);
+void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn,
+		  void *arg);
 
 /* Returns whether there is an object of that key, without making a view. */
 bool store_has(const struct store *s, const char *key);
@@ -108,7 +115,8 @@ const cJSON *store_peek(const struct store *s, const char *key);
 void store_drop_views(struct store *s);
 
 /* Returns the next entry with that index value; start with NULL. */
-const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at);
+const struct store_entry *store_index_next(const struct store *s, const char *value,
+					   const struct store_entry *at);
 /* Returns a view of the entry's object, as store_get returns it. */
 const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry);
 /* Returns a view of the entry's object, as store_peek returns it. */
@@ -119,4 +127,5 @@ const cJSON *store_entry_peek(const struct store *s, const struct store_entry *e
  * list_rv is the version of the list in fresh. Objects that we wrote after it are
  * kept until the next swap; the watch from list_rv on will show them.
  */
-void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg);
+void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn,
+		void *arg);

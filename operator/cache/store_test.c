@@ -48,7 +48,10 @@ static void tell(void *arg, enum store_change change, const cJSON *before, const
 {
 	const cJSON *o = after ? after : before;
 
-	strbuf_addf(arg, "%c%s %s;", change == STORE_ADDED ? '+' : change == STORE_UPDATED ? '~' : '-',
+	strbuf_addf(arg, "%c%s %s;",
+		    change == STORE_ADDED   ? '+' :
+		    change == STORE_UPDATED ? '~' :
+					      '-',
 		    json_str(o, "metadata.name"), json_str(o, "metadata.resourceVersion"));
 }
 
@@ -336,7 +339,10 @@ static void of_an_object_without_room_a_remnant_is_kept_until_there_is_room(void
 	store_release(&s);
 }
 
-/* A Ray pod as the operator keeps it, with `text` in an annotation that nobody needs, and an end with such a message. */
+/*
+ * A Ray pod as the operator keeps it, with `text` in an annotation that nobody needs, and an end
+ * with such a message.
+ */
 static cJSON *fat_pod(const char *namespace, int number, size_t text, size_t message)
 {
 	char name[32], rv[32], *long_text = calloc(1, MAX(text, message) + 1);
@@ -353,8 +359,10 @@ static cJSON *fat_pod(const char *namespace, int number, size_t text, size_t mes
 	if (message) {
 		container = cJSON_CreateObject();
 		json_set_str(container, "name", "ray-worker");
-		json_set_str(json_object_at(json_object_at(container, "lastState"), "terminated"), "message", long_text + MAX(text, message) - message);
-		json_append(json_array_at(json_object_at(pod, "status"), "containerStatuses"), container);
+		json_set_str(json_object_at(json_object_at(container, "lastState"), "terminated"),
+			     "message", long_text + MAX(text, message) - message);
+		json_append(json_array_at(json_object_at(pod, "status"), "containerStatuses"),
+			    container);
 	}
 	long_text[text] = '\0';
 	json_set_str(annotations, "ray.io/note", long_text);
@@ -395,9 +403,12 @@ static void a_tenants_fat_pods_take_their_share_and_none_is_left_out(void **stat
 
 	const cJSON *last = store_get(&s, "fat/w399");
 	assert_string_equal(object_label(last, "ray.io/cluster"), "c");
-	assert_string_equal(object_annotation(last, "afterglow.dev/report-key"), "0123456789abcdef");
+	assert_string_equal(object_annotation(last, "afterglow.dev/report-key"),
+			    "0123456789abcdef");
 	assert_null(object_annotation(last, "ray.io/note"));
-	assert_int_equal(strlen(json_str(json_get(last, "status.containerStatuses")->child, "lastState.terminated.message")), 4096);
+	assert_int_equal(strlen(json_str(json_get(last, "status.containerStatuses")->child,
+					 "lastState.terminated.message")),
+			 4096);
 	store_drop_views(&s);
 	/* Where there is room again, the pod comes whole with its next change. */
 	for (int i = 0; i < PODS; i++) {
@@ -418,7 +429,8 @@ static void a_tenants_fat_pods_take_their_share_and_none_is_left_out(void **stat
 
 static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
 {
-	cJSON *pod = fat_pod("ns", 1, 10, 5000), *owners = json_array_at(json_get(pod, "metadata"), "ownerReferences"), *volumes;
+	cJSON *pod = fat_pod("ns", 1, 10, 5000),
+	      *owners = json_array_at(json_get(pod, "metadata"), "ownerReferences"), *volumes;
 	(void)state;
 
 	for (int i = 0; i < 100; i++) {
@@ -432,7 +444,8 @@ static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
 			cJSON *item = cJSON_CreateObject();
 
 			json_set_str(item, "key", "launch-x86_64-1");
-			json_append(json_array_at(json_object_at(volume, "configMap"), "items"), item);
+			json_append(json_array_at(json_object_at(volume, "configMap"), "items"),
+				    item);
 		}
 		json_append(volumes, volume);
 		snprintf(label, sizeof(label), "ray.io/x%d", i);
@@ -441,8 +454,10 @@ static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
 	pod_shorten(pod, true);
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.labels")), 1);
 	assert_int_equal(cJSON_GetArraySize(owners), POD_SHORT_ITEMS_MAX);
-	assert_null(json_get(json_get(pod, "status.containerStatuses")->child, "lastState.terminated.message"));
-	assert_int_equal(cJSON_GetArraySize(json_get(pod, "spec.volumes")), 1); /* the launcher's, which is the last one */
+	assert_null(json_get(json_get(pod, "status.containerStatuses")->child,
+			     "lastState.terminated.message"));
+	/* the launcher's, which is the last one */
+	assert_int_equal(cJSON_GetArraySize(json_get(pod, "spec.volumes")), 1);
 	cJSON_Delete(pod);
 }
 
@@ -455,16 +470,19 @@ static void a_pod_with_very_many_containers_is_shortened_and_keeps_its_sidecar(v
 	store_init(&s, NULL);
 	s.shorten = pod_shorten;
 	for (int n = POD_CONTAINERS_MAX; n <= POD_CONTAINERS_MAX + 1; n++) {
-		cJSON *pod = fat_pod("ns", n, 10, 0), *containers = json_array_at(json_object_at(pod, "spec"), "containers");
+		cJSON *pod = fat_pod("ns", n, 10, 0),
+		      *containers = json_array_at(json_object_at(pod, "spec"), "containers");
 		const cJSON *kept;
 		char key[32];
 
 		for (int i = 1; i <= n; i++)
 			json_append(containers, json_named_new(i < n ? "c" : "afterglow"));
 		snprintf(key, sizeof(key), "ns/w%d", n);
-		assert_int_equal(store_put(&s, pod, false, NULL, NULL), n > POD_CONTAINERS_MAX ? -E2BIG : 0);
+		assert_int_equal(store_put(&s, pod, false, NULL, NULL),
+				 n > POD_CONTAINERS_MAX ? -E2BIG : 0);
 		kept = json_get(store_get(&s, key), "spec.containers");
-		assert_int_equal(cJSON_GetArraySize(kept), n > POD_CONTAINERS_MAX ? POD_SHORT_ITEMS_MAX + 1 : n);
+		assert_int_equal(cJSON_GetArraySize(kept),
+				 n > POD_CONTAINERS_MAX ? POD_SHORT_ITEMS_MAX + 1 : n);
 		assert_non_null(json_find(kept, "name", "afterglow"));
 	}
 	store_release(&s);
@@ -473,12 +491,13 @@ static void a_pod_with_very_many_containers_is_shortened_and_keeps_its_sidecar(v
 /* Or else its head's service lost it, or a Warning said that the webhook missed it. */
 static void a_shortened_pod_is_judged_as_the_whole_one(void **state)
 {
-	cJSON *pod = json_of("metadata: {name: h, namespace: ml, creationTimestamp: '2026-11-21T01:00:00Z', "
-			     "labels: {ray.io/is-ray-node: 'yes', ray.io/identifier: i, app.kubernetes.io/name: n, app.kubernetes.io/created-by: c}, "
-			     "annotations: {afterglow.dev/sidecar: 'none: NoShell'}}\n"
-			     "spec: {containers: [{name: ray-head, image: no-shell}], readinessGates: [{conditionType: mine}], "
-			     "initContainers: [{name: wait-gcs-ready, resources: {limits: {memory: 256Mi}}}]}\n"
-			     "status: {phase: Running, conditions: [{type: mine, status: 'False'}], containerStatuses: [{name: ray-head, ready: true}]}\n");
+	cJSON *pod = json_of(
+		"metadata: {name: h, namespace: ml, creationTimestamp: '2026-11-21T01:00:00Z', "
+		"labels: {ray.io/is-ray-node: 'yes', ray.io/identifier: i, app.kubernetes.io/name: n, app.kubernetes.io/created-by: c}, "
+		"annotations: {afterglow.dev/sidecar: 'none: NoShell'}}\n"
+		"spec: {containers: [{name: ray-head, image: no-shell}], readinessGates: [{conditionType: mine}], "
+		"initContainers: [{name: wait-gcs-ready, resources: {limits: {memory: 256Mi}}}]}\n"
+		"status: {phase: Running, conditions: [{type: mine, status: 'False'}], containerStatuses: [{name: ray-head, ready: true}]}\n");
 	const cJSON *labels = json_get(pod, "metadata.labels");
 	(void)state;
 
@@ -488,7 +507,9 @@ static void a_shortened_pod_is_judged_as_the_whole_one(void **state)
 	assert_false(pod_is_ready(pod));
 	assert_int_equal(cJSON_GetArraySize(labels), 4);
 	assert_string_equal(json_str(json_get(pod, "spec.containers")->child, "image"), "no-shell");
-	assert_string_equal(json_str(json_get(pod, "spec.initContainers")->child, "resources.limits.memory"), "256Mi");
+	assert_string_equal(
+		json_str(json_get(pod, "spec.initContainers")->child, "resources.limits.memory"),
+		"256Mi");
 	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/inject", "false");
 	json_set_str(json_get(pod, "metadata.annotations"), "afterglow.dev/sidecar", "added");
 	pod_shorten(pod, true);

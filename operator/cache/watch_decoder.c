@@ -48,9 +48,9 @@ static bool watch_decoder_is_named(const char *name, size_t len, const char *wan
 }
 
 /*
- * The text of the object is found first and read then: what is wrong with an object that a tenant made
- * must not make the whole line invalid. A Status, and any other object that is not of the kind, is kept
- * whole.
+ * The text of the object is found first and read then: what is wrong with an object that a tenant
+ * made must not make the whole line invalid. A Status, and any other object that is not of the
+ * kind, is kept whole.
  */
 static int read_event(const struct watch_decoder *d, const char *line, size_t len,
 		      struct watch_event *ret_event, struct err *err)
@@ -84,8 +84,8 @@ static int read_event(const struct watch_decoder *d, const char *line, size_t le
 	return r < 0 ? err_wrap(err, "watch event") : 0;
 }
 
-static int decode_line(const struct watch_decoder *d, const char *line, size_t len, watch_event_fn fn, void *arg,
-		       struct err *err)
+static int decode_line(const struct watch_decoder *d, const char *line, size_t len,
+		       watch_event_fn fn, void *arg, struct err *err)
 {
 	struct watch_event event = { 0 };
 
@@ -102,12 +102,13 @@ static int decode_line(const struct watch_decoder *d, const char *line, size_t l
 }
 
 /* Joins the end of a line with its beginning, if that came earlier. */
-static int finish_line(struct watch_decoder *d, const char *data, size_t len, watch_event_fn fn, void *arg,
-		       struct err *err)
+static int finish_line(struct watch_decoder *d, const char *data, size_t len, watch_event_fn fn,
+		       void *arg, struct err *err)
 {
 	if (d->line.len == 0)
-		return len > WATCH_LINE_MAX ? err_set(err, EFBIG, "watch event of more than 16 MiB")
-					    : decode_line(d, data, len, fn, arg, err);
+		return len > WATCH_LINE_MAX ?
+			       err_set(err, EFBIG, "watch event of more than 16 MiB") :
+			       decode_line(d, data, len, fn, arg, err);
 	strbuf_add(&d->line, data, len);
 	if (strbuf_failed(&d->line))
 		return err_set(err, EFBIG, "watch event of more than 16 MiB");
@@ -119,8 +120,8 @@ static int finish_line(struct watch_decoder *d, const char *data, size_t len, wa
 	return r;
 }
 
-int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn, void *arg,
-		       struct err *err)
+int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn,
+		       void *arg, struct err *err)
 {
 	const char *p = data, *end = p + len;
 	const char *newline;

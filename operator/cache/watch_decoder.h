@@ -47,5 +47,5 @@ void watch_decoder_release(struct watch_decoder *d);
  * Takes the next bytes and calls fn for each event that they complete. Returns -EFBIG if a line is
  * too long, -EPROTO or -EINVAL if a line is not an event, and otherwise the result of fn.
  */
-int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn, void *arg,
-		       struct err *err);
+int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn,
+		       void *arg, struct err *err);

@@ -29,12 +29,13 @@ static int record(void *arg, struct watch_event *event)
 
 #define SEEN { .text = STRBUF_INIT(4096) }
 
-static const char STREAM[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
-			     "\r\n"
-			     "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"b\\n\\u00e4\"}}}\r\n"
-			     "{\"object\":{\"kind\":\"Status\"},\"type\":\"ERROR\"}\n"
-			     "{\"type\":\"SOMETHING\",\"object\":{}}\n"
-			     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{}}}\n";
+static const char STREAM[] =
+	"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
+	"\r\n"
+	"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"b\\n\\u00e4\"}}}\r\n"
+	"{\"object\":{\"kind\":\"Status\"},\"type\":\"ERROR\"}\n"
+	"{\"type\":\"SOMETHING\",\"object\":{}}\n"
+	"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{}}}\n";
 static const char EXPECTED[] = "0 a;1 b\n\xc3\xa4;4 -;5 -;3 -;";
 
 static void a_stream_cut_at_every_offset_gives_the_same_events(void **state)
@@ -46,9 +47,11 @@ static void a_stream_cut_at_every_offset_gives_the_same_events(void **state)
 		struct err err = { 0 };
 		watch_decoder_init(&d);
 		assert_int_equal(watch_decoder_feed(&d, STREAM, cut, record, &seen, &err), 0);
-		assert_int_equal(watch_decoder_feed(&d, STREAM + cut, sizeof(STREAM) - 1 - MIN(cut, sizeof(STREAM) - 1),
-						    record, &seen, &err),
-				 0);
+		assert_int_equal(
+			watch_decoder_feed(&d, STREAM + cut,
+					   sizeof(STREAM) - 1 - MIN(cut, sizeof(STREAM) - 1),
+					   record, &seen, &err),
+			0);
 		assert_string_equal(strbuf_str(&seen.text), EXPECTED);
 		strbuf_release(&seen.text);
 		watch_decoder_release(&d);
@@ -97,9 +100,11 @@ static void lines_that_are_no_events_end_the_stream_for_good(void **state)
 		struct seen seen = SEEN;
 		struct err err = { 0 };
 		watch_decoder_init(&d);
-		assert_true(watch_decoder_feed(&d, rows[i].line, rows[i].len, record, &seen, &err) < 0);
+		assert_true(watch_decoder_feed(&d, rows[i].line, rows[i].len, record, &seen, &err) <
+			    0);
 		assert_int_not_equal(err.code, 0);
-		assert_true(watch_decoder_feed(&d, STREAM, sizeof(STREAM) - 1, record, &seen, &err) < 0);
+		assert_true(watch_decoder_feed(&d, STREAM, sizeof(STREAM) - 1, record, &seen,
+					       &err) < 0);
 		assert_int_equal(seen.n, 0);
 		strbuf_release(&seen.text);
 		watch_decoder_release(&d);
@@ -109,7 +114,8 @@ static void lines_that_are_no_events_end_the_stream_for_good(void **state)
 /* Feeds one ADDED event of about size bytes in pieces and returns the last result of feed. */
 static int feed_large(size_t size, size_t piece, struct seen *seen, struct watch_decoder *d)
 {
-	static const char head[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\"},\"pad\":\"";
+	static const char head[] =
+		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\"},\"pad\":\"";
 	_cleanup_free_ char *pad = malloc(piece);
 	struct err err = { 0 };
 	int r;
@@ -178,23 +184,33 @@ static int print_name(void *arg, struct watch_event *event)
 
 static void an_event_of_an_object_that_is_too_deep_or_too_wide_has_its_name(void **state)
 {
-	static const char *const opens[] = { "{\"a\":", "[0,{},\"\\\"]\"," }, *const types[] = { "ADDED", "MODIFIED", "DELETED" };
+	static const char *const opens[] = { "{\"a\":", "[0,{},\"\\\"]\"," }, *const types[] = {
+		"ADDED", "MODIFIED", "DELETED"
+	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20), out = STRBUF_INIT(4096);
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20),
+					       out = STRBUF_INIT(4096);
 		struct watch_decoder d;
 		struct err err = { 0 };
 
-		strbuf_addf(&text, "{\"type\":\"%s\",\"object\":{\"metadata\":{\"name\":\"deep\"},\"spec\":", types[i]);
+		strbuf_addf(
+			&text,
+			"{\"type\":\"%s\",\"object\":{\"metadata\":{\"name\":\"deep\"},\"spec\":",
+			types[i]);
 		for (int k = 0; k < 1200; k++)
 			strbuf_adds(&text, opens[i % 2]);
 		strbuf_addc(&text, '1');
 		for (int k = 0; k < 1200; k++)
 			strbuf_addc(&text, i % 2 ? ']' : '}');
-		strbuf_adds(&text, "}}\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\"}}}\n");
+		strbuf_adds(
+			&text,
+			"}}\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\"}}}\n");
 		watch_decoder_init(&d);
-		assert_int_equal(watch_decoder_feed(&d, strbuf_str(&text), text.len, print_name, &out, &err), 0);
+		assert_int_equal(
+			watch_decoder_feed(&d, strbuf_str(&text), text.len, print_name, &out, &err),
+			0);
 		char expected[64];
 		snprintf(expected, sizeof(expected), "%zu deep is a remnant;0 b;", i);
 		assert_string_equal(strbuf_str(&out), expected);
@@ -211,7 +227,8 @@ static void a_refusing_callback_stops_the_feed(void **state)
 
 	seen.answer = -ECANCELED;
 	watch_decoder_init(&d);
-	assert_int_equal(watch_decoder_feed(&d, STREAM, sizeof(STREAM) - 1, record, &seen, &err), -ECANCELED);
+	assert_int_equal(watch_decoder_feed(&d, STREAM, sizeof(STREAM) - 1, record, &seen, &err),
+			 -ECANCELED);
 	assert_int_equal(seen.n, 1);
 	strbuf_release(&seen.text);
 	watch_decoder_release(&d);
@@ -228,10 +245,11 @@ static int print(void *arg, struct watch_event *event)
 static void of_objects_only_the_fields_are_read_and_of_a_status_all(void **state)
 {
 	static const char *const fields[] = { "metadata.name", NULL };
-	static const char stream[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"},\"spec\":[{}]}}\n"
-				     "{ \"object\":{\"metadata\":{\"name\":\"b\",\"uid\":\"u\"}}, \"type\":\"DELETED\" }\n"
-				     "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n"
-				     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
+	static const char stream[] =
+		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"},\"spec\":[{}]}}\n"
+		"{ \"object\":{\"metadata\":{\"name\":\"b\",\"uid\":\"u\"}}, \"type\":\"DELETED\" }\n"
+		"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n"
+		"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
 	struct watch_decoder d;
 	struct err err = { 0 };

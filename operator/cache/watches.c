@@ -16,9 +16,10 @@
 
 /*
  * What the copies of a kind may take (store.h). A RayCluster takes 2 to 10 kB, the metadata of a
- * RayFailure 1 kB. During a relist there are two copies of the kind. Of pods, which usually take less than 1 kB,
- * only what is above PODS_BYTES_FREE counts, and those without room are shortened: the manager would make anew those
- * that it does not see. Readers have the trees of all pods of a cluster at a time, which take up to 18 times as much.
+ * RayFailure 1 kB. During a relist there are two copies of the kind. Of pods, which usually take
+ * less than 1 kB, only what is above PODS_BYTES_FREE counts, and those without room are shortened:
+ * the manager would make anew those that it does not see. Readers have the trees of all pods of a
+ * cluster at a time, which take up to 18 times as much.
  */
 #define CLUSTERS_BYTES_MAX ((size_t)64 << 20)
 #define FAILURES_BYTES_MAX ((size_t)32 << 20)
@@ -97,7 +98,8 @@ static bool is_done_without(const struct watch *watch)
 {
 	int status = informer_reflector(watch->informer)->last_status;
 
-	return watch->kind >= WATCH_POLICIES && !informer_synced(watch->informer) && (status == 403 || status == 404);
+	return watch->kind >= WATCH_POLICIES && !informer_synced(watch->informer) &&
+	       (status == 403 || status == 404);
 }
 
 static void tell_trouble(const struct watch *watch)
@@ -106,11 +108,16 @@ static void tell_trouble(const struct watch *watch)
 	int status = informer_reflector(watch->informer)->last_status;
 
 	if (is_done_without(watch))
-		log_info("%s: the operator works without them, because %s; it tries again from time to time", plural,
-			 status == 403 ? "it may not list them" : "their CRD is not installed");
+		log_info(
+			"%s: the operator works without them, because %s; it tries again from time to time",
+			plural,
+			status == 403 ? "it may not list them" : "their CRD is not installed");
 	else
-		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),
-			    status == 404 ? " (is its CRD installed? The operator tries again from time to time)" : "");
+		log_warning(
+			"%s: %s%s", plural, informer_trouble(watch->informer),
+			status == 404 ?
+				" (is its CRD installed? The operator tries again from time to time)" :
+				"");
 }
 
 /* Logs each trouble once, and its end. */
@@ -121,7 +128,8 @@ static void watches_on_state(void *arg, struct informer *informer)
 	const char *plural = informer_resource(informer)->plural;
 	bool trouble = *informer_trouble(informer);
 
-	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->logged_status != reflector->last_status) {
+	if (trouble && reflector->state != REFLECTOR_WATCHING &&
+	    watch->logged_status != reflector->last_status) {
 		tell_trouble(watch);
 		watch->logged_status = reflector->last_status;
 	} else if (!trouble && watch->logged_status != -1) {
@@ -139,26 +147,25 @@ static void watches_on_unreadable(void *, struct informer *informer, const char 
 	bool shortened = informer_store(informer)->shorten;
 
 	log_warning_limited("%s %s is %s%s", informer_resource(informer)->kind, key,
-			    shortened ? "kept without its details: it has very many containers, or " :
-					"left out, the others are served: ", reason);
+			    shortened ?
+				    "kept without its details: it has very many containers, or " :
+				    "left out, the others are served: ",
+			    reason);
 }
 
 /* Of a namespace only its labels are read. */
 static const char *const namespace_fields[] = {
-	"apiVersion",
-	"kind",
-	"metadata.name",
-	"metadata.uid",
-	"metadata.resourceVersion",
-	"metadata.labels",
-	NULL,
+	"apiVersion",	   "kind", "metadata.name", "metadata.uid", "metadata.resourceVersion",
+	"metadata.labels", NULL,
 };
 
 /* The fields that submitter.h reads. */
+/* clang-format off */
 static const char *const job_fields[] = {
 	PROJECTION_IDENTITY, "metadata.labels", "metadata.ownerReferences",
 	"status.active",     "status.ready",	"status.failed",	    NULL,
 };
+/* clang-format on */
 
 /* The fields that store_claim.h reads. */
 static const char *const claim_fields[] = {
@@ -243,7 +250,8 @@ static int new_informers(struct watches *w, struct err *err)
 	return 0;
 }
 
-int watches_new(const struct watches_options *options, struct watches **ret_watches, struct err *err)
+int watches_new(const struct watches_options *options, struct watches **ret_watches,
+		struct err *err)
 {
 	struct watches *w = calloc(1, sizeof(*w));
 
@@ -319,7 +327,8 @@ static bool knows_failures(const struct watches *w)
 /* Trouble with policies does not hold up the operator: the last known policies hold, or none. */
 static bool may_go_on(const struct watch *watch)
 {
-	return informer_synced(watch->informer) || is_done_without(watch) || informer_reflector(watch->informer)->last_status >= 500;
+	return informer_synced(watch->informer) || is_done_without(watch) ||
+	       informer_reflector(watch->informer)->last_status >= 500;
 }
 
 bool watches_know_policies(const struct watches *w)
@@ -340,7 +349,8 @@ bool watches_policies_settled(const struct watches *w)
 
 bool watches_synced(const struct watches *w)
 {
-	return watches_policies_settled(w) && informer_synced(w->kinds[WATCH_CLUSTERS].informer) && informer_synced(w->kinds[WATCH_PODS].informer) &&
+	return watches_policies_settled(w) && informer_synced(w->kinds[WATCH_CLUSTERS].informer) &&
+	       informer_synced(w->kinds[WATCH_PODS].informer) &&
 	       informer_synced(w->kinds[WATCH_SERVICES].informer) && knows_failures(w);
 }
 
@@ -361,7 +371,8 @@ void watches_learn_gone(struct watches *w, const cJSON *body)
 	_cleanup_free_ char *key = object_key(body);
 
 	if (key && resource_of(body) == informer_resource(w->kinds[WATCH_PODS].informer))
-		informer_learn_gone(w->kinds[WATCH_PODS].informer, key, json_str(body, "metadata.uid"));
+		informer_learn_gone(w->kinds[WATCH_PODS].informer, key,
+				    json_str(body, "metadata.uid"));
 }
 
 /* Returns whether the operator can go on without the kind. */
@@ -381,12 +392,16 @@ bool watches_ready(const struct watches *w, struct strbuf *out)
 		const struct watch *watch = &w->kinds[i];
 		const struct informer *informer = watch->informer;
 		bool synced = informer_synced(informer) || is_done_without(watch);
-		bool silent = informer_synced(informer) && now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
+		bool silent =
+			informer_synced(informer) &&
+			now_boottime_ns() - informer_reflector(informer)->alive_ns >= SILENCE_NS;
 		if (!watch->wanted)
 			continue;
 		strbuf_addf(out, "%s: %s%s%s\n", informer_resource(informer)->plural,
 			    silent ? "synced, but nothing was received for a long time" :
-			    is_done_without(watch) ? "none" : synced ? "synced" : "not synced",
+			    is_done_without(watch) ? "none" :
+			    synced		   ? "synced" :
+						     "not synced",
 			    *informer_trouble(informer) ? ": " : "", informer_trouble(informer));
 		ready = ready && ((synced && !silent) || may_lack(w, (enum watch_kind)i));
 	}
@@ -404,16 +419,20 @@ void watches_metrics(const struct watches *w, struct metrics *m)
 			continue;
 		const char *plural = informer_resource(informer)->plural;
 		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
-		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n,
+			    "resource=\"%s\"", plural);
 		if (informer_store(informer)->bytes_max)
 			metrics_set(m, METRIC_WATCH_BYTES,
 				    (double)informer_store(informer)->bytes.n, "resource=\"%s\"",
 				    plural);
 		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
-		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer), "resource=\"%s\"", plural);
-		metrics_set(m, METRIC_WATCH_UNREADABLE, (double)informer_unreadable(informer), "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer),
+			    "resource=\"%s\"", plural);
+		metrics_set(m, METRIC_WATCH_UNREADABLE, (double)informer_unreadable(informer),
+			    "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_WATCHES, (double)r->watches, "resource=\"%s\"", plural);
 		if (r->alive_ns)
-			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9, "resource=\"%s\"", plural);
+			metrics_set(m, METRIC_WATCH_AGE, (double)(now - r->alive_ns) / 1e9,
+				    "resource=\"%s\"", plural);
 	}
 }

@@ -39,14 +39,17 @@ struct watches_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool admission; /* also what only the webhook asks for: from WATCH_CLAIMS on */
-	bool clusters_may_lack; /* beside KubeRay, which may install its CRDs later: we are ready without RayClusters */
+	/* beside KubeRay, which may install its CRDs later: we are ready without RayClusters */
+	bool clusters_may_lack;
 	/* Called for each change of a copy; may be NULL. */
-	void (*on_change)(void *arg, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after);
+	void (*on_change)(void *arg, enum watch_kind kind, enum store_change change,
+			  const cJSON *before, const cJSON *after);
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
 	void *arg;
 };
 
-int watches_new(const struct watches_options *options, struct watches **ret_watches, struct err *err);
+int watches_new(const struct watches_options *options, struct watches **ret_watches,
+		struct err *err);
 void watches_free(struct watches *watches);
 void watches_start(struct watches *watches);
 

@@ -37,7 +37,8 @@ void execution_release(struct execution *x)
 }
 
 /* Notes the refusal, which becomes the condition ReplicaFailure. */
-static void execution_note_refusal(struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void execution_note_refusal(struct execution *x, const struct plan_op *op,
+				   const struct client_response *response)
 {
 	struct known_cluster *known = known_state_of_cluster(x->executor->known, x->key);
 	const char *node = op_label(op, "ray.io/node-type");
@@ -49,7 +50,8 @@ static void execution_note_refusal(struct execution *x, const struct plan_op *op
 		known->failure_reason = head ? "FailedCreateHeadPod" : "FailedCreateWorkerPod";
 	else
 		known->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
-	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
+	snprintf(known->failure_message, sizeof(known->failure_message), "%s",
+		 err_text(&response->err));
 	utf8_mend(known->failure_message); /* the server's text is cut */
 }
 
@@ -71,15 +73,17 @@ static void note_applied(struct execution *x, const struct plan_op *op, bool tak
 		known_state_note_applied(cluster, op->body, now_boottime_ns() + ns);
 }
 
-static void execution_take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
+static void execution_take_answer(struct execution *x, const struct plan_op *op,
+				  struct client_response *response)
 {
 	struct executor *e = x->executor;
 	struct known_namespace *known;
 
-	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) && !op_is_kind(op, "Pod") &&
-	    (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
+	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) &&
+	    !op_is_kind(op, "Pod") && (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
 		note_applied(x, op, response->status == 409);
-	if (response->status / 100 == 2 && op->kind == PLAN_CREATE && (known = known_state_of_namespace(e->known, x->namespace)))
+	if (response->status / 100 == 2 && op->kind == PLAN_CREATE &&
+	    (known = known_state_of_namespace(e->known, x->namespace)))
 		known->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
@@ -97,7 +101,8 @@ static void execution_take_answer(struct execution *x, const struct plan_op *op,
 	}
 }
 
-static void log_op(const struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void log_op(const struct execution *x, const struct plan_op *op,
+		   const struct client_response *response)
 {
 	const char *name = json_str(op->body, "metadata.name");
 	enum log_level level = op->kind == PLAN_STATUS ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
@@ -113,7 +118,7 @@ static void note_trouble(struct execution *x, int64_t retry_after_ns, const stru
 	x->retry_after_ns = MAX(x->retry_after_ns, retry_after_ns);
 }
 
-	/*
+/*
 	 * Emits the Event, once. The operator cannot repair this, and existing objects are removed
 	 * without its help.
 	 */
@@ -122,17 +127,20 @@ static void note_end_of_namespace(struct execution *x)
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
 
 	if (known && !known->ends)
-		log_info("cluster %s: its namespace is being deleted, so nothing can be created in it", x->key);
+		log_info(
+			"cluster %s: its namespace is being deleted, so nothing can be created in it",
+			x->key);
 	if (known)
 		known->ends = true;
 	x->namespace_ends = true;
 }
 
-	/*
+/*
 	 * If one group is refused (its quota is used up, its spec is wrong), the other groups go
 	 * on.
 	 */
-static void execution_take_trouble(struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void execution_take_trouble(struct execution *x, const struct plan_op *op,
+				   const struct client_response *response)
 {
 	const char *group = op_label(op, "ray.io/group");
 	bool refused = op_result_is_refusal(op, response);
@@ -141,9 +149,11 @@ static void execution_take_trouble(struct execution *x, const struct plan_op *op
 		note_end_of_namespace(x);
 	else if (refused)
 		execution_note_refusal(x, op, response);
-	if (op_is_kind(op, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
+	if (op_is_kind(op, "Job") && response->status / 100 == 4 && response->status != 409 &&
+	    response->status != 429)
 		known_state_note_no_cleanup(x->executor->known, x->key, &response->err);
-	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&x->refused, group, x, NULL) < 0)
+	if (!refused || op->kind != PLAN_CREATE || !group ||
+	    strmap_put(&x->refused, group, x, NULL) < 0)
 		x->stop = true;
 	note_trouble(x, response->retry_after_ns, &response->err);
 }
@@ -228,8 +238,8 @@ static void on_op_done(void *arg, struct client_response *response)
 
 	if (try_without_sidecar(step, response))
 		return;
-	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
-		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
+	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"",
+		    op_name(op), json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
 	execution_take_answer(x, op, response);
 	if (verdict == WENT_WELL) {
 		log_op(x, op, response);
@@ -261,7 +271,9 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_BELIEVE:
 		break; /* done without a request */
 	case PLAN_DELETE:
-		return client_delete(client, op->body, (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done, step, err);
+		return client_delete(client, op->body,
+				     (int)json_int(op->body, "gracePeriodSeconds", -1), on_op_done,
+				     step, err);
 	}
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
 }
@@ -307,7 +319,8 @@ bool execution_may_start(struct execution *x)
 		return false;
 	if (x->in_flight == 0)
 		return true;
-	return !x->cautious && next[-1].kind == PLAN_CREATE && (next->kind == PLAN_CREATE || next->kind == PLAN_STATUS);
+	return !x->cautious && next[-1].kind == PLAN_CREATE &&
+	       (next->kind == PLAN_CREATE || next->kind == PLAN_STATUS);
 }
 
 void execution_start(struct execution *x)

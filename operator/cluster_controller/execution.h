@@ -29,7 +29,8 @@ struct executor {
 	bool (*may_write)(void *arg, const char *namespace); /* asked right before each write */
 	void *arg;
 	size_t n_writes; /* writes without an answer so far */
-	bool learns_gone; /* a pod is being removed from the copies because an answer says that it is gone */
+	/* a pod is being removed from the copies because an answer says that it is gone */
+	bool learns_gone;
 };
 
 /* The caller sets the first part, the execution the rest; all members are zero at first. */

@@ -16,7 +16,8 @@
 #define GONE "{\"kind\":\"Status\",\"status\":\"Success\"}"
 #define EXISTS "{\"kind\":\"Status\",\"code\":409,\"reason\":\"AlreadyExists\"}"
 #define POD "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"" /* and the name */
-#define OF_GROUP "\",\"labels\":{\"ray.io/node-type\":\"worker\",\"ray.io/group\":\"" /* and the group */
+/* and the group */
+#define OF_GROUP "\",\"labels\":{\"ray.io/node-type\":\"worker\",\"ray.io/group\":\""
 #define SERVICE "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"s\"}}"
 #define EVENT \
 	"{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"e.1\"}," \
@@ -75,16 +76,28 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 	f->allowed = true;
 	fake_server_start(&f->server, script, n);
 	f->client = fake_client(&f->server, NULL);
-	struct watches_options watches = { .base = f->server.base, .client = f->client, .on_state = on_state };
+	struct watches_options watches = { .base = f->server.base,
+					   .client = f->client,
+					   .on_state = on_state };
 	assert_int_equal(watches_new(&watches, &f->watches, &err), 0);
 	struct event_recorder_options recorder = {
 		.base = f->server.base, .client = f->client, .may_write = may_record, .arg = f, .interval_ms = 1
 	};
 	assert_int_equal(event_recorder_new(&recorder, &f->recorder, &err), 0);
-	f->executor = (struct executor){ .client = f->client, .watches = f->watches, .known = &f->known, .metrics = &f->metrics,
-					 .recorder = f->recorder, .applied_ns = NS_PER_SEC, .may_write = may_write, .arg = f };
-	f->execution = (struct execution){ .executor = &f->executor, .key = "ns/demo", .namespace = "ns",
-					   .answered = on_answered, .arg = f, .news = cJSON_CreateArray() };
+	f->executor = (struct executor){ .client = f->client,
+					 .watches = f->watches,
+					 .known = &f->known,
+					 .metrics = &f->metrics,
+					 .recorder = f->recorder,
+					 .applied_ns = NS_PER_SEC,
+					 .may_write = may_write,
+					 .arg = f };
+	f->execution = (struct execution){ .executor = &f->executor,
+					   .key = "ns/demo",
+					   .namespace = "ns",
+					   .answered = on_answered,
+					   .arg = f,
+					   .news = cJSON_CreateArray() };
 }
 
 static void add(struct fixture *f, enum plan_op_kind kind, const char *body)
@@ -210,7 +223,8 @@ static void a_group_that_is_refused_leaves_the_others_their_pods(void **state)
 	run(&f);
 	assert_int_equal(f.execution.at, 3);
 	assert_int_not_equal(f.execution.trouble.code, 0);
-	assert_string_equal(known_state_of_cluster(&f.known, "ns/demo")->failure_reason, "FailedCreateWorkerPod");
+	assert_string_equal(known_state_of_cluster(&f.known, "ns/demo")->failure_reason,
+			    "FailedCreateWorkerPod");
 	stop(&f);
 }
 
@@ -251,7 +265,8 @@ static void a_pod_whose_creation_got_no_clear_answer_must_be_asked_for(void **st
 	add(&f, PLAN_CREATE, POD "a-2" OF_GROUP "a\"}}}");
 	run(&f);
 	assert_int_equal(f.execution.trouble.code, 0);
-	assert_string_equal(expectations_next(&known_state_of_cluster(&f.known, "ns/demo")->expected), "a-1");
+	assert_string_equal(
+		expectations_next(&known_state_of_cluster(&f.known, "ns/demo")->expected), "a-1");
 	stop(&f);
 }
 

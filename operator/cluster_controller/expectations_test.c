@@ -53,8 +53,7 @@ static void a_creation_without_an_answer_is_asked_for_and_its_name_kept(void **s
 	assert_int_equal(unanswered(e, 2 * NS_PER_SEC), 0);
 }
 
-static void
-a_name_is_kept_for_as_long_as_the_last_request_for_it_may_last(void **state)
+static void a_name_is_kept_for_as_long_as_the_last_request_for_it_may_last(void **state)
 {
 	struct expectations *e = *state;
 

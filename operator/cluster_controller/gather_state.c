@@ -41,8 +41,9 @@ void cluster_state_release(struct cluster_state *o)
  * Sets the pods of the cluster, and which of them must be kept for their evidence. The caller frees
  * both.
  */
-static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
-			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
+static int collect_pods(const struct watches *watches, const struct failure_writer *writer,
+			const char *key, struct cluster_state *o, size_t *ret_n,
+			size_t *ret_labelled)
 {
 	const struct store *store = watches_store(watches, WATCH_PODS);
 	const struct store_entry *entry;
@@ -66,10 +67,13 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
 	return 0;
 }
 
-/* --- Deaths on record ----------------------------------------------------------------------------------- */
+/*
+ * --- Deaths on record
+ * -----------------------------------------------------------------------------------
+ */
 
-static const struct store_entry *next_failure(const struct watches *watches, const char *key, const char *group,
-					      const struct store_entry *at)
+static const struct store_entry *next_failure(const struct watches *watches, const char *key,
+					      const char *group, const struct store_entry *at)
 {
 	char value[KEY_MAX];
 
@@ -87,10 +91,12 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 		   *class = object_label(failure, "afterglow.dev/class");
 	char part[KEY_MAX];
 
-	if (TEXT_IS_ONE_OF(class, "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost"))
+	if (TEXT_IS_ONE_OF(class, "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown",
+			   "Terminated", "GCSLost"))
 		return false;
 	/* A worker that Ray's autoscaler removes ends with exit code 1. */
-	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
+	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"),
+					     FAILURE_DELETED_ANNOTATION))
 		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");
 	return name && strstr(name, part) && !story_container_lives(failure);
@@ -103,7 +109,8 @@ static int64_t gather_state_time_of(const char *text)
 	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
 }
 
-static bool take_crash(const cJSON *failure, const char *group, const char *container, int64_t now_ns, struct crash *ret_crash)
+static bool take_crash(const cJSON *failure, const char *group, const char *container,
+		       int64_t now_ns, struct crash *ret_crash)
 {
 	struct crash crash = {
 		.group = group,
@@ -119,10 +126,11 @@ static bool take_crash(const cJSON *failure, const char *group, const char *cont
 	return true;
 }
 
-static int collect_crashes(const struct watches *watches, const char *key, enum ray_node node, const cJSON *spec,
-			   struct cluster_state *o)
+static int collect_crashes(const struct watches *watches, const char *key, enum ray_node node,
+			   const cJSON *spec, struct cluster_state *o)
 {
-	const char *group = group_name(node, spec), *container = json_str(ray_container(json_get(spec, "template.spec")), "name");
+	const char *group = group_name(node, spec),
+		   *container = json_str(ray_container(json_get(spec, "template.spec")), "name");
 	const struct store *store = watches_store(watches, WATCH_FAILURES);
 	const struct store_entry *entry = next_failure(watches, key, group, NULL);
 	int64_t now_ns = now_realtime_ns();
@@ -136,12 +144,14 @@ static int collect_crashes(const struct watches *watches, const char *key, enum 
 		return -ENOMEM;
 	o->crashes = crashes;
 	for (; entry && o->n_crashes < most; entry = next_failure(watches, key, group, entry))
-		o->n_crashes += take_crash(store_entry_object(store, entry), group, container, now_ns, &crashes[o->n_crashes]);
+		o->n_crashes += take_crash(store_entry_object(store, entry), group, container,
+					   now_ns, &crashes[o->n_crashes]);
 	return 0;
 }
 
 /* For a cluster that is refused nothing is planned, and its groups may be thousands of one name. */
-static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster, struct cluster_state *o)
+static int collect_all_crashes(const struct watches *watches, const char *key, const cJSON *cluster,
+			       struct cluster_state *o)
 {
 	if (notes_have(o->notes, NOTE_SPEC_VALID))
 		return 0;
@@ -153,17 +163,21 @@ static int collect_all_crashes(const struct watches *watches, const char *key, c
 	return r;
 }
 
-/* --- Memory that grows -------------------------------------------------------------------------------------- */
+/*
+ * --- Memory that grows
+ * --------------------------------------------------------------------------------------
+ */
 
 static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-	/* The texts are sorted, because the order of the pods changes. */
+/* The texts are sorted, because the order of the pods changes. */
 static char *gather_state_join(const char **texts, size_t n)
 {
-	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
+	_cleanup_strbuf_ struct strbuf joined =
+		STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
 
 	qsort(texts, n, sizeof(*texts), compare_texts);
 	for (size_t i = 0; i < n; i++)
@@ -171,7 +185,8 @@ static char *gather_state_join(const char **texts, size_t n)
 	return n ? strdup(strbuf_str(&joined)) : NULL;
 }
 
-static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o, struct plan_input *in)
+static void collect_growing(const struct sidecar_poller *poller, struct cluster_state *o,
+			    struct plan_input *in)
 {
 	const char *texts[GROWING_TEXTS_MAX];
 	size_t n = 0;
@@ -179,7 +194,8 @@ static void collect_growing(const struct sidecar_poller *poller, struct cluster_
 	for (size_t i = 0; i < in->n_pods; i++) {
 		_cleanup_free_ char *key = object_key(o->pods[i]);
 		bool heard = true;
-		const struct growing *growing = key ? sidecar_poller_growing(poller, key, &heard) : NULL;
+		const struct growing *growing =
+			key ? sidecar_poller_growing(poller, key, &heard) : NULL;
 
 		in->growing_unheard = in->growing_unheard || !heard;
 		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
@@ -209,10 +225,12 @@ static void make_token(char ret_token[static OBSERVE_TOKEN_MAX])
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
-		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err)
+int gather_state(const struct watches *watches, const struct failure_writer *writer,
+		 const struct sidecar_poller *poller, const char *key, const cJSON *cluster,
+		 struct cluster_state *o, struct plan_input *ret_in, struct err *err)
 {
-	_cleanup_free_ char *service = head_service_name(cluster), *headless = headless_service_name(cluster);
+	_cleanup_free_ char *service = head_service_name(cluster),
+			    *headless = headless_service_name(cluster);
 	const char *namespace = json_str(cluster, "metadata.namespace");
 	size_t lost = oom_count();
 

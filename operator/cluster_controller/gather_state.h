@@ -32,5 +32,6 @@ void cluster_state_release(struct cluster_state *o);
  * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. A
  * Service that was looked up stays. key is "namespace/name".
  */
-int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
-		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
+int gather_state(const struct watches *watches, const struct failure_writer *writer,
+		 const struct sidecar_poller *poller, const char *key, const cJSON *cluster,
+		 struct cluster_state *o, struct plan_input *ret_in, struct err *err);

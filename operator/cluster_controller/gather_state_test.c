@@ -48,7 +48,9 @@ static void gather(struct bed *bed, struct cluster_state *o, struct plan_input *
 	const cJSON *cluster = store_get(watches_store(bed->watches, WATCH_CLUSTERS), "ml/demo");
 
 	assert_non_null(cluster);
-	assert_int_equal(gather_state(bed->watches, bed->writer, bed->poller, "ml/demo", cluster, o, in, &(struct err){ 0 }), 0);
+	assert_int_equal(gather_state(bed->watches, bed->writer, bed->poller, "ml/demo", cluster, o,
+				      in, &(struct err){ 0 }),
+			 0);
 }
 
 static bool has_pod(const struct plan_input *in, const char *name)
@@ -65,8 +67,11 @@ static void a_cluster_has_the_pods_that_it_controls_and_those_with_its_label(voi
 	struct plan_input in = { 0 };
 	struct bed *bed = *state;
 
-	fake_api_lists(&bed->api, "/pods", POD("labelled", OF("demo"), "") "," POD("owned", "", OWNED("u1")) "," POD("others", OF("other"), ""));
-	fake_api_lists(&bed->api, "/services", SERVICE("demo-head-svc") "," SERVICE("demo-headless"));
+	fake_api_lists(&bed->api, "/pods",
+		       POD("labelled", OF("demo"), "") "," POD("owned", "", OWNED("u1")) "," POD(
+			       "others", OF("other"), ""));
+	fake_api_lists(&bed->api, "/services",
+		       SERVICE("demo-head-svc") "," SERVICE("demo-headless"));
 	bed_start(bed);
 	gather(bed, &o, &in);
 	assert_int_equal(in.n_pods, 2);
@@ -109,15 +114,28 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	char now[TIME_TEXT_MAX], items[8192];
 
 	time_of_now(now);
-	snprintf(items, sizeof(items),
-		 FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", "") ","
-		 FAILURE("w2-ray-worker-bbbb", "g", "Evicted", "%s", "") ","
-		 FAILURE("w3-ray-worker-cccc", "g", "ApplicationError", "%s", ",\"annotations\":{\"afterglow.dev/pod-deleted\":\"true\"}") ","
-		 FAILURE("w4-other-dddd", "g", "ApplicationError", "%s", "") ","
-		 FAILURE("w5-ray-worker-eeee", "g", "ApplicationError", LONG_AGO, "") ","
-		 FAILURE("w6-ray-worker-ffff", "gone", "ApplicationError", "%s", "") ","
-		 FAILURE("h1-ray-head-gggg", "headgroup", "KernelOOMContainer", "%s", ""),
-		 now, now, now, now, now, now);
+	snprintf(
+		items, sizeof(items),
+		FAILURE("w1-ray-worker-aaaa", "g", "ApplicationError", "%s", "") "," FAILURE("w2-ray-worker-bbbb", "g", "Evicted", "%s", "") "," FAILURE(
+			"w3-ray-worker-cccc", "g", "ApplicationError", "%s",
+			",\"annotations\":{\"afterglow.dev/pod-deleted\":\"true\"}") "," FAILURE("w4-other-dddd",
+												 "g",
+												 "ApplicationError",
+												 "%s",
+												 "") "," FAILURE("w5-ray-worker-eeee",
+														 "g",
+														 "ApplicationError",
+														 LONG_AGO,
+														 "") "," FAILURE("w6-ray-worker-ffff",
+																 "gone",
+																 "ApplicationError",
+																 "%s",
+																 "") "," FAILURE("h1-ray-head-gggg",
+																		 "headgroup",
+																		 "KernelOOMContainer",
+																		 "%s",
+																		 ""),
+		now, now, now, now, now, now);
 	fake_api_lists(&bed->api, "/rayfailures", items);
 	bed_start(bed);
 	gather(bed, &o, &in);
@@ -127,7 +145,10 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	assert_string_equal(in.crashes[1].failure, "w1-ray-worker-aaaa");
 }
 
-/* Nothing is planned for such a cluster. Its groups may be thousands, and each might have hundreds of crashes. */
+/*
+ * Nothing is planned for such a cluster. Its groups may be thousands, and each might have hundreds
+ * of crashes.
+ */
 static void of_a_cluster_that_is_refused_no_crashes_are_gathered(void **state)
 {
 	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };
@@ -152,17 +173,19 @@ static void of_a_cluster_that_is_refused_no_crashes_are_gathered(void **state)
 static void a_pod_whose_failure_waits_to_be_written_is_kept(void **state)
 {
 	static const char dead[] =
-		"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"uid\":\"u-w\",\"resourceVersion\":\"9\",\"labels\":{" OF("demo") "}},"
-		"\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
-		"\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":1,\"containerID\":\"containerd://a\","
-		"\"finishedAt\":\"2026-11-21T01:05:00Z\"}}}]}}";
+		"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"uid\":\"u-w\",\"resourceVersion\":\"9\",\"labels\":{" OF(
+			"demo") "}},"
+				"\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":"
+				"\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":1,\"containerID\":\"containerd://a\","
+				"\"finishedAt\":\"2026-11-21T01:05:00Z\"}}}]}}";
 	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };
 	struct plan_input in = { 0 };
 	struct bed *bed = *state;
 
 	fake_api_lists(&bed->api, "/pods", dead);
 	bed_start(bed);
-	failure_writer_see(bed->writer, store_get(watches_store(bed->watches, WATCH_PODS), "ml/w"), false);
+	failure_writer_see(bed->writer, store_get(watches_store(bed->watches, WATCH_PODS), "ml/w"),
+			   false);
 	gather(bed, &o, &in);
 	assert_int_equal(in.n_pods, 1);
 	assert_true(in.evidence_pending[0]);

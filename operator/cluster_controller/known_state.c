@@ -76,7 +76,7 @@ struct known_namespace *known_state_use(struct known_state *known, const char *n
 	struct known_namespace *namespace = known_state_of_namespace(known, name);
 
 	if (namespace)
-		namespace->users++;
+	namespace->users++;
 	return namespace;
 }
 
@@ -85,7 +85,7 @@ void known_state_unuse(struct known_state *known, const char *name)
 	struct known_namespace *namespace = strmap_get(&known->namespaces, name);
 
 	if (namespace && namespace->users)
-		namespace->users--;
+	namespace->users--;
 	forget_if_unused(known, name);
 }
 
@@ -107,7 +107,7 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 		known_state_of_namespace(known, known_state_namespace_of(key, name));
 	cluster = namespace ? strmap_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
 	if (cluster)
-		namespace->clusters++;
+	namespace->clusters++;
 	return cluster;
 }
 
@@ -122,7 +122,7 @@ void known_state_forget_cluster(struct known_state *known, const char *key)
 	struct known_namespace *namespace =
 		strmap_get(&known->namespaces, known_state_namespace_of(key, name));
 	if (namespace)
-		namespace->clusters--;
+	namespace->clusters--;
 	forget_if_unused(known, name);
 }
 
@@ -131,7 +131,8 @@ void known_state_note_no_cleanup(struct known_state *known, const char *key, con
 	struct known_cluster *cluster = known_state_of_cluster(known, key);
 
 	if (cluster)
-		snprintf(cluster->cleanup_refused, sizeof(cluster->cleanup_refused), "%s", err_text(err));
+		snprintf(cluster->cleanup_refused, sizeof(cluster->cleanup_refused), "%s",
+			 err_text(err));
 }
 
 static void applied_key(const char *kind, const char *name, char buf[static KEY_MAX])

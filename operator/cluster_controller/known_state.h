@@ -35,11 +35,13 @@ struct known_namespace {
 
 struct known_cluster {
 	struct strmap applied;
-	const char *failure_reason; /* why the last write of a pod failed, static; NULL: it succeeded */
+	/* why the last write of a pod failed, static; NULL: it succeeded */
+	const char *failure_reason;
 	char failure_message[ERR_TEXT_MAX];
 	struct expectations expected; /* pods that must be asked for before the next plan */
 	uint64_t listed_term; /* the term of leadership in which its pods were listed */
-	char cleanup_refused[ERR_TEXT_MAX]; /* why the server refuses the Job; "": it took the Job, or was not asked */
+	char cleanup_refused
+		[ERR_TEXT_MAX]; /* why the server refuses the Job; "": it took the Job, or was not asked */
 };
 
 struct known_state {

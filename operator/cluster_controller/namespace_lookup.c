@@ -36,7 +36,9 @@ static void namespace_lookup_on_namespace(void *arg, struct client_response *res
 
 	if (!take_answer(l, response))
 		return;
-	pod_security_judge(l->namespace, response->status == 200 ? json_get(response->object, "metadata.labels") : NULL,
+	pod_security_judge(l->namespace,
+			   response->status == 200 ? json_get(response->object, "metadata.labels") :
+						     NULL,
 			   l->known->kernel_log_refused);
 	l->known->security_until_ns = now_boottime_ns() + SECURITY_NS;
 	namespace_lookup_start(l);
@@ -55,9 +57,10 @@ static void on_claim(void *arg, struct client_response *response)
 		return;
 	}
 	if (response->status == 403)
-		log_warning("namespace %s: claim %s counts as absent: %s", l->namespace, l->policy->store.claim,
-			    err_text(&response->err));
-	claim->trouble = store_claim_trouble(response->status == 200 ? response->object : NULL, now_realtime_ns());
+		log_warning("namespace %s: claim %s counts as absent: %s", l->namespace,
+			    l->policy->store.claim, err_text(&response->err));
+	claim->trouble = store_claim_trouble(response->status == 200 ? response->object : NULL,
+					     now_realtime_ns());
 	claim->until_ns = now_boottime_ns() + (claim->trouble ? CLAIM_ABSENT_NS : CLAIM_PRESENT_NS);
 	namespace_lookup_start(l);
 }
@@ -85,7 +88,8 @@ static void on_object(void *arg, struct client_response *response)
 	namespace_lookup_start(l);
 }
 
-static int get_object(struct namespace_lookup *l, const struct lookup_object *wanted, struct err *err)
+static int get_object(struct namespace_lookup *l, const struct lookup_object *wanted,
+		      struct err *err)
 {
 	static const struct {
 		const char *api_version, *kind;
@@ -102,8 +106,8 @@ static int get_object(struct namespace_lookup *l, const struct lookup_object *wa
 	};
 	size_t i = (size_t)(wanted - l->objects);
 
-	return client_get(l->client, resource_find(kinds[i].api_version, kinds[i].kind), l->namespace, wanted->name, on_object, l,
-			  err);
+	return client_get(l->client, resource_find(kinds[i].api_version, kinds[i].kind),
+			  l->namespace, wanted->name, on_object, l, err);
 }
 
 void namespace_lookup_release(struct namespace_lookup *l)
@@ -130,10 +134,11 @@ void namespace_lookup_start(struct namespace_lookup *l)
 	int r = 0;
 
 	if (l->policy->store.claim && !claim_is_known(l, now))
-		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"), l->namespace, l->policy->store.claim,
-			       on_claim, l, &err);
+		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"),
+			       l->namespace, l->policy->store.claim, on_claim, l, &err);
 	else if (policy_needs_privilege(l->policy) && now >= l->known->security_until_ns)
-		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, namespace_lookup_on_namespace, l, &err);
+		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace,
+			       namespace_lookup_on_namespace, l, &err);
 	else if (next_object(l))
 		r = get_object(l, next_object(l), &err);
 	else

@@ -16,8 +16,15 @@
  * those with the label ray.io/cluster are watched, so only a foreign one has to be looked up.
  */
 enum lookup_object_kind {
-	LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_SERVICE, LOOKUP_HEADLESS, LOOKUP_SERVE,
-	LOOKUP_ACCOUNT, LOOKUP_ROLE, LOOKUP_BINDING,
+	LOOKUP_JOB,
+	LOOKUP_INGRESS,
+	LOOKUP_GCS_CLAIM,
+	LOOKUP_SERVICE,
+	LOOKUP_HEADLESS,
+	LOOKUP_SERVE,
+	LOOKUP_ACCOUNT,
+	LOOKUP_ROLE,
+	LOOKUP_BINDING,
 	LOOKUP_OBJECT_COUNT
 };
 
@@ -25,8 +32,9 @@ enum lookup_object_kind {
 
 struct lookup_object {
 	char name[LOOKUP_NAME_MAX]; /* "": the object is not asked for, or was already */
-	cJSON *object;		    /* the answer, owned by the caller; NULL: the object does not exist */
-	struct err refused;	    /* its code is set if the operator may not read the object */
+	/* the answer, owned by the caller; NULL: the object does not exist */
+	cJSON *object;
+	struct err refused; /* its code is set if the operator may not read the object */
 };
 
 /* Owned by the caller. It, and the objects that it points to, must stay until done is called. */

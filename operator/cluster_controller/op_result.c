@@ -17,7 +17,8 @@ enum verdict op_result_verdict(const struct plan_op *op, const struct client_res
 		return WENT_WELL;
 	if (op_result_is_taken(op, response))
 		return WENT_WELL;
-	if (response->status == 404 && (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_MERGE))
+	if (response->status == 404 &&
+	    (op->kind == PLAN_DELETE || op->kind == PLAN_STATUS || op->kind == PLAN_MERGE))
 		return WENT_WELL;
 	if (response->status == 409)
 		return MUST_REPLAN;
@@ -26,7 +27,8 @@ enum verdict op_result_verdict(const struct plan_op *op, const struct client_res
 
 bool op_result_is_taken(const struct plan_op *op, const struct client_response *response)
 {
-	return response->status == 409 && op->kind == PLAN_CREATE && strcmp(response->reason, "AlreadyExists") == 0;
+	return response->status == 409 && op->kind == PLAN_CREATE &&
+	       strcmp(response->reason, "AlreadyExists") == 0;
 }
 
 bool op_result_is_refusal(const struct plan_op *op, const struct client_response *response)
@@ -37,7 +39,8 @@ bool op_result_is_refusal(const struct plan_op *op, const struct client_response
 
 const char *op_name(const struct plan_op *op)
 {
-	static const char *const names[] = { "apply", "create", "delete", "status", "merge", "believe", "event" };
+	static const char *const names[] = { "apply", "create",	 "delete", "status",
+					     "merge", "believe", "event" };
 
 	return (size_t)op->kind < ARRAY_SIZE(names) ? names[op->kind] : "?";
 }

@@ -37,7 +37,8 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct plan_op op = { .kind = rows[i].kind };
-		const struct client_response response = { .status = rows[i].status, .reason = rows[i].reason };
+		const struct client_response response = { .status = rows[i].status,
+							  .reason = rows[i].reason };
 		if (op_result_verdict(&op, &response) != rows[i].verdict)
 			fail_msg("%s: %d %s", op_name(&op), rows[i].status, rows[i].reason);
 	}
@@ -48,25 +49,34 @@ static void a_name_is_taken_only_where_the_server_says_so(void **state)
 	const struct plan_op create = { .kind = PLAN_CREATE }, apply = { .kind = PLAN_APPLY };
 	(void)state;
 
-	assert_true(op_result_is_taken(&create, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
-	assert_false(op_result_is_taken(&create, &(struct client_response){ .status = 409, .reason = "Conflict" }));
-	assert_false(op_result_is_taken(&create, &(struct client_response){ .status = 201, .reason = "" }));
-	assert_false(op_result_is_taken(&apply, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
+	assert_true(op_result_is_taken(
+		&create, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
+	assert_false(op_result_is_taken(
+		&create, &(struct client_response){ .status = 409, .reason = "Conflict" }));
+	assert_false(op_result_is_taken(&create,
+					&(struct client_response){ .status = 201, .reason = "" }));
+	assert_false(op_result_is_taken(
+		&apply, &(struct client_response){ .status = 409, .reason = "AlreadyExists" }));
 }
 
 static void only_a_pod_that_the_server_does_not_want_is_refused(void **state)
 {
-	_cleanup_json_ cJSON *pod = cJSON_Parse("{\"kind\":\"Pod\"}"), *service = cJSON_Parse("{\"kind\":\"Service\"}");
+	_cleanup_json_ cJSON *pod = cJSON_Parse("{\"kind\":\"Pod\"}"),
+			     *service = cJSON_Parse("{\"kind\":\"Service\"}");
 	static const int refusals[] = { 400, 403, 422, 500 }, others[] = { 0, 201, 409, 429 };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		const struct client_response response = { .status = refusals[i] };
-		assert_true(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_CREATE, .body = pod }, &response));
-		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_APPLY, .body = service }, &response));
+		assert_true(op_result_is_refusal(
+			&(struct plan_op){ .kind = PLAN_CREATE, .body = pod }, &response));
+		assert_false(op_result_is_refusal(
+			&(struct plan_op){ .kind = PLAN_APPLY, .body = service }, &response));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_CREATE, .body = pod }, &(struct client_response){ .status = others[i] }));
+		assert_false(
+			op_result_is_refusal(&(struct plan_op){ .kind = PLAN_CREATE, .body = pod },
+					     &(struct client_response){ .status = others[i] }));
 }
 
 static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
@@ -82,15 +92,19 @@ static void a_pod_whose_labels_cannot_be_put_back_stops_nothing(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct client_response response = { .status = rows[i].status, .reason = "" };
-		assert_int_equal(op_result_verdict(&(struct plan_op){ .kind = PLAN_MERGE, .body = pod }, &response),
-				 rows[i].verdict);
-		assert_false(op_result_is_refusal(&(struct plan_op){ .kind = PLAN_MERGE, .body = pod }, &response));
+		assert_int_equal(
+			op_result_verdict(&(struct plan_op){ .kind = PLAN_MERGE, .body = pod },
+					  &response),
+			rows[i].verdict);
+		assert_false(op_result_is_refusal(
+			&(struct plan_op){ .kind = PLAN_MERGE, .body = pod }, &response));
 	}
 }
 
 static void an_operation_tells_what_it_is_of(void **state)
 {
-	_cleanup_json_ cJSON *body = cJSON_Parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
+	_cleanup_json_ cJSON *body = cJSON_Parse(
+		"{\"kind\":\"ConfigMap\",\"metadata\":{\"labels\":{\"ray.io/group\":\"g\"}}}");
 	struct plan_op op = { .kind = PLAN_MERGE, .body = body }, none = { .kind = PLAN_EVENT };
 	(void)state;
 

@@ -27,8 +27,8 @@ static void on_restored(void *arg, struct client_response *response)
 	_cleanup_json_ cJSON *pod = TAKE_PTR(l->pod);
 
 	if (response->status / 100 == 2) {
-		log_info("pod %s/%s: restored the labels by which RayCluster %s finds it", l->namespace,
-			 l->name, l->cluster);
+		log_info("pod %s/%s: restored the labels by which RayCluster %s finds it",
+			 l->namespace, l->name, l->cluster);
 		watches_learn(l->watches, TAKE_PTR(response->object));
 	} else if (response->status / 100 != 4 || response->status == 429) {
 		pod_lookup_fail(l, response);

@@ -53,7 +53,10 @@ struct reconcile {
 	int64_t started_ns;
 };
 
-/* --- Ends ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Ends
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void reconcile_free(struct reconcile *r)
 {
@@ -87,7 +90,9 @@ static void reconcile_succeed(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_cluster *known = known_state_of_cluster(&c->known, r->key);
-	int64_t again_ns = r->execution.plan.requeue_ns > 0 ? MIN(r->execution.plan.requeue_ns, RESYNC_NS) : RESYNC_NS;
+	int64_t again_ns = r->execution.plan.requeue_ns > 0 ?
+				   MIN(r->execution.plan.requeue_ns, RESYNC_NS) :
+				   RESYNC_NS;
 
 	if (known && expectations_next(&known->expected))
 		again_ns = 0;
@@ -106,8 +111,8 @@ static void reconcile_fail(struct reconcile *r, int64_t retry_after_ns, const st
 	struct reconciler *c = r->reconciler;
 	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
 
-	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
-		 DURATION_TEXT(delay));
+	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		 "cluster %s: %s; again in %s", r->key, err_text(err), DURATION_TEXT(delay));
 	metrics_add(c->executor.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
 	reconcile_finish(r, "error");
 }
@@ -136,7 +141,10 @@ static void tell_news(struct reconcile *r)
 	watches_drop_views(c->executor.watches);
 }
 
-/* --- The plan's operations ------------------------------------------------------------------------------ */
+/*
+ * --- The plan's operations
+ * ------------------------------------------------------------------------------
+ */
 
 /* Runs the next operation. Afterwards the reconcile may be over and freed. */
 static void run_next(void *arg)
@@ -158,13 +166,19 @@ static void run_next(void *arg)
 		reconcile_stop(r);
 }
 
-/* --- Planning ------------------------------------------------------------------------------------------- */
+/*
+ * --- Planning
+ * -------------------------------------------------------------------------------------------
+ */
 
 static int make_plan(struct reconcile *r, const cJSON *cluster, struct err *err)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
-	const struct known_claim *claim = known && r->lookup.policy.store.claim ? known_state_of_claim(known, r->lookup.policy.store.claim) : NULL;
+	const struct known_claim *claim =
+		known && r->lookup.policy.store.claim ?
+			known_state_of_claim(known, r->lookup.policy.store.claim) :
+			NULL;
 	struct known_cluster *own = known_state_of_cluster(&c->known, r->key);
 	const struct lookup_object *found = r->lookup.namespaces.objects;
 	_cleanup_(cluster_state_release) struct cluster_state observation = { 0 };
@@ -243,7 +257,8 @@ static void plan_and_run(struct reconcile *r)
 	 * The cluster is deleted, or is being deleted. The garbage collector removes its objects,
 	 * unless a finalizer keeps the cluster for its data in Redis.
 	 */
-	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
+	if (!cluster ||
+	    (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
 		known_state_forget_cluster(&c->known, r->key);
 		workqueue_forget(c->o.queue, r->key);
 		reconcile_finish(r, "success");
@@ -324,8 +339,12 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 					     .may_write = reconcile_may_write,
 					     .done = on_looked_up,
 					     .arg = r };
-	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
-					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
+	r->execution = (struct execution){ .executor = &c->executor,
+					   .key = r->key,
+					   .namespace = r->namespace,
+					   .answered = run_next,
+					   .arg = r,
+					   .news = cJSON_CreateArray() };
 	if (!r->key || !r->namespace || !r->execution.news ||
 	    !known_state_use(&c->known, r->namespace)) {
 		reconcile_free(r);
@@ -391,7 +410,8 @@ size_t reconciler_in_flight(const struct reconciler *c)
 	return c->shares.n;
 }
 
-int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err)
+int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler,
+		   struct err *err)
 {
 	struct reconciler *c = calloc(1, sizeof(*c));
 

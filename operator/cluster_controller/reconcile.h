@@ -21,9 +21,10 @@ struct reconciler;
 
 struct reconciler_options {
 	struct executor executor; /* client, watches, metrics, recorder, may_write and its arg */
-	const struct failure_writer *writer; /* knows pods with failures that are still to be written */
+	/* knows pods with failures that are still to be written */
+	const struct failure_writer *writer;
 	const struct sidecar_poller *poller; /* knows pods with memory that grows */
-	struct workqueue *queue;	 /* the keys come from it; results go back to it */
+	struct workqueue *queue; /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */
 	const struct launcher_store *launcher_store; /* NULL: no cluster has to wait for them */
@@ -33,7 +34,8 @@ struct reconciler_options {
 };
 
 /* The objects that options point to must outlive the reconciler. */
-int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err);
+int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler,
+		   struct err *err);
 void reconciler_free(struct reconciler *reconciler);
 
 /*

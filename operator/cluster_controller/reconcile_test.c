@@ -59,8 +59,12 @@ static void start(struct fixture *f, const char *clusters)
 {
 	fake_api_lists(&f->bed.api, "/rayclusters", clusters);
 	bed_start(&f->bed);
-	struct policies_options policies = { .base = f->bed.api.server.base, .client = f->bed.client, .watches = f->bed.watches,
-					     .policy = &f->policy, .may_write = bed_never, .arg = f };
+	struct policies_options policies = { .base = f->bed.api.server.base,
+					     .client = f->bed.client,
+					     .watches = f->bed.watches,
+					     .policy = &f->policy,
+					     .may_write = bed_never,
+					     .arg = f };
 	assert_int_equal(policies_new(&policies, &f->policies, &(struct err){ 0 }), 0);
 	struct reconciler_options options = {
 		.executor = { .client = f->bed.client,
@@ -129,10 +133,18 @@ static void a_new_cluster_gets_its_service_its_pods_and_its_status(void **state)
 
 	start(f, CLUSTER(""));
 	reconcile(f);
-	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/demo-head-svc"), 1);
+	assert_int_equal(
+		fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/demo-head-svc"),
+		1);
 	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
-	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /apis/ray.io/v1/namespaces/ml/rayclusters/demo/status"), 1);
-	assert_true(metric(f, "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") == 3);
+	assert_int_equal(
+		fake_api_count(&f->bed.api,
+			       "PATCH /apis/ray.io/v1/namespaces/ml/rayclusters/demo/status"),
+		1);
+	assert_true(
+		metric(f,
+		       "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") ==
+		3);
 	/* It will be reconciled again, because nothing shows that everything succeeded. */
 	assert_true(workqueue_next_ns(&f->queue) > 0);
 }
@@ -142,13 +154,16 @@ static void a_service_that_the_watch_does_not_show_is_looked_up_and_left_alone(v
 	struct fixture *f = *state;
 
 	start(f, CLUSTER(""));
-	fake_api_answers(&f->bed.api, "GET", "/services/demo-head-svc", 200,
-			 "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-svc\",\"uid\":\"x\"}}", 0);
+	fake_api_answers(
+		&f->bed.api, "GET", "/services/demo-head-svc", 200,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo-head-svc\",\"uid\":\"x\"}}",
+		0);
 	reconcile(f);
 	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/"), 0);
 	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
 	reconcile(f);
-	assert_int_equal(fake_api_count(&f->bed.api, "GET /api/v1/namespaces/ml/services/demo-head-svc"), 1);
+	assert_int_equal(
+		fake_api_count(&f->bed.api, "GET /api/v1/namespaces/ml/services/demo-head-svc"), 1);
 	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /api/v1/namespaces/ml/services/"), 0);
 }
 
@@ -179,7 +194,8 @@ static void a_cluster_that_is_being_deleted_gets_no_pods(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, CLUSTER(",\"deletionTimestamp\":\"2026-11-21T01:00:00Z\",\"finalizers\":[\"x/y\"]"));
+	start(f,
+	      CLUSTER(",\"deletionTimestamp\":\"2026-11-21T01:00:00Z\",\"finalizers\":[\"x/y\"]"));
 	reconcile(f);
 	assert_int_equal(fake_api_count(&f->bed.api, "POST"), 0);
 	assert_int_equal(fake_api_count(&f->bed.api, "PATCH"), 0);
@@ -194,7 +210,8 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 	reconcile(f);
 	/* The list of the watch, and this one. */
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
-	assert_true(strstr(strbuf_str(&f->bed.api.log), "POST " PODS) > strstr(strbuf_str(&f->bed.api.log) + 1, "GET " PODS));
+	assert_true(strstr(strbuf_str(&f->bed.api.log), "POST " PODS) >
+		    strstr(strbuf_str(&f->bed.api.log) + 1, "GET " PODS));
 	/* Only names are requested: a hundred thousand whole pods would be megabytes. */
 	assert_non_null(strstr(
 		strbuf_str(&f->bed.api.accepts),
@@ -214,8 +231,10 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 /* The list of a new leader has a head pod that the watch has not shown yet. */
 static void start_with_an_unseen_head(struct fixture *f, const char *head)
 {
-	snprintf(f->list, sizeof(f->list), "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);
-	fake_api_answers(&f->bed.api, "GET", PODS "?labelSelector=ray.io%2Fcluster", 200, f->list, 0);
+	snprintf(f->list, sizeof(f->list),
+		 "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);
+	fake_api_answers(&f->bed.api, "GET", PODS "?labelSelector=ray.io%2Fcluster", 200, f->list,
+			 0);
 	fake_api_answers(&f->bed.api, "GET", PODS "/demo-head-abcde", 200, head, 0);
 	start(f, CLUSTER(""));
 	reconciler_begin(f->reconciler);
@@ -230,7 +249,8 @@ static void a_pod_of_the_leader_before_is_asked_for_and_not_made_again(void **st
 	reconcile(f);
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS "/demo-head-abcde"), 1);
 	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 2);
-	assert_null(strstr(strbuf_str(&f->bed.api.bodies), "\"ray.io/node-type\":\"head\",\"ray.io/group\":\"g\""));
+	assert_null(strstr(strbuf_str(&f->bed.api.bodies),
+			   "\"ray.io/node-type\":\"head\",\"ray.io/group\":\"g\""));
 }
 
 static void a_pod_that_lost_a_label_gets_it_back(void **state)
@@ -257,10 +277,15 @@ static void a_refused_pod_is_tried_again_later_and_the_status_says_why(void **st
 {
 	struct fixture *f = *state;
 
-	fake_api_answers(&f->bed.api, "POST", PODS, 403, "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"the quota\"}", 0);
+	fake_api_answers(
+		&f->bed.api, "POST", PODS, 403,
+		"{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"the quota\"}",
+		0);
 	start(f, CLUSTER(""));
 	reconcile(f);
-	assert_true(metric(f, "controller_runtime_reconcile_errors_total{controller=\"raycluster\"}") == 1);
+	assert_true(
+		metric(f, "controller_runtime_reconcile_errors_total{controller=\"raycluster\"}") ==
+		1);
 	assert_true(workqueue_next_ns(&f->queue) > 0);
 	assert_null(strstr(strbuf_str(&f->bed.api.bodies), "the quota"));
 	reconcile(f);
@@ -271,7 +296,8 @@ static void a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan(
 {
 	struct fixture *f = *state;
 
-	fake_api_answers(&f->bed.api, "GET", PODS "/demo-", 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}", 0);
+	fake_api_answers(&f->bed.api, "GET", PODS "/demo-", 404,
+			 "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}", 0);
 	fake_api_answers(&f->bed.api, "POST", PODS, 500, SERVER_ERROR, 1);
 	start(f, CLUSTER(""));
 	reconcile(f);
@@ -280,7 +306,10 @@ static void a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan(
 	assert_true(fake_api_count(&f->bed.api, "GET " PODS "/demo-") >= 1);
 	assert_true(fake_api_count(&f->bed.api, "POST " PODS) > before);
 	reconcile(f);
-	assert_true(metric(f, "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") == 3);
+	assert_true(
+		metric(f,
+		       "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") ==
+		3);
 }
 
 static void who_may_not_write_any_more_keeps_the_key_for_later(void **state)

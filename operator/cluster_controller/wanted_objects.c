@@ -27,7 +27,8 @@ static void look_for(struct lookup_object *object, cJSON *wanted, struct known_c
 	cJSON_Delete(wanted);
 }
 
-void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup)
+void wanted_objects(const cJSON *cluster, struct known_cluster *known,
+		    struct namespace_lookup *lookup)
 {
 	_cleanup_free_ char *name = head_service_name(cluster),
 			    *headless = headless_service_name(cluster);

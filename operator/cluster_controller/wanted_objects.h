@@ -10,7 +10,8 @@
 
 /*
  * Sets in lookup the names of the Ingress, the claim and the Services that the cluster should have
- * (NULL: it is gone), unless known says that they are in the wanted state, or that such a Service is
- * somebody else's. known may be NULL.
+ * (NULL: it is gone), unless known says that they are in the wanted state, or that such a Service
+ * is somebody else's. known may be NULL.
  */
-void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup);
+void wanted_objects(const cJSON *cluster, struct known_cluster *known,
+		    struct namespace_lookup *lookup);

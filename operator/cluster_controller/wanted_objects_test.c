@@ -60,7 +60,8 @@ static void both_services_are_looked_for_until_they_are_known_to_be_foreign(void
 /* Otherwise a change of the account would bind it to a role that is known to be another's. */
 static void the_role_is_looked_for_each_time_that_a_binding_is_to_be_made(void **state)
 {
-	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *role = autoscaler_role(cluster), *binding = NULL;
+	_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *role = autoscaler_role(cluster),
+			     *binding = NULL;
 	struct namespace_lookup first = { 0 }, again = { 0 }, bound = { 0 };
 	struct known_state known = { 0 };
 	struct known_cluster *own = known_state_of_cluster(&known, "ray/demo");

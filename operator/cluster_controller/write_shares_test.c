@@ -45,8 +45,12 @@ static int setup(void **state)
 	bed_init(&f->bed);
 	bed_new_watches(&f->bed);
 	bed_new_event_recorder(&f->bed);
-	f->executor = (struct executor){ .client = f->bed.client, .watches = f->bed.watches, .known = &f->known,
-					 .metrics = &f->bed.metrics, .recorder = f->bed.recorder, .may_write = may_write,
+	f->executor = (struct executor){ .client = f->bed.client,
+					 .watches = f->bed.watches,
+					 .known = &f->known,
+					 .metrics = &f->bed.metrics,
+					 .recorder = f->bed.recorder,
+					 .may_write = may_write,
 					 .arg = &f->bed };
 	f->shares.executor = &f->executor;
 	*state = f;
@@ -62,9 +66,10 @@ static void join(struct fixture *f, size_t i, size_t n_pods)
 	x->plan.ops = calloc(n_pods, sizeof(*x->plan.ops));
 	x->plan.templates = cJSON_Parse("[" POD "]");
 	for (; x->plan.n_ops < n_pods; x->plan.n_ops++)
-		x->plan.ops[x->plan.n_ops] = (struct plan_op){
-			.kind = PLAN_CREATE, .body = cJSON_Parse(POD), .template = x->plan.templates->child
-		};
+		x->plan.ops[x->plan.n_ops] =
+			(struct plan_op){ .kind = PLAN_CREATE,
+					  .body = cJSON_Parse(POD),
+					  .template = x->plan.templates->child };
 	assert_int_equal(execution_prepare(x, &(struct err){ 0 }), 0);
 	write_shares_join(&f->shares, &f->places[i], x);
 	execution_start(x);

@@ -98,8 +98,7 @@ static void a_chart_without_a_version_is_older_than_any(void **state)
 	assert_int_equal(crd_plan(alike, wanted), CRD_UPGRADE);
 }
 
-static void
-a_crd_whose_owner_put_older_versions_back_is_upgraded_though_the_digest_stayed(void **state)
+static void a_crd_whose_owner_put_older_versions_back_is_upgraded_though_the_digest_stayed(void **state)
 {
 	_cleanup_json_ cJSON *wanted = crd("afterglow-0.2.0", "0.2.0", "w"),
 			     *live = crd("afterglow-0.2.0", "0.2.0", "w");

@@ -138,7 +138,8 @@ static void an_answer_without_an_object_is_an_error(void **state)
 
 	put("a.x.json", CRD("a.x", MARKS("0.2.0", "new")));
 	assert_int_equal(upgrade(got, ARRAY_SIZE(got), &err, NULL), -EPROTO);
-	assert_non_null(strstr(err_text(&err), "a.x.json: the API server answered without an object"));
+	assert_non_null(
+		strstr(err_text(&err), "a.x.json: the API server answered without an object"));
 	assert_int_equal(upgrade(patched, ARRAY_SIZE(patched), &err, NULL), -EPROTO);
 }
 

@@ -16,7 +16,7 @@ struct failure_count {
 	double n;
 	int64_t first_ns, last_ns;
 	double ended_s; /* Unix time at which the last failure ended */
-	char *last;	/* the labels of that failure; NULL: there was no memory */
+	char *last; /* the labels of that failure; NULL: there was no memory */
 };
 
 static void failure_count_free(void *value)
@@ -55,7 +55,8 @@ static void failure_counts_make_room(struct failure_counts *counts)
 		failure_count_free(namespace_map_remove(&counts->series, drop_key));
 }
 
-static struct failure_count *failure_counts_count_of(struct failure_counts *counts, const char *key, int64_t now_ns)
+static struct failure_count *failure_counts_count_of(struct failure_counts *counts, const char *key,
+						     int64_t now_ns)
 {
 	struct failure_count *count = strmap_get(&counts->series.map, key);
 
@@ -69,8 +70,12 @@ static struct failure_count *failure_counts_count_of(struct failure_counts *coun
 	return count;
 }
 
-/* Adds a label, unless its value is missing. Anybody may have chosen the value: it is escaped and cut. */
-static void failure_counts_add_label(struct strbuf *out, const char *name, const char *value, size_t max)
+/*
+ * Adds a label, unless its value is missing. Anybody may have chosen the value: it is escaped and
+ * cut.
+ */
+static void failure_counts_add_label(struct strbuf *out, const char *name, const char *value,
+				     size_t max)
 {
 	size_t len = value ? strnlen(value, max) : 0;
 
@@ -88,28 +93,38 @@ static void failure_counts_add_label(struct strbuf *out, const char *name, const
 /* Adds what a failure is of: the labels that both metrics have. */
 static void failure_counts_add_place(struct strbuf *out, const cJSON *failure)
 {
+	/* clang-format off */
 	static const char *const labels[][2] = {
 		{ "namespace", "metadata.namespace" }, { "cluster", "spec.cluster" }, { "owner_kind", "spec.owner.kind" },
 		{ "owner_name", "spec.owner.name" },   { "class", "spec.class" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
-		failure_counts_add_label(out, labels[i][0], json_str(failure, labels[i][1]), PART_MAX);
+		failure_counts_add_label(out, labels[i][0], json_str(failure, labels[i][1]),
+					 PART_MAX);
 }
 
 /* Remembers the failure as the last one of its series. */
-static void failure_count_keep(struct failure_count *count, const cJSON *failure, bool quote_verdicts)
+static void failure_count_keep(struct failure_count *count, const cJSON *failure,
+			       bool quote_verdicts)
 {
 	struct strbuf out = STRBUF_INIT(METRIC_LABELS_MAX);
 	int64_t ended_ns;
 
 	failure_counts_add_place(&out, failure);
-	failure_counts_add_label(&out, "failure", json_str(failure, "metadata.name"), NAME_MAX_BYTES);
-	failure_counts_add_label(&out, "verdict", quote_verdicts ? json_str(failure, "spec.verdict") : NULL, FAILURE_COUNTS_TEXT_MAX);
-	failure_counts_add_label(&out, "advice", quote_verdicts ? json_str(failure, "spec.advice") : NULL, FAILURE_COUNTS_TEXT_MAX);
+	failure_counts_add_label(&out, "failure", json_str(failure, "metadata.name"),
+				 NAME_MAX_BYTES);
+	failure_counts_add_label(&out, "verdict",
+				 quote_verdicts ? json_str(failure, "spec.verdict") : NULL,
+				 FAILURE_COUNTS_TEXT_MAX);
+	failure_counts_add_label(&out, "advice",
+				 quote_verdicts ? json_str(failure, "spec.advice") : NULL,
+				 FAILURE_COUNTS_TEXT_MAX);
 	free(count->last);
 	count->last = strbuf_detach(&out);
-	count->ended_s = json_time(failure, "spec.endedAt", &ended_ns) ? (double)(ended_ns / NS_PER_SEC) : 0;
+	count->ended_s =
+		json_time(failure, "spec.endedAt", &ended_ns) ? (double)(ended_ns / NS_PER_SEC) : 0;
 }
 
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns)
@@ -118,9 +133,12 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 	_cleanup_strbuf_ struct strbuf key = STRBUF_INIT(METRIC_LABELS_MAX);
 
 	failure_counts_add_place(&labels, failure);
-	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"), PART_MAX);
-	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"), PART_MAX);
-	strbuf_addf(&key, "%s %s", json_str_or(failure, "metadata.namespace", ""), strbuf_str(&labels));
+	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"),
+				 PART_MAX);
+	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"),
+				 PART_MAX);
+	strbuf_addf(&key, "%s %s", json_str_or(failure, "metadata.namespace", ""),
+		    strbuf_str(&labels));
 	if (strbuf_failed(&labels) || strbuf_failed(&key))
 		return;
 	struct failure_count *count = failure_counts_count_of(counts, strbuf_str(&key), now_ns);
@@ -131,7 +149,8 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 	failure_count_keep(count, failure, counts->quote_verdicts);
 }
 
-void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics)
+void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns,
+			    struct metrics *metrics)
 {
 	const char *key;
 	void *value;
@@ -142,8 +161,10 @@ void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns,
 		const struct failure_count *count = value;
 		bool is_new = now_ns - count->first_ns < FAILURE_COUNTS_ZERO_NS;
 
-		metrics_set(metrics, METRIC_FAILURES, is_new ? 0 : count->n, "%s", strchr(key, ' ') + 1);
+		metrics_set(metrics, METRIC_FAILURES, is_new ? 0 : count->n, "%s",
+			    strchr(key, ' ') + 1);
 		if (count->last && now_ns - count->last_ns < FAILURE_COUNTS_LAST_NS)
-			metrics_set(metrics, METRIC_FAILURE_LAST, count->ended_s, "%s", count->last);
+			metrics_set(metrics, METRIC_FAILURE_LAST, count->ended_s, "%s",
+				    count->last);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts the RayFailures that this operator wrote by namespace, cluster, owner, container, class and confidence, for
- * its metric afterglow_failures_recorded_total. Pure: time is an argument.
+ * Counts the RayFailures that this operator wrote by namespace, cluster, owner, container, class
+ * and confidence, for its metric afterglow_failures_recorded_total. Pure: time is an argument.
  *
  * Prometheus' increase() compares samples of a series, and a series that begins at 1 shows no
  * increase. So a new series shows 0 for longer than the usual time between two scrapes, and only
@@ -11,9 +11,9 @@
  * series is bounded: a new series replaces one of the namespace that has most, the one with the
  * oldest last failure.
  *
- * afterglow_failure_last has the last failure of each series, and its verdict and advice, which alerts quote, only if
- * quote_verdicts is set: whoever reads the metrics reads these of all namespaces. Both have words of tenants in them: they are
- * escaped, and cut.
+ * afterglow_failure_last has the last failure of each series, and its verdict and advice, which
+ * alerts quote, only if quote_verdicts is set: whoever reads the metrics reads these of all
+ * namespaces. Both have words of tenants in them: they are escaped, and cut.
  */
 #pragma once
 
@@ -38,8 +38,12 @@ struct failure_counts {
 
 void failure_counts_release(struct failure_counts *counts);
 
-/* Counts failure, a complete RayFailure object. now_ns is CLOCK_BOOTTIME. If there is no memory, it is not counted. */
+/*
+ * Counts failure, a complete RayFailure object. now_ns is CLOCK_BOOTTIME. If there is no memory, it
+ * is not counted.
+ */
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns);
 
 /* Replaces the series of METRIC_FAILURES and METRIC_FAILURE_LAST. */
-void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics);
+void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns,
+			    struct metrics *metrics);

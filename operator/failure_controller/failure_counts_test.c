@@ -29,7 +29,8 @@ static const char *namespace = "ml"; /* of the failures that are added */
 static void add_verdict(const char *cluster, const char *class, const char *verdict, int64_t now_ns)
 {
 	_cleanup_json_ cJSON *failure = cJSON_CreateObject();
-	cJSON *metadata = cJSON_AddObjectToObject(failure, "metadata"), *spec = cJSON_AddObjectToObject(failure, "spec");
+	cJSON *metadata = cJSON_AddObjectToObject(failure, "metadata"),
+	      *spec = cJSON_AddObjectToObject(failure, "spec");
 
 	cJSON_AddStringToObject(metadata, "namespace", namespace);
 	cJSON_AddStringToObject(spec, "cluster", cluster);
@@ -58,9 +59,11 @@ static double value_of(const char *cluster, const char *class, int64_t now_ns)
 
 	failure_counts_publish(&counts, now_ns, &metrics);
 	metrics_render(&metrics, &text);
-	snprintf(line, sizeof(line),
-		 "\nafterglow_failures_recorded_total{namespace=\"ml\",cluster=\"%s\",owner_kind=\"RayJob\",owner_name=\"train\","
-		 "class=\"%s\",container=\"ray-worker\",confidence=\"certain\"} ", cluster, class);
+	snprintf(
+		line, sizeof(line),
+		"\nafterglow_failures_recorded_total{namespace=\"ml\",cluster=\"%s\",owner_kind=\"RayJob\",owner_name=\"train\","
+		"class=\"%s\",container=\"ray-worker\",confidence=\"certain\"} ",
+		cluster, class);
 	const char *at = strstr(strbuf_str(&text), line);
 	return at ? strtod(at + strlen(line), NULL) : -1;
 }
@@ -159,8 +162,10 @@ static void the_last_failure_of_a_kind_is_quoted_for_an_hour(void **state)
 	failure_counts_publish(&counts, FAILURE_COUNTS_LAST_NS, &metrics);
 	metrics_render(&metrics, &text);
 	assert_null(strstr(strbuf_str(&text), "The first."));
-	const char *line = strstr(strbuf_str(&text), "\nafterglow_failure_last{namespace=\"ml\",cluster=\"demo\",owner_kind=\"RayJob\","
-						       "owner_name=\"train\",class=\"Killed\",failure=\"f\",verdict=\".");
+	const char *line = strstr(
+		strbuf_str(&text),
+		"\nafterglow_failure_last{namespace=\"ml\",cluster=\"demo\",owner_kind=\"RayJob\","
+		"owner_name=\"train\",class=\"Killed\",failure=\"f\",verdict=\".");
 	assert_non_null(line);
 	assert_non_null(strstr(line, at_most));
 	assert_null(strstr(line, "\u00e9\xc3\""));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emits Events about RayFailures and their consequences where people look first: on the RayCluster, and on the RayJob or RayService
- * that made it, as `kubectl describe raycluster`, `rayjob`, `rayservice` and `kubectl get events` show them. Each class has at most
- * one Event for an object in some minutes: in a crash loop, or when a thousand pods die at once, the list of RayFailures is the
- * place to look.
+ * Emits Events about RayFailures and their consequences where people look first: on the RayCluster,
+ * and on the RayJob or RayService that made it, as `kubectl describe raycluster`, `rayjob`,
+ * `rayservice` and `kubectl get events` show them. Each class has at most one Event for an object
+ * in some minutes: in a crash loop, or when a thousand pods die at once, the list of RayFailures is
+ * the place to look.
  */
 #pragma once
 
@@ -25,4 +26,5 @@ struct failure_events {
  * now. The Event's name depends only on telling, so a second replica does not write the same Event
  * again.
  */
-bool failure_events_tell(const struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
+bool failure_events_tell(const struct failure_events *events, const cJSON *failure,
+			 const struct incident_telling *telling);

@@ -23,9 +23,11 @@ static bool may_write(void *arg)
 }
 
 /* A RayFailure in namespace ml of the RayCluster, and of the RayJob unless job is NULL. */
-static cJSON *failure(const char *name, const char *cluster_name, const char *class, const char *job)
+static cJSON *failure(const char *name, const char *cluster_name, const char *class,
+		      const char *job)
 {
-	cJSON *f = cJSON_CreateObject(), *spec = json_object_at(f, "spec"), *metadata = json_object_at(f, "metadata");
+	cJSON *f = cJSON_CreateObject(), *spec = json_object_at(f, "spec"),
+	      *metadata = json_object_at(f, "metadata");
 
 	json_set_str(metadata, "namespace", "ml");
 	json_set_str(metadata, "name", name);
@@ -56,10 +58,14 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 
 	fake_server_start(&f->server, script, n);
 	f->client = fake_client(&f->server, NULL);
-	struct event_recorder_options recorder = { .base = f->server.base, .client = f->client, .may_write = may_write };
+	struct event_recorder_options recorder = { .base = f->server.base,
+						   .client = f->client,
+						   .may_write = may_write };
 	assert_int_equal(event_recorder_new(&recorder, &f->recorder, &err), 0);
-	f->events = (struct failure_events){ .recorder = f->recorder, .find_cluster = find_cluster };
-	cluster = cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\",\"uid\":\"u-demo\"}}");
+	f->events =
+		(struct failure_events){ .recorder = f->recorder, .find_cluster = find_cluster };
+	cluster = cJSON_Parse(
+		"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\",\"uid\":\"u-demo\"}}");
 }
 
 static void stop(struct fixture *f)
@@ -98,15 +104,19 @@ static void a_cluster_has_one_event_for_each_class(void **state)
 	(void)state;
 
 	start(&f, script, ARRAY_SIZE(script));
-	assert_true(tell(&f, failure("a", "demo", "KernelOOMContainer", NULL), (struct incident_telling){ 0 }));
-	assert_false(tell(&f, failure("b", "demo", "KernelOOMContainer", NULL), (struct incident_telling){ 0 }));
-	assert_true(tell(&f, failure("c", "demo", "Segfault", NULL), (struct incident_telling){ 0 }));
+	assert_true(tell(&f, failure("a", "demo", "KernelOOMContainer", NULL),
+			 (struct incident_telling){ 0 }));
+	assert_false(tell(&f, failure("b", "demo", "KernelOOMContainer", NULL),
+			  (struct incident_telling){ 0 }));
+	assert_true(
+		tell(&f, failure("c", "demo", "Segfault", NULL), (struct incident_telling){ 0 }));
 	const char *bodies = written(&f);
 	assert_non_null(strstr(bodies, "\"reason\":\"KernelOOMContainer\""));
 	assert_non_null(strstr(bodies, "\"reason\":\"Segfault\""));
 	assert_non_null(strstr(bodies, "\"uid\":\"u-demo\""));
 	/* The sidecar's sentence ends with a full stop; the note has only one. */
-	assert_non_null(strstr(bodies, "It reached its memory limit. See kubectl describe rayfailure -n ml a;"));
+	assert_non_null(strstr(
+		bodies, "It reached its memory limit. See kubectl describe rayfailure -n ml a;"));
 	stop(&f);
 }
 
@@ -118,7 +128,8 @@ static void a_rayjob_has_its_own_and_it_names_the_pod(void **state)
 
 	/* Its RayCluster has been deleted, and an Event about it would have no uid. */
 	start(&f, script, ARRAY_SIZE(script));
-	assert_true(tell(&f, failure("a", "gone", "Killed", "train"), (struct incident_telling){ 0 }));
+	assert_true(
+		tell(&f, failure("a", "gone", "Killed", "train"), (struct incident_telling){ 0 }));
 	const char *bodies = written(&f);
 	assert_non_null(strstr(bodies, "\"kind\":\"RayJob\""));
 	assert_non_null(strstr(bodies, "Pod demo-worker-abcde of RayCluster gone:"));
@@ -133,11 +144,15 @@ static void more_consequences_are_reported_at_once(void **state)
 	(void)state;
 
 	start(&f, script, ARRAY_SIZE(script));
-	assert_true(tell(&f, failure("a", "demo", "GCSFailed", NULL), (struct incident_telling){ .consequences = 1, .id = "i1" }));
 	assert_true(tell(&f, failure("a", "demo", "GCSFailed", NULL),
-			 (struct incident_telling){ .consequences = 3, .id = "i1", .again = true }));
+			 (struct incident_telling){ .consequences = 1, .id = "i1" }));
+	assert_true(
+		tell(&f, failure("a", "demo", "GCSFailed", NULL),
+		     (struct incident_telling){ .consequences = 3, .id = "i1", .again = true }));
 	const char *bodies = written(&f);
-	assert_non_null(strstr(bodies, "; 1 other end followed from it (kubectl get rayfailures -n ml -l afterglow.dev/incident=i1)"));
+	assert_non_null(strstr(
+		bodies,
+		"; 1 other end followed from it (kubectl get rayfailures -n ml -l afterglow.dev/incident=i1)"));
 	assert_non_null(strstr(bodies, "; 3 other ends followed from it"));
 	stop(&f);
 }
@@ -151,9 +166,13 @@ static void a_rayjob_whose_driver_followed_is_told_the_cause_and_what_to_try(voi
 
 	start(&f, script, ARRAY_SIZE(script));
 	json_set_str(json_get(oom, "spec"), "advice", "a limit of 1.9 GiB or more");
-	assert_true(tell(&f, oom, (struct incident_telling){ .consequences = 1, .id = "i1", .ends_job = true }));
-	assert_non_null(strstr(written(&f), "\"The job's driver failed because of this. Pod demo-worker-abcde of RayCluster gone: It reached "
-					    "its memory limit. Try: a limit of 1.9 GiB or more; 1 other end followed from it"));
+	assert_true(
+		tell(&f, oom,
+		     (struct incident_telling){ .consequences = 1, .id = "i1", .ends_job = true }));
+	assert_non_null(strstr(
+		written(&f),
+		"\"The job's driver failed because of this. Pod demo-worker-abcde of RayCluster gone: It reached "
+		"its memory limit. Try: a limit of 1.9 GiB or more; 1 other end followed from it"));
 	stop(&f);
 }
 
@@ -188,7 +207,8 @@ static void what_an_exception_names_and_nobody_saw_is_said_to_be_so(void **state
 	start(&f, script, ARRAY_SIZE(script));
 	json_set_str(json_object_at(json_get(driver, "spec"), "rayError"), "ip", "10.0.0.7");
 	assert_true(tell(&f, driver, (struct incident_telling){ .consequences = 2, .id = "i1" }));
-	assert_non_null(strstr(written(&f), "; no RayFailure of this cluster explains that death: "));
+	assert_non_null(
+		strstr(written(&f), "; no RayFailure of this cluster explains that death: "));
 	stop(&f);
 }
 
@@ -199,7 +219,8 @@ static void a_failure_that_lacks_what_an_event_says_gets_none(void **state)
 
 	start(&f, NULL, 0);
 	assert_false(tell(&f, cJSON_CreateObject(), (struct incident_telling){ 0 }));
-	assert_false(tell(&f, failure("a", "gone", "Killed", NULL), (struct incident_telling){ 0 }));
+	assert_false(
+		tell(&f, failure("a", "gone", "Killed", NULL), (struct incident_telling){ 0 }));
 	stop(&f);
 }
 

@@ -16,7 +16,10 @@
  */
 #define TICK_S 5
 #define IN_FLIGHT_MAX 4
-/* An admission policy or webhook may forbid it in a namespace. The others have their turn meanwhile. */
+/*
+ * An admission policy or webhook may forbid it in a namespace. The others have their turn
+ * meanwhile.
+ */
 #define REFUSED_NS (600 * NS_PER_SEC)
 
 struct failure_gc {
@@ -34,7 +37,8 @@ struct removal {
 
 static void failure_gc_on_tick(evutil_socket_t fd, short what, void *arg);
 
-int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err)
+int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc,
+		   struct err *err)
 {
 	struct failure_gc *gc = calloc(1, sizeof(*gc));
 
@@ -62,7 +66,8 @@ void failure_gc_free(struct failure_gc *gc)
 	free(gc);
 }
 
-void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before, const cJSON *after)
+void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before,
+		    const cJSON *after)
 {
 	if (change == STORE_ADDED && kept_set_add(&gc->set, after) < 0)
 		log_warning_limited("a RayFailure is not counted: out of memory");
@@ -85,7 +90,8 @@ bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *fai
 	/* A RayFailure of unknown age is never too old. */
 	if (!failure->ended_at || time_parse(failure->ended_at, &ended_ns, NULL) < 0)
 		ended_ns = INT64_MAX;
-	return retention_wants(&retention, &gc->set, failure->namespace, ended_ns, now_realtime_ns());
+	return retention_wants(&retention, &gc->set, failure->namespace, ended_ns,
+			       now_realtime_ns());
 }
 
 static void remove_more(struct failure_gc *gc);
@@ -99,11 +105,13 @@ static void on_removed(void *arg, struct client_response *response)
 
 	gc->in_flight--;
 	if (gone) {
-	/* The watch will show the deletion. */
+		/* The watch will show the deletion. */
 		log_info("failure %s: removed, by its %s", removal->key, removal->reason);
-		metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 1, "reason=\"%s\"", removal->reason);
+		metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 1, "reason=\"%s\"",
+			    removal->reason);
 	} else {
-		log_warning_limited("failure %s: not removed: %s", removal->key, err_text(&response->err));
+		log_warning_limited("failure %s: not removed: %s", removal->key,
+				    err_text(&response->err));
 		if (kept) {
 			kept->leaving = false;
 			kept_set_refused(&gc->set, kept->namespace, now_realtime_ns() + REFUSED_NS);
@@ -116,7 +124,8 @@ static void on_removed(void *arg, struct client_response *response)
 
 static bool start_removal(struct failure_gc *gc, struct kept *kept, const char *reason)
 {
-	_cleanup_json_ cJSON *object = object_new("afterglow.dev/v1alpha1", "RayFailure", kept->namespace, kept->name);
+	_cleanup_json_ cJSON *object =
+		object_new("afterglow.dev/v1alpha1", "RayFailure", kept->namespace, kept->name);
 	struct removal *removal = calloc(1, sizeof(*removal));
 
 	json_set_str(json_get(object, "metadata"), "uid", kept->uid);
@@ -141,7 +150,8 @@ static void remove_more(struct failure_gc *gc)
 
 	while (gc->in_flight < IN_FLIGHT_MAX && gc->o.may_write(gc->o.arg) &&
 	       informer_synced(gc->o.failures) && may_decide(gc) &&
-	       (kept = retention_next(gc->o.retention, gc->o.arg, &gc->set, now_realtime_ns(), &reason)))
+	       (kept = retention_next(gc->o.retention, gc->o.arg, &gc->set, now_realtime_ns(),
+				      &reason)))
 		if (!start_removal(gc, kept, reason))
 			return;
 }

@@ -47,9 +47,11 @@ struct failure_owners {
 	struct namespace_map jobs; /* of struct job */
 };
 
-static const char *const job_fields[] = { "metadata.name", "metadata.uid", "status.jobId", "status.rayClusterName", NULL };
+static const char *const job_fields[] = { "metadata.name", "metadata.uid", "status.jobId",
+					  "status.rayClusterName", NULL };
 
-int failure_owners_new(const struct failure_owners_options *options, struct failure_owners **ret_owners, struct err *err)
+int failure_owners_new(const struct failure_owners_options *options,
+		       struct failure_owners **ret_owners, struct err *err)
 {
 	struct failure_owners *owners = calloc(1, sizeof(*owners));
 
@@ -72,7 +74,8 @@ void failure_owners_free(struct failure_owners *owners)
 static bool failure_owners_key_of(const char *namespace, const char *cluster,
 				  char key[static KEY_MAX])
 {
-	return namespace && cluster && snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
+	return namespace && cluster &&
+	       snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
 }
 
 /* Forgets what is older than that time, and all clusters of the namespace with that prefix. */
@@ -102,13 +105,15 @@ static void failure_owners_put(struct namespace_map *known, const char *key, voi
 	free(done ? old : value);
 }
 
-void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns)
+void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster,
+				 int64_t now_ns)
 {
 	struct gone *gone = calloc(1, sizeof(*gone));
 	char key[KEY_MAX];
 
 	if (!gone || !owner_of_cluster(cluster, &gone->owner) ||
-	    !failure_owners_key_of(json_str(cluster, "metadata.namespace"), json_str(cluster, "metadata.name"), key)) {
+	    !failure_owners_key_of(json_str(cluster, "metadata.namespace"),
+				   json_str(cluster, "metadata.name"), key)) {
 		free(gone);
 		return;
 	}
@@ -125,7 +130,8 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
 
 /* --- Known owners ---------------------------------------------------------------------------- */
 
-static bool failure_owners_find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
+static bool failure_owners_find(const struct failure_owners *owners, const char *key,
+				int64_t now_ns, struct owner *ret_owner)
 {
 	const cJSON *cluster = owners->o.find_cluster(owners->o.arg, key);
 	const struct gone *gone = strmap_get(&owners->gone.map, key);
@@ -151,7 +157,8 @@ static void add_job(const struct job *job, struct owner *owner, struct ray_failu
 		ray_failure_set(&failure->submission_id, job->submission);
 }
 
-void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns)
+void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure,
+			     int64_t now_ns)
 {
 	const struct owner *annotated = failure->owner;
 	struct owner owner;
@@ -171,7 +178,10 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 	ray_failure_set_owner(failure, &owner);
 }
 
-/* --- Asking the RayJob ----------------------------------------------------------------------------------- */
+/*
+ * --- Asking the RayJob
+ * -----------------------------------------------------------------------------------
+ */
 
 struct question {
 	struct failure_owners *owners;
@@ -187,11 +197,13 @@ static void on_job(void *arg, struct client_response *response)
 	const char *uid = json_str(response->object, "metadata.uid");
 	int64_t now_ns = now_boottime_ns();
 
-	if (job && response->status == 200 && owner_submission_of(response->object, q->cluster, job->submission) && uid)
+	if (job && response->status == 200 &&
+	    owner_submission_of(response->object, q->cluster, job->submission) && uid)
 		snprintf(job->uid, sizeof(job->uid), "%s", uid);
 	/* That the RayJob does not exist, or that we may not read it, is an answer as well. */
 	if (response->status != 200 && response->status != 403 && response->status != 404)
-		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key, err_text(&response->err));
+		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key,
+				    err_text(&response->err));
 	if (job)
 		job->until_ns = now_ns + (*job->submission ? JOB_KNOWN_NS : JOB_UNKNOWN_NS);
 	failure_owners_put(&q->owners->jobs, q->key, job, now_ns);
@@ -207,25 +219,31 @@ static bool failure_owners_is_known(const struct failure_owners *owners, const c
 	return job && now_ns < job->until_ns;
 }
 
-static int failure_owners_start(struct failure_owners *owners, const char *namespace, const char *name, struct question *q)
+static int failure_owners_start(struct failure_owners *owners, const char *namespace,
+				const char *name, struct question *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	struct client_request request = { .method = "GET", .deadline_ns = ASK_NS, .drop = free, .fields = job_fields };
+	struct client_request request = {
+		.method = "GET", .deadline_ns = ASK_NS, .drop = free, .fields = job_fields
+	};
 
 	resource_path(resource_find("ray.io/v1", "RayJob"), namespace, name, NULL, &path);
 	request.path = strbuf_str(&path);
-	return strbuf_failed(&path) ? -ENAMETOOLONG : client_start(owners->o.client, &request, on_job, q, NULL, NULL);
+	return strbuf_failed(&path) ?
+		       -ENAMETOOLONG :
+		       client_start(owners->o.client, &request, on_job, q, NULL, NULL);
 }
 
-bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
-			void *arg)
+bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure,
+			int64_t now_ns, void (*done)(void *arg), void *arg)
 {
 	const struct owner *owner = failure->owner;
 	const char *cluster = ray_failure_text(failure->cluster);
 	struct question *q;
 	char key[KEY_MAX];
 
-	if (!owners->o.client || !owner || owner->kind != OWNER_RAY_JOB || !failure_owners_key_of(failure->namespace, cluster, key) ||
+	if (!owners->o.client || !owner || owner->kind != OWNER_RAY_JOB ||
+	    !failure_owners_key_of(failure->namespace, cluster, key) ||
 	    failure_owners_is_known(owners, key, now_ns))
 		return false;
 	q = calloc(1, sizeof(*q));

@@ -22,11 +22,13 @@ struct failure_owners_options {
 	void *arg;
 };
 
-int failure_owners_new(const struct failure_owners_options *options, struct failure_owners **ret_owners, struct err *err);
+int failure_owners_new(const struct failure_owners_options *options,
+		       struct failure_owners **ret_owners, struct err *err);
 void failure_owners_free(struct failure_owners *owners); /* NULL is allowed */
 
 /* Call this when a RayCluster was deleted; cluster is its last state. now_ns is CLOCK_BOOTTIME. */
-void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns);
+void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster,
+				 int64_t now_ns);
 
 /*
  * Returns whether the RayCluster "namespace/name" was deleted within the last hour, and no cluster
@@ -38,12 +40,13 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
  * Adds the facts that are known by now about the RayFailure's owner: uid, RayCronJob, submission
  * id.
  */
-void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns);
+void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure,
+			     int64_t now_ns);
 
 /*
  * Reads the failure's RayJob if that is needed. If it returns true, done is called once, within two
  * seconds, unless the client is freed before; failure_owners_complete then adds the answer. If it
  * returns false, there is nothing to read, and done is not called.
  */
-bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
-			void *arg);
+bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure,
+			int64_t now_ns, void (*done)(void *arg), void *arg);

@@ -23,9 +23,11 @@ static cJSON *cluster_of(const char *name)
 {
 	char yaml[512];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata: {name: %s, namespace: ml, ownerReferences: [{apiVersion: ray.io/v1, kind: RayJob, name: train, uid: u-1, "
-		 "controller: true}]}\n", name);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata: {name: %s, namespace: ml, ownerReferences: [{apiVersion: ray.io/v1, kind: RayJob, name: train, uid: u-1, "
+		"controller: true}]}\n",
+		name);
 	return json_of(yaml);
 }
 
@@ -49,11 +51,13 @@ static struct ray_failure *failure_of(const char *owner)
 {
 	char yaml[512];
 
-	snprintf(yaml, sizeof(yaml), "metadata: {namespace: ml, name: f}\nspec: {cluster: train-abc%s}\n", owner);
+	snprintf(yaml, sizeof(yaml),
+		 "metadata: {namespace: ml, name: f}\nspec: {cluster: train-abc%s}\n", owner);
 	return failure_of_yaml(yaml);
 }
 
-static void owner_is(struct failure_owners *owners, const char *annotated, int64_t now_ns, const char *text, const char *uid)
+static void owner_is(struct failure_owners *owners, const char *annotated, int64_t now_ns,
+		     const char *text, const char *uid)
 {
 	struct ray_failure *failure = failure_of(annotated);
 	const struct owner *owner;
@@ -62,7 +66,8 @@ static void owner_is(struct failure_owners *owners, const char *annotated, int64
 	failure_owners_complete(owners, failure, now_ns);
 	owner = failure->owner;
 	if (!owner != !text || (text && strcmp(owner_format(owner, found), text) != 0))
-		fail_msg("%s instead of %s", owner ? owner->name : "nobody", text ? text : "nobody");
+		fail_msg("%s instead of %s", owner ? owner->name : "nobody",
+			 text ? text : "nobody");
 	assert_string_equal(owner ? owner->uid : "", uid ? uid : "");
 	ray_failure_free(failure);
 }
@@ -98,7 +103,8 @@ static void the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same(voi
 
 static void clusters_that_come_and_go_take_bounded_room(void **state)
 {
-	_cleanup_json_ cJSON *last = cluster_of("train-abc"), *nameless = json_of("metadata: {namespace: ml}");
+	_cleanup_json_ cJSON *last = cluster_of("train-abc"),
+			     *nameless = json_of("metadata: {namespace: ml}");
 	struct failure_owners *owners = owners_beside(&(const cJSON *){ NULL });
 
 	(void)state;

@@ -31,7 +31,8 @@ static void failure_writer_run(evutil_socket_t fd, short what, void *arg);
 /* Creates series that begin at 0, because increase() does not see the first value of a series. */
 static void begin_at_zero(struct metrics *metrics)
 {
-	static const char *const reasons[] = { "refused", "invalid", "unreachable", "full", "memory" };
+	static const char *const reasons[] = { "refused", "invalid", "unreachable", "full",
+					       "memory" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		metrics_add(metrics, METRIC_FAILURES_LOST, 0, "reason=\"%s\"", reasons[i]);
@@ -75,9 +76,11 @@ void failure_writer_metrics(const struct failure_writer *writer)
 {
 	/* What a standby keeps for a minute will be written by the leader. */
 	bool leads = writer->o.is_leader(writer->o.arg);
-	bool outdated = writer->refused_by_crd_ns && now_boottime_ns() - writer->refused_by_crd_ns < CRD_OUTDATED_NS;
+	bool outdated = writer->refused_by_crd_ns &&
+			now_boottime_ns() - writer->refused_by_crd_ns < CRD_OUTDATED_NS;
 
-	metrics_set(writer->o.metrics, METRIC_FAILURES_PENDING, leads ? (double)failure_writer_n_pending(writer) : 0, "%s", "");
+	metrics_set(writer->o.metrics, METRIC_FAILURES_PENDING,
+		    leads ? (double)failure_writer_n_pending(writer) : 0, "%s", "");
 	metrics_set(writer->o.metrics, METRIC_CRDS_OUTDATED, outdated, "%s", "");
 	failure_counts_publish(&writer->counts, now_boottime_ns(), writer->o.metrics);
 }
@@ -108,7 +111,10 @@ static void note_written(struct failure_writer *writer, const char *key)
 	(void)namespace_map_put(&writer->written, key, writer, SIZE_MAX, NULL);
 }
 
-/* --- Writing -------------------------------------------------------------------------------------------- */
+/*
+ * --- Writing
+ * --------------------------------------------------------------------------------------------
+ */
 
 /* Returns NULL if there is no memory. */
 static cJSON *failure_writer_object_of(const struct failure_writer *writer,
@@ -179,7 +185,7 @@ static void failure_writer_retry(struct failure_writer *writer, struct pending_f
 
 static void failure_writer_create(struct failure_writer *writer, struct pending_failure *p);
 
-	/* Reports an old CRD once, because all failures meet it until somebody upgrades the CRD. */
+/* Reports an old CRD once, because all failures meet it until somebody upgrades the CRD. */
 static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
 {
 	writer->refused_by_crd_ns = now_boottime_ns();
@@ -227,7 +233,8 @@ static void failure_writer_on_created(void *arg, struct client_response *respons
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		failure_writer_settle(writer, p);
 	} else if (client_namespace_ends(response)) {
-		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
+		log_info("failure %s is not written, its namespace is being deleted: %s", p->key,
+			 json_str(p->object, "spec.verdict"));
 		failure_writer_settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
@@ -272,7 +279,8 @@ static bool ask_for_owner(struct failure_writer *writer, struct pending_failure 
 	bool asked = p->owner_asked;
 
 	p->owner_asked = true;
-	return !asked && failure_owners_ask(writer->o.owners, p->failure, now_boottime_ns(), on_owner, p);
+	return !asked &&
+	       failure_owners_ask(writer->o.owners, p->failure, now_boottime_ns(), on_owner, p);
 }
 
 /*
@@ -350,11 +358,12 @@ static void failure_writer_start(struct failure_writer *writer, const char *key)
 static bool failure_writer_may_start(const struct failure_writer *writer)
 {
 	return writer->o.may_write(writer->o.arg) &&
-	       (informer_synced(writer->o.known) || informer_reflector(writer->o.known)->last_status != 0) &&
+	       (informer_synced(writer->o.known) ||
+		informer_reflector(writer->o.known)->last_status != 0) &&
 	       writer->queue.n_working < IN_FLIGHT_MAX;
 }
 
-	/*
+/*
 	 * Drops failures that the leader has not written in time: it will not write them any more.
 	 */
 static void drop_old(struct failure_writer *writer)

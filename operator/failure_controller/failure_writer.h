@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a RayFailure for every death in a Ray pod, also in pods that KubeRay made. The names of
- * RayFailures are derived from the container's ID, so a second write of the same death does no harm.
+ * RayFailures are derived from the container's ID, so a second write of the same death does no
+ * harm.
  */
 #pragma once
 
@@ -56,7 +57,8 @@ struct failure_writer_options {
 	void *arg;
 };
 
-int failure_writer_new(const struct failure_writer_options *options, struct failure_writer **ret_writer, struct err *err);
+int failure_writer_new(const struct failure_writer_options *options,
+		       struct failure_writer **ret_writer, struct err *err);
 void failure_writer_free(struct failure_writer *writer);
 
 /*
@@ -74,7 +76,8 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
 			 const struct unmet_ends *unmet);
 /* Lists the ends of the pod's containers that wait to be written, at most max. Returns how many. */
-size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct known_end *ret_ends, size_t max);
+size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod,
+			   struct known_end *ret_ends, size_t max);
 /* Returns whether that RayFailure is written, or waits to be. */
 bool failure_writer_knows(const struct failure_writer *writer, const struct ray_failure *failure);
 /*

@@ -39,8 +39,8 @@ void failure_writer_tell_lost(struct failure_writer *writer, const struct ray_fa
 /* --- Waiting failures ------------------------------------------------------------------------- */
 
 /*
- * Returns whether the node agent's proof says more than the pod's status, which may have a better reason only if
- * something happened to the pod.
+ * Returns whether the node agent's proof says more than the pod's status, which may have a better
+ * reason only if something happened to the pod.
  */
 static bool is_explained(const struct ray_failure *waiting, const struct ray_failure *later)
 {
@@ -176,7 +176,7 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	bool deleted = json_str(pod, "metadata.deletionTimestamp");
 	struct err err = { 0 };
 
-/* A new leader will look at all existing pods. */
+	/* A new leader will look at all existing pods. */
 	if (!gone && !writer->o.is_leader(writer->o.arg))
 		return;
 	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :

@@ -26,7 +26,8 @@ struct failure_writer {
 	struct event *wake, *walk;
 	struct strmap_pos walk_at;
 	size_t walk_buckets; /* buckets of the map of pods; 0: the next walk begins anew */
-	bool walks; /* a walk through all pods is under way, so some unrecorded deaths are not known yet */
+	/* a walk through all pods is under way, so some unrecorded deaths are not known yet */
+	bool walks;
 	int64_t walks_since_ns;
 	bool reported_older_crd; /* on_older_crd was called */
 	int64_t refused_by_crd_ns; /* when the CRD was last found too old; 0: never */

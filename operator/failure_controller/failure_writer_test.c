@@ -96,8 +96,13 @@ static bool is_synced(void *arg)
 
 static void new_writer(struct fixture *f)
 {
-	struct failure_owners_options owners = { .client = f->client, .find_cluster = find_cluster, .arg = f };
-	struct inquiries_options inquiries = { .client = f->client, .find_cluster = find_cluster, .cluster_is_gone = cluster_is_gone, .arg = f };
+	struct failure_owners_options owners = { .client = f->client,
+						 .find_cluster = find_cluster,
+						 .arg = f };
+	struct inquiries_options inquiries = { .client = f->client,
+					       .find_cluster = find_cluster,
+					       .cluster_is_gone = cluster_is_gone,
+					       .arg = f };
 	struct failure_writer_options options = {
 		.base = f->api.server.base,
 		.client = f->client,
@@ -128,7 +133,10 @@ static int setup(void **state)
 	fake_api_start(&f->api);
 	f->client = fake_client(&f->api.server, NULL);
 	f->leads = f->allowed = true;
-	struct watches_options watches = { .base = f->api.server.base, .client = f->client, .namespace = "ml", .on_state = on_state };
+	struct watches_options watches = { .base = f->api.server.base,
+					   .client = f->client,
+					   .namespace = "ml",
+					   .on_state = on_state };
 	assert_int_equal(watches_new(&watches, &f->watches, &(struct err){ 0 }), 0);
 	new_writer(f);
 	watches_start(f->watches);
@@ -156,11 +164,13 @@ static void end(struct fixture *f, const char *name, int code, const char *at)
 {
 	char text[1024];
 
-	snprintf(text, sizeof(text),
-		 "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"%s\",\"uid\":\"u-%s\",\"labels\":{\"ray.io/cluster\":\"demo\","
-		 "\"ray.io/group\":\"g\"}},\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\","
-		 "\"containerStatuses\":[{\"name\":\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":%d,"
-		 "\"containerID\":\"containerd://%s\",\"finishedAt\":\"%s\"}}}]}}", name, name, code, name, at);
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"namespace\":\"ml\",\"name\":\"%s\",\"uid\":\"u-%s\",\"labels\":{\"ray.io/cluster\":\"demo\","
+		"\"ray.io/group\":\"g\"}},\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\","
+		"\"containerStatuses\":[{\"name\":\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":%d,"
+		"\"containerID\":\"containerd://%s\",\"finishedAt\":\"%s\"}}}]}}",
+		name, name, code, name, at);
 	_cleanup_json_ cJSON *pod = cJSON_Parse(text);
 	assert_non_null(pod);
 	failure_writer_see(f->writer, pod, false);
@@ -280,7 +290,8 @@ static void a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_writ
 	json_set_str(object, "apiVersion", "afterglow.dev/v1alpha1");
 	json_set_str(object, "kind", "RayFailure");
 	json_set_str(json_object_at(object, "metadata"), "namespace", "ml");
-	json_set_str(json_object_at(object, "metadata"), "name", strchr(written_key(f, key, sizeof(key)), '/') + 1);
+	json_set_str(json_object_at(object, "metadata"), "name",
+		     strchr(written_key(f, key, sizeof(key)), '/') + 1);
 	json_set_str(json_object_at(object, "metadata"), "uid", "u-1");
 	json_set_str(json_object_at(object, "metadata"), "resourceVersion", "99999");
 	informer_learn(watches_informer(f->watches, WATCH_FAILURES), object);
@@ -420,9 +431,11 @@ static void an_event_that_comes_after_the_pods_status_explains_the_end(void **st
 	char now[TIME_TEXT_MAX], events[512];
 
 	time_format(now_realtime_ns(), now);
-	snprintf(events, sizeof(events),
-		 "{\"items\":[{\"reason\":\"Killing\",\"message\":\"Container ray-worker failed liveness probe, will be restarted\","
-		 "\"involvedObject\":{\"uid\":\"u-w1\",\"fieldPath\":\"spec.containers{ray-worker}\"},\"lastTimestamp\":\"%s\"}]}", now);
+	snprintf(
+		events, sizeof(events),
+		"{\"items\":[{\"reason\":\"Killing\",\"message\":\"Container ray-worker failed liveness probe, will be restarted\","
+		"\"involvedObject\":{\"uid\":\"u-w1\",\"fieldPath\":\"spec.containers{ray-worker}\"},\"lastTimestamp\":\"%s\"}]}",
+		now);
 	fake_api_answers(&f->api, "GET", "/events", 200, "{\"items\":[]}", 1);
 	fake_api_answers(&f->api, "GET", "/events", 200, events, 0);
 	end(f, "w1", 143, now);

@@ -26,8 +26,9 @@ static void warning_emit_about(struct event_recorder *recorder, const char *kind
 	_cleanup_json_ cJSON *object = object_new("ray.io/v1", kind, namespace, name);
 
 	json_set_str(json_get(object, "metadata"), "uid", uid);
-	cJSON *event = w->growth ? growth_event(object, w->pod, w->growth, now_realtime_ns()) :
-				   infeasible_event(object, w->cluster, w->request, now_realtime_ns());
+	cJSON *event = w->growth ?
+			       growth_event(object, w->pod, w->growth, now_realtime_ns()) :
+			       infeasible_event(object, w->cluster, w->request, now_realtime_ns());
 	if (!event)
 		return;
 	log_info("%s %s/%s: event %s: %s", kind, namespace, name, json_str(event, "reason"),
@@ -41,7 +42,7 @@ static void warning_emit(struct event_recorder *recorder, const struct warning *
 	struct owner owner;
 
 	warning_emit_about(recorder, "RayCluster", json_str(w->cluster, "metadata.name"),
-		   json_str(w->cluster, "metadata.uid"), w);
+			   json_str(w->cluster, "metadata.uid"), w);
 	if (owner_of_cluster(w->cluster, &owner) && owner.kind != OWNER_RAY_CLUSTER && *owner.uid)
 		warning_emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, w);
 }
@@ -62,19 +63,22 @@ void infeasible_events_emit(struct event_recorder *recorder, struct event_filter
 		warning_emit(recorder, &(struct warning){ .cluster = cluster, .request = request });
 }
 
-void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
-			const cJSON *pod, const struct growth *growths, size_t n)
+void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
+			const struct informer *clusters, const cJSON *pod,
+			const struct growth *growths, size_t n)
 {
 	char cluster_at[512], key[700];
 	const cJSON *cluster;
 
 	for (size_t i = 0; i < n && cluster_key(pod, cluster_at, sizeof(cluster_at)); i++) {
 		cluster = store_get(informer_store(clusters), cluster_at);
-		snprintf(key, sizeof(key), "%.253s/%.253s MemoryGrowing %s", json_str(pod, "metadata.namespace"),
-			 json_str(pod, "metadata.name"), growths[i].container);
-		if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
+		snprintf(key, sizeof(key), "%.253s/%.253s MemoryGrowing %s",
+			 json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"),
+			 growths[i].container);
+		if (cluster &&
+		    event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
 			warning_emit(recorder, &(struct warning){ .cluster = cluster,
-							  .pod = pod,
-							  .growth = &growths[i] });
+								  .pod = pod,
+								  .growth = &growths[i] });
 	}
 }

@@ -2,10 +2,11 @@
 /*
  * Joins failures into incidents, and writes them.
  *
- * Theory of operation. Each replica keeps the stories of all failures by cluster. A change makes its cluster due two seconds
- * later, so that one plan covers deaths that come together. Then the leader makes a plan (failures/incident_plan.h) and carries
- * it out, one request after the other. For each failure that changes it writes the status first, then the label and annotations
- * that repeat the status. At last it emits the Events that are due.
+ * Theory of operation. Each replica keeps the stories of all failures by cluster. A change makes
+ * its cluster due two seconds later, so that one plan covers deaths that come together. Then the
+ * leader makes a plan (failures/incident_plan.h) and carries it out, one request after the other.
+ * For each failure that changes it writes the status first, then the label and annotations that
+ * repeat the status. At last it emits the Events that are due.
  */
 #include "operator/failure_controller/incident_writer.h"
 
@@ -75,7 +76,8 @@ static void job_free(struct job *job)
 
 static void incident_writer_run(evutil_socket_t fd, short what, void *arg);
 
-int incident_writer_new(const struct incident_writer_options *options, struct incident_writer **ret_incidents, struct err *err)
+int incident_writer_new(const struct incident_writer_options *options,
+			struct incident_writer **ret_incidents, struct err *err)
 {
 	struct incident_writer *incidents = calloc(1, sizeof(*incidents));
 
@@ -127,7 +129,7 @@ static void look_later(struct incident_writer *incidents, const char *key)
 	if (cluster && cluster->members.n > 0) {
 		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
 	} else {
-	/* A cluster with a running job is looked at when the job is done. */
+		/* A cluster with a running job is looked at when the job is done. */
 		incident_writer_cluster_free(strmap_remove(&incidents->clusters, key));
 		workqueue_remove(&incidents->queue, key);
 	}
@@ -154,10 +156,12 @@ static void put_member(struct incident_writer *incidents, const char *key, const
 	look_later(incidents, key);
 }
 
-void incident_writer_see(struct incident_writer *incidents, enum store_change change, const cJSON *before, const cJSON *after)
+void incident_writer_see(struct incident_writer *incidents, enum store_change change,
+			 const cJSON *before, const cJSON *after)
 {
 	char was[KEY_MAX], is[KEY_MAX];
-	bool had = before && cluster_key(before, was, sizeof(was)), has = after && cluster_key(after, is, sizeof(is));
+	bool had = before && cluster_key(before, was, sizeof(was)),
+	     has = after && cluster_key(after, is, sizeof(is));
 
 	if (change == STORE_SAME)
 		return;
@@ -187,7 +191,10 @@ cJSON *incident_writer_reconsider(const struct incident_writer *incidents, const
 	return better;
 }
 
-/* --- Carrying out ------------------------------------------------------------------------------------------- */
+/*
+ * --- Carrying out
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void incident_writer_go_on(struct job *job);
 
@@ -211,11 +218,13 @@ static void incident_writer_finish(struct job *job)
 static void incident_writer_give_up(struct job *job, int64_t least_ns, const struct err *err)
 {
 	struct incident_writer *incidents = job->incidents;
-	int64_t delay = workqueue_retry(&incidents->queue, job->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
+	int64_t delay = workqueue_retry(&incidents->queue, job->key, now_boottime_ns(),
+					MAX(least_ns, NS_PER_SEC));
 
 	if (err)
-		log_warning_limited("cannot write the incidents of cluster %s: %s; will try again in %s", job->key, err_text(err),
-				    DURATION_TEXT(delay));
+		log_warning_limited(
+			"cannot write the incidents of cluster %s: %s; will try again in %s",
+			job->key, err_text(err), DURATION_TEXT(delay));
 	workqueue_done(&incidents->queue, job->key);
 	job_free(job);
 	incident_writer_wake(incidents);
@@ -234,8 +243,8 @@ static const struct err *incident_writer_out_of_memory(struct err *err)
  */
 static bool incident_writer_is_over(const struct client_response *response)
 {
-	return response->status == 404 || response->status == 409 || response->status == 400 || response->status == 422 ||
-	       client_namespace_ends(response);
+	return response->status == 404 || response->status == 409 || response->status == 400 ||
+	       response->status == 422 || client_namespace_ends(response);
 }
 
 static void skip_change(struct job *job)
@@ -244,11 +253,12 @@ static void skip_change(struct job *job)
 
 	/* The next plan must not contain it, because it would be refused again. */
 	if (cluster)
-		incident_cluster_refused(cluster, &job->plan.changes[job->change], now_boottime_ns() + REFUSED_NS);
+		incident_cluster_refused(cluster, &job->plan.changes[job->change],
+					 now_boottime_ns() + REFUSED_NS);
 	job->change++;
 }
 
-	/*
+/*
 	 * Returns whether the failure still exists. Then a 404 means that the CRD has no status
 	 * subresource.
 	 */
@@ -256,7 +266,8 @@ static bool incident_writer_is_there(const struct job *job)
 {
 	char key[KEY_MAX];
 
-	snprintf(key, sizeof(key), "%s/%.253s", job->namespace, job->plan.changes[job->change].name);
+	snprintf(key, sizeof(key), "%s/%.253s", job->namespace,
+		 job->plan.changes[job->change].name);
 	return store_peek(informer_store(job->incidents->o.failures), key) != NULL;
 }
 
@@ -267,21 +278,26 @@ static void incident_writer_on_answer(struct job *job, const struct client_respo
 		 * Without the right to write statuses and labels, the Events are emitted
 		 * nevertheless.
 		 */
-		log_warning_limited("the operator may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
+		log_warning_limited("the operator may not write the incidents of cluster %s: %s",
+				    job->key, err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
-		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
+		job->plan.next_ns =
+			job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
 		incident_writer_go_on(job);
 	} else if (response->status / 100 == 2) {
 		job->change++;
 		incident_writer_go_on(job);
 	} else if (incident_writer_is_over(response)) {
 		if (response->status != 404)
-			log_warning_limited("failure %s/%s: its incident is not written: %s", job->namespace,
-					    job->plan.changes[job->change].name, err_text(&response->err));
+			log_warning_limited("failure %s/%s: its incident is not written: %s",
+					    job->namespace, job->plan.changes[job->change].name,
+					    err_text(&response->err));
 		else if (incident_writer_is_there(job))
-			log_warning_limited("failure %s/%s: its incident is not written: its CRD is of a version without a status "
-					    "(update Afterglow's CRDs)", job->namespace, job->plan.changes[job->change].name);
+			log_warning_limited(
+				"failure %s/%s: its incident is not written: its CRD is of a version without a status "
+				"(update Afterglow's CRDs)",
+				job->namespace, job->plan.changes[job->change].name);
 		skip_change(job);
 		incident_writer_go_on(job);
 	} else {
@@ -301,7 +317,8 @@ static void on_marks(void *arg, struct client_response *response)
 static void on_status(void *arg, struct client_response *response)
 {
 	struct job *job = arg;
-	_cleanup_json_ cJSON *patch = incident_marks_patch(job->namespace, &job->plan.changes[job->change]);
+	_cleanup_json_ cJSON *patch =
+		incident_marks_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
 	/* Without the status, the label and annotations would hide that it is missing. */
@@ -315,7 +332,8 @@ static void on_status(void *arg, struct client_response *response)
 
 static void write_change(struct job *job)
 {
-	_cleanup_json_ cJSON *patch = incident_status_patch(job->namespace, &job->plan.changes[job->change]);
+	_cleanup_json_ cJSON *patch =
+		incident_status_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
 	if (!patch)
@@ -336,7 +354,8 @@ static void incident_writer_on_read(void *arg, struct client_response *response)
 		return;
 	}
 	if (response->status == 200)
-		emitted = failure_events_tell(&job->incidents->o.failure_events, response->object, telling);
+		emitted = failure_events_tell(&job->incidents->o.failure_events, response->object,
+					      telling);
 	if (cluster)
 		incident_cluster_emitted(cluster, telling, emitted);
 	job->telling++;
@@ -348,7 +367,9 @@ static void read_failure(struct job *job)
 	const struct resource *resource = resource_find("afterglow.dev/v1alpha1", "RayFailure");
 	struct err err = { 0 };
 
-	if (client_get(job->incidents->o.client, resource, job->namespace, job->plan.tellings[job->telling].name, incident_writer_on_read, job, &err) < 0)
+	if (client_get(job->incidents->o.client, resource, job->namespace,
+		       job->plan.tellings[job->telling].name, incident_writer_on_read, job,
+		       &err) < 0)
 		incident_writer_give_up(job, 0, &err);
 }
 
@@ -364,7 +385,10 @@ static void incident_writer_go_on(struct job *job)
 		incident_writer_finish(job);
 }
 
-/* --- The queue ----------------------------------------------------------------------------------------------- */
+/*
+ * --- The queue
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static struct job *job_new(struct incident_writer *incidents)
 {
@@ -410,8 +434,10 @@ static void incident_writer_start(struct incident_writer *incidents, const char 
  */
 static bool incident_writer_may_start(const struct incident_writer *incidents)
 {
-	return incidents->o.may_write(incidents->o.arg) && incidents->queue.n_working < IN_FLIGHT_MAX &&
-	       (informer_synced(incidents->o.failures) || informer_reflector(incidents->o.failures)->last_status != 0);
+	return incidents->o.may_write(incidents->o.arg) &&
+	       incidents->queue.n_working < IN_FLIGHT_MAX &&
+	       (informer_synced(incidents->o.failures) ||
+		informer_reflector(incidents->o.failures)->last_status != 0);
 }
 
 static void incident_writer_run(evutil_socket_t, short, void *arg)

@@ -52,14 +52,17 @@ static int end(void **state)
 	return 0;
 }
 
-static cJSON *failure(const char *name, const char *type, const char *class, int second, const char *cluster, const char *story)
+static cJSON *failure(const char *name, const char *type, const char *class, int second,
+		      const char *cluster, const char *story)
 {
 	char yaml[1024];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata:\n  name: %s\n  namespace: ml\n  labels: {ray.io/cluster: %s, afterglow.dev/class: %s, ray.io/node-type: %s}\n"
-		 "  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ'%s%s}\nspec: {class: %s, exitCode: 1}\n",
-		 name, cluster, class, type, second, *story ? ", afterglow.dev/facts: " : "", story, class);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata:\n  name: %s\n  namespace: ml\n  labels: {ray.io/cluster: %s, afterglow.dev/class: %s, ray.io/node-type: %s}\n"
+		"  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ'%s%s}\nspec: {class: %s, exitCode: 1}\n",
+		name, cluster, class, type, second, *story ? ", afterglow.dev/facts: " : "", story,
+		class);
 	return json_of(yaml);
 }
 
@@ -68,7 +71,8 @@ static cJSON *failure(const char *name, const char *type, const char *class, int
 /* Returns whether a worker of demo that ended later is reported to have lost this head. */
 static bool is_known(struct world *w)
 {
-	_cleanup_json_ cJSON *worker = failure("w", "worker", "ApplicationError", 20, "demo", STORY("w"));
+	_cleanup_json_ cJSON *worker =
+		failure("w", "worker", "ApplicationError", 20, "demo", STORY("w"));
 	_cleanup_json_ cJSON *better = incident_writer_reconsider(w->incidents, worker);
 
 	return better;
@@ -78,7 +82,8 @@ static void a_failure_of_which_the_cluster_is_changed_is_one_of_the_other_alone(
 {
 	struct world *w = *state;
 	_cleanup_json_ cJSON *ours = failure("head", "head", "GCSFailed", 0, "demo", STORY("head"));
-	_cleanup_json_ cJSON *others = failure("head", "head", "GCSFailed", 0, "other", STORY("head"));
+	_cleanup_json_ cJSON *others =
+		failure("head", "head", "GCSFailed", 0, "other", STORY("head"));
 
 	incident_writer_see(w->incidents, STORE_ADDED, NULL, ours);
 	assert_true(is_known(w));
@@ -108,7 +113,8 @@ static void come_and_go(struct world *w, int from, int n)
 
 	for (int i = from; i < from + n; i++) {
 		snprintf(cluster, sizeof(cluster), "cluster-%06d", i);
-		_cleanup_json_ cJSON *one = failure("head", "head", "GCSFailed", 0, cluster, STORY("head"));
+		_cleanup_json_ cJSON *one =
+			failure("head", "head", "GCSFailed", 0, cluster, STORY("head"));
 
 		incident_writer_see(w->incidents, STORE_ADDED, NULL, one);
 		incident_writer_see(w->incidents, STORE_REMOVED, one, NULL);

@@ -36,7 +36,7 @@ struct answer {
 	unsigned refs;
 	int64_t until_ns; /* boottime; after this it is asked again */
 	enum fate_state state;
-	size_t bytes;  /* about as many as object takes */
+	size_t bytes; /* about as many as object takes */
 	cJSON *object; /* NULL if it was not found */
 };
 
@@ -57,7 +57,10 @@ struct inquiry {
 	void *arg;
 };
 
-/* --- Answers ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void answer_unref(void *value)
 {
@@ -118,7 +121,8 @@ static void put_cached(struct inquiries *inquiries, const char *path, struct ans
 
 static size_t inquiry_bytes_of(const cJSON *json)
 {
-	size_t bytes = sizeof(*json) + (json->string ? strlen(json->string) : 0) + (json->valuestring ? strlen(json->valuestring) : 0);
+	size_t bytes = sizeof(*json) + (json->string ? strlen(json->string) : 0) +
+		       (json->valuestring ? strlen(json->valuestring) : 0);
 
 	for (const cJSON *child = json->child; child; child = child->next)
 		bytes += inquiry_bytes_of(child);
@@ -136,16 +140,22 @@ static struct answer *answer_of(struct client_response *response)
 	if (!answer)
 		return NULL;
 	answer->refs = 1;
-	answer->state = response->status == 200 ? FATE_FOUND : response->status == 403 ? FATE_REFUSED : FATE_ABSENT;
+	answer->state = response->status == 200 ? FATE_FOUND :
+			response->status == 403 ? FATE_REFUSED :
+						  FATE_ABSENT;
 	answer->until_ns = now_boottime_ns() + (response->status == 403 ? REFUSED_NS : CACHED_NS);
 	answer->object = response->status == 200 ? TAKE_PTR(response->object) : NULL;
 	answer->bytes = answer->object ? inquiry_bytes_of(answer->object) : 0;
 	return answer;
 }
 
-/* --- One inquiry ------------------------------------------------------------------------------------------- */
+/*
+ * --- One inquiry
+ * -------------------------------------------------------------------------------------------
+ */
 
-int inquiries_new(const struct inquiries_options *options, struct inquiries **ret_inquiries, struct err *err)
+int inquiries_new(const struct inquiries_options *options, struct inquiries **ret_inquiries,
+		  struct err *err)
 {
 	struct inquiries *inquiries = calloc(1, sizeof(*inquiries));
 
@@ -175,7 +185,8 @@ static void inquiry_free(void *arg)
 	free(q);
 }
 
-static const cJSON *inquiry_object_of(const struct inquiry *q, enum fate_source source, enum fate_state *ret_state)
+static const cJSON *inquiry_object_of(const struct inquiry *q, enum fate_source source,
+				      enum fate_state *ret_state)
 {
 	const struct answer *answer = q->answers[__builtin_ctz(source)];
 
@@ -187,13 +198,17 @@ static const cJSON *inquiry_object_of(const struct inquiry *q, enum fate_source 
 static void inquiry_gather(const struct inquiry *q, struct fate_facts *known)
 {
 	const struct inquiries_options *o = &q->inquiries->o;
-	const char *namespace = q->failure->namespace, *cluster = ray_failure_text(q->failure->cluster);
+	const char *namespace = q->failure->namespace,
+		   *cluster = ray_failure_text(q->failure->cluster);
 	char key[512] = "";
 
 	*known = (struct fate_facts){ .asked = q->asked, .now_ns = now_realtime_ns() };
-	if (namespace && cluster && snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key)) {
+	if (namespace && cluster &&
+	    snprintf(key, sizeof(key), "%s/%s", namespace, cluster) < (int)sizeof(key)) {
 		known->cluster = o->find_cluster(o->arg, key);
-		known->cluster_state = known->cluster ? FATE_FOUND : o->cluster_is_gone(o->arg, key) ? FATE_ABSENT : FATE_UNSEEN;
+		known->cluster_state = known->cluster		       ? FATE_FOUND :
+				       o->cluster_is_gone(o->arg, key) ? FATE_ABSENT :
+									 FATE_UNSEEN;
 	}
 	known->node = inquiry_object_of(q, FATE_NODE, &known->node_state);
 	known->job = inquiry_object_of(q, FATE_JOB, &known->job_state);
@@ -205,7 +220,9 @@ static void inquiry_gather(const struct inquiry *q, struct fate_facts *known)
 
 static const char *const *inquiry_fields_of(enum fate_source source)
 {
-	return source == FATE_NODE ? node_mark_fields : source == FATE_JOB ? claim_job_fields : claim_event_fields;
+	return source == FATE_NODE ? node_mark_fields :
+	       source == FATE_JOB  ? claim_job_fields :
+				     claim_event_fields;
 }
 
 static bool inquiry_ask_next(struct inquiry *q);
@@ -226,7 +243,8 @@ static void inquiry_on_answer(void *arg, struct client_response *response)
 	struct answer *answer = answer_of(response);
 
 	if (!answer)
-		log_warning_limited("cannot read an object that may show who ended a container: %s", err_text(&response->err));
+		log_warning_limited("cannot read an object that may show who ended a container: %s",
+				    err_text(&response->err));
 	fate_path(q->failure, q->source, &path);
 	if (answer && is_shared(q->source) && !strbuf_failed(&path))
 		put_cached(q->inquiries, strbuf_str(&path), answer);
@@ -239,20 +257,26 @@ static void inquiry_on_answer(void *arg, struct client_response *response)
 static bool inquiry_ask(struct inquiry *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	struct client_request request = { .method = "GET", .answer_max = ANSWER_MAX, .drop = inquiry_free, .fields = inquiry_fields_of(q->source) };
+	struct client_request request = { .method = "GET",
+					  .answer_max = ANSWER_MAX,
+					  .drop = inquiry_free,
+					  .fields = inquiry_fields_of(q->source) };
 
 	fate_path(q->failure, q->source, &path);
 	if (strbuf_failed(&path))
 		return false;
 	request.path = strbuf_str(&path);
-	struct answer *known = is_shared(q->source) ? find_cached(q->inquiries, request.path) : NULL;
+	struct answer *known =
+		is_shared(q->source) ? find_cached(q->inquiries, request.path) : NULL;
 	if (known)
 		q->answers[__builtin_ctz(q->source)] = answer_ref(known);
 	request.deadline_ns = q->until_ns - now_boottime_ns();
-	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, inquiry_on_answer, q, NULL, NULL) == 0;
+	return !known && request.deadline_ns > 0 &&
+	       client_start(q->inquiries->o.client, &request, inquiry_on_answer, q, NULL, NULL) ==
+		       0;
 }
 
-	/*
+/*
 	 * Returns the next source. A deletion without a record may be part of a node's drain, which
 	 * is recorded.
 	 */
@@ -285,13 +309,18 @@ static bool inquiry_ask_next(struct inquiry *q)
 	return false;
 }
 
-bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg)
+bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted,
+		     void (*done)(void *arg), void *arg)
 {
 	struct inquiry *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return false;
-	*q = (struct inquiry){ .inquiries = inquiries, .failure = failure, .wanted = wanted, .done = done, .arg = arg };
+	*q = (struct inquiry){ .inquiries = inquiries,
+			       .failure = failure,
+			       .wanted = wanted,
+			       .done = done,
+			       .arg = arg };
 	q->until_ns = now_boottime_ns() + WAIT_NS;
 	if (inquiry_ask_next(q))
 		return true;

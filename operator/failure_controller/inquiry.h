@@ -27,8 +27,10 @@ struct inquiries_options {
 	void *arg;
 };
 
-int inquiries_new(const struct inquiries_options *options, struct inquiries **ret_inquiries, struct err *err);
-void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer must not come afterwards */
+int inquiries_new(const struct inquiries_options *options, struct inquiries **ret_inquiries,
+		  struct err *err);
+/* NULL is allowed; an answer must not come afterwards */
+void inquiries_free(struct inquiries *inquiries);
 
 /*
  * Finds out which component ended the container of failure, and refines failure, which must live
@@ -37,4 +39,5 @@ void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer 
  * called once, unless the client is freed before. If it returns false, there was nothing to read,
  * failure is refined, and done is not called.
  */
-bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg);
+bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted,
+		     void (*done)(void *arg), void *arg);

@@ -44,9 +44,11 @@ static void add_events(struct strbuf *list)
 	static char message[MESSAGE];
 
 	memset(message, 'x', sizeof(message) - 1);
-	strbuf_adds(list, "{\"kind\":\"EventList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[");
+	strbuf_adds(list,
+		    "{\"kind\":\"EventList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[");
 	for (int i = 0; i < EVENTS; i++)
-		strbuf_addf(list, "%s{\"reason\":\"Deleted\",\"message\":\"%s\"}", i ? "," : "", message);
+		strbuf_addf(list, "%s{\"reason\":\"Deleted\",\"message\":\"%s\"}", i ? "," : "",
+			    message);
 	strbuf_adds(list, "]}");
 }
 
@@ -54,9 +56,11 @@ static struct ray_failure *death(int i)
 {
 	char yaml[512];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata: {name: f, namespace: ml, labels: {}}\nspec: {class: PodDeleted, confidence: likely, cluster: c%d, pod: p%d, "
-		 "podUID: u%d, container: ray, endedAt: '2026-11-21T01:29:06Z', verdict: It ended, endedBy: {kind: Client}}\n", i, i, i);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata: {name: f, namespace: ml, labels: {}}\nspec: {class: PodDeleted, confidence: likely, cluster: c%d, pod: p%d, "
+		"podUID: u%d, container: ray, endedAt: '2026-11-21T01:29:06Z', verdict: It ended, endedBy: {kind: Client}}\n",
+		i, i, i);
 	return failure_of_yaml(yaml);
 }
 
@@ -77,12 +81,18 @@ static void answers_that_a_tenant_makes_long_do_not_fill_the_memory(void **state
 	(void)state;
 	add_events(&list);
 	for (int i = 0; i < 2 * DEATHS; i += 2) {
-		script[i] = (struct exchange){ "GET", "events involvedObject.uid", 200, "{\"kind\":\"EventList\",\"apiVersion\":\"v1\",\"items\":[]}" };
-		script[i + 1] = (struct exchange){ "GET", "events RayCluster", 200, strbuf_str(&list) };
+		script[i] = (struct exchange){
+			"GET", "events involvedObject.uid", 200,
+			"{\"kind\":\"EventList\",\"apiVersion\":\"v1\",\"items\":[]}"
+		};
+		script[i + 1] =
+			(struct exchange){ "GET", "events RayCluster", 200, strbuf_str(&list) };
 	}
 	fake_server_start(&server, script, 2 * DEATHS);
 	struct client *client = fake_client(&server, NULL);
-	struct inquiries_options options = { .client = client, .find_cluster = no_cluster, .cluster_is_gone = not_gone };
+	struct inquiries_options options = { .client = client,
+					     .find_cluster = no_cluster,
+					     .cluster_is_gone = not_gone };
 	assert_int_equal(inquiries_new(&options, &inquiries, &err), 0);
 	size_t before = in_use();
 	for (int i = 0; i < DEATHS; i++) {

@@ -21,7 +21,8 @@ struct memory_keeper {
 	struct memory_keeper_options o;
 	struct event *timer;
 	cJSON *waiting; /* namespace -> clusters */
-	cJSON *written; /* the clusters that are being written, under the name of their namespace; NULL: none are */
+	/* the clusters that are being written, under the name of their namespace; NULL: none are */
+	cJSON *written;
 	unsigned tries;
 	bool under_way, creating;
 	bool refused; /* the last write, and it has been logged */
@@ -37,8 +38,8 @@ void memory_keeper_see(struct memory_keeper *keeper, const cJSON *before, const 
 {
 	const char *namespace = json_str(after, "metadata.namespace");
 
-	if (!keeper || !namespace || !before || kept_memory_message(before) || !kept_memory_message(after) ||
-	    !keeper->o.may_write(keeper->o.arg))
+	if (!keeper || !namespace || !before || kept_memory_message(before) ||
+	    !kept_memory_message(after) || !keeper->o.may_write(keeper->o.arg))
 		return;
 	if (!cJSON_GetObjectItemCaseSensitive(keeper->waiting, namespace) &&
 	    cJSON_GetArraySize(keeper->waiting) >= MEMORY_KEEPER_NAMESPACES_MAX) {
@@ -80,7 +81,8 @@ static void memory_keeper_tell(struct memory_keeper *keeper, const struct client
  * Goes on with the next namespace, or with the same one after a failure that may pass by itself.
  * response: NULL after a success.
  */
-static void memory_keeper_conclude(struct memory_keeper *keeper, const struct client_response *response)
+static void memory_keeper_conclude(struct memory_keeper *keeper,
+				   const struct client_response *response)
 {
 	bool passes = response && memory_keeper_passes(response) && keeper->tries < TRIES_MAX;
 
@@ -102,7 +104,8 @@ static void memory_keeper_on_written(void *arg, struct client_response *response
 	struct memory_keeper *keeper = arg;
 	bool done = response->status / 100 == 2;
 
-	metrics_add(keeper->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
+	metrics_add(keeper->o.metrics, METRIC_OPERATIONS, 1,
+		    "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
 		    keeper->creating ? "create" : "merge", done ? "ok" : "error");
 	/* If it were written twice, it would count twice. */
 	if (response->maybe_done)
@@ -114,16 +117,19 @@ static void memory_keeper_on_read(void *arg, struct client_response *response)
 {
 	struct memory_keeper *keeper = arg;
 	const cJSON *have = response->status == 200 ? response->object : NULL;
-	_cleanup_json_ cJSON *change = kept_memory_change(keeper->written->string, have, keeper->written);
+	_cleanup_json_ cJSON *change =
+		kept_memory_change(keeper->written->string, have, keeper->written);
 	int r = -EPROTO;
 
 	keeper->creating = !have;
 	if (!change)
 		err_set(&response->err, EPROTO, "others have written into it");
 	else if (have)
-		r = client_merge(keeper->o.client, change, memory_keeper_on_written, keeper, &response->err);
+		r = client_merge(keeper->o.client, change, memory_keeper_on_written, keeper,
+				 &response->err);
 	else if (response->status == 404)
-		r = client_create(keeper->o.client, change, NULL, memory_keeper_on_written, keeper, &response->err);
+		r = client_create(keeper->o.client, change, NULL, memory_keeper_on_written, keeper,
+				  &response->err);
 	if (r < 0)
 		memory_keeper_conclude(keeper, response);
 }
@@ -146,12 +152,13 @@ static void memory_keeper_run(evutil_socket_t, short, void *arg)
 		return;
 	keeper->tries++;
 	keeper->under_way = true;
-	if (client_get(keeper->o.client, resource_find("v1", "ConfigMap"), keeper->written->string, KEPT_MEMORY_CONFIGMAP,
-		       memory_keeper_on_read, keeper, &failed.err) < 0)
+	if (client_get(keeper->o.client, resource_find("v1", "ConfigMap"), keeper->written->string,
+		       KEPT_MEMORY_CONFIGMAP, memory_keeper_on_read, keeper, &failed.err) < 0)
 		memory_keeper_conclude(keeper, &failed);
 }
 
-int memory_keeper_new(const struct memory_keeper_options *options, struct memory_keeper **ret_keeper, struct err *err)
+int memory_keeper_new(const struct memory_keeper_options *options,
+		      struct memory_keeper **ret_keeper, struct err *err)
 {
 	struct memory_keeper *keeper = calloc(1, sizeof(*keeper));
 

@@ -62,7 +62,8 @@ static int teardown(void **state)
 
 static void see(struct fixture *f, const char *before, const char *after)
 {
-	_cleanup_json_ cJSON *was = before ? json_of(before) : NULL, *is = after ? json_of(after) : NULL;
+	_cleanup_json_ cJSON *was = before ? json_of(before) : NULL,
+			     *is = after ? json_of(after) : NULL;
 
 	memory_keeper_see(f->keeper, was, is);
 }
@@ -96,7 +97,10 @@ static void a_configmap_that_exists_is_merged(void **state)
 {
 	struct fixture *f = *state;
 
-	fake_api_answers(&f->api, "GET", MAP, 200, "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-memory\"},\"data\":{}}", 0);
+	fake_api_answers(
+		&f->api, "GET", MAP, 200,
+		"{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-memory\"},\"data\":{}}",
+		0);
 	see(f, RUNS, ENDED);
 	wait_for_request(f, "PATCH " MAP);
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\\\"anonBytes\\\":77"));

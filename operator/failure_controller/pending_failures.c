@@ -124,7 +124,7 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 		return -ENOMEM;
 	if (!pending_failures_has_room(p, namespace)) {
 		if (!namespace->full_ns)
-			namespace->full_ns = now_ns;
+		namespace->full_ns = now_ns;
 		r = -ENOSPC;
 	} else {
 		namespace->full_ns = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the RayFailures that wait to be written, by "namespace/name". Their number is bounded so that
- * no tenant takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and never
- * more than there is room left for the others. Pure: time is an argument.
+ * Keeps the RayFailures that wait to be written, by "namespace/name". Their number is bounded so
+ * that no tenant takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and
+ * never more than there is room left for the others. Pure: time is an argument.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #define PENDING_MAX 10000
 #define PENDING_NAMESPACE_MAX 2500
 /*
- * How long the API server may refuse a RayFailure, and how long writes of it may fail for any reason,
- * before it is given up.
+ * How long the API server may refuse a RayFailure, and how long writes of it may fail for any
+ * reason, before it is given up.
  */
 #define PENDING_REFUSED_NS ((int64_t)600 * 1000000000)
 #define PENDING_FAILED_NS ((int64_t)6 * 3600 * 1000000000)

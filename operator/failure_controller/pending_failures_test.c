@@ -191,7 +191,8 @@ static void a_full_namespace_takes_bounded_memory(void **state)
 
 static void what_has_no_name_is_refused(void **state)
 {
-	static const char *const nameless[] = { "metadata: {namespace: ml}\n", "metadata: {name: f}\n" };
+	static const char *const nameless[] = { "metadata: {namespace: ml}\n",
+						"metadata: {name: f}\n" };
 	struct pending_failure *pending;
 
 	for (size_t i = 0; i < ARRAY_SIZE(nameless); i++) {

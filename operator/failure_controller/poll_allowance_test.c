@@ -40,7 +40,8 @@ static void a_pod_that_was_quiet_for_days_may_cause_no_more_than_a_new_pod(void 
 
 	poll_allowance_init(&a, START);
 	spend_all(&a, START);
-	assert_int_equal(spend_all(&a, START + 100000 * POLL_ALLOWANCE_REFILL_NS), POLL_ALLOWANCE_MAX);
+	assert_int_equal(spend_all(&a, START + 100000 * POLL_ALLOWANCE_REFILL_NS),
+			 POLL_ALLOWANCE_MAX);
 }
 
 static void a_clock_that_stands_still_or_goes_back_gives_nothing(void **state)

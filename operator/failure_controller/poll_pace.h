@@ -30,4 +30,5 @@ struct poll_pace {
  * no answer; each doubles the time, to two minutes or more. jitter, from 0 to 255, is the pod's
  * own: it adds up to a half of the time.
  */
-int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails, uint8_t jitter);
+int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails,
+			   uint8_t jitter);

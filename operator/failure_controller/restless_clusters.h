@@ -27,6 +27,7 @@ void restless_clusters_release(struct restless_clusters *clusters);
  * Adds a pod to that cluster. Returns NULL if there is no memory; then the pod rests even while its
  * neighbours are restless.
  */
-struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters, const char *key);
+struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters,
+						const char *key);
 /* Removes a pod from the cluster, which may be NULL. */
 void restless_clusters_leave(struct restless_clusters *clusters, struct restless_cluster *cluster);

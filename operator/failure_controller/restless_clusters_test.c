@@ -12,7 +12,8 @@
 static void pods_of_one_cluster_share_its_restlessness(void **state)
 {
 	struct restless_clusters clusters = { 0 };
-	struct restless_cluster *first = restless_clusters_join(&clusters, "ml/a"), *second = restless_clusters_join(&clusters, "ml/a"),
+	struct restless_cluster *first = restless_clusters_join(&clusters, "ml/a"),
+				*second = restless_clusters_join(&clusters, "ml/a"),
 				*other = restless_clusters_join(&clusters, "ml/b");
 	(void)state;
 

@@ -129,7 +129,7 @@ static bool is_end_in(const struct story *story, const cJSON *pod)
 }
 
 static bool read_known_end(const cJSON *failure, const cJSON *pod, const char *container,
-		    struct known_end *ret_end)
+			   struct known_end *ret_end)
 {
 	const char *name = json_str(failure, "metadata.name");
 	char prefix[300];
@@ -154,7 +154,7 @@ static bool read_known_end(const cJSON *failure, const cJSON *pod, const char *c
 }
 
 static size_t known_ends(const struct answer_sinks *sinks, const cJSON *pod,
-			struct known_end ret_known[static KNOWN_ENDS_MAX])
+			 struct known_end ret_known[static KNOWN_ENDS_MAX])
 {
 	const struct store *store = informer_store(sinks->failures);
 	const struct store_entry *entry = NULL;
@@ -168,7 +168,8 @@ static size_t known_ends(const struct answer_sinks *sinks, const cJSON *pod,
 
 		json_each(status, json_get(pod, "status.containerStatuses"))
 			if (n < KNOWN_ENDS_MAX && json_str(status, "name"))
-				n += read_known_end(failure, pod, json_str(status, "name"), &ret_known[n]);
+				n += read_known_end(failure, pod, json_str(status, "name"),
+						    &ret_known[n]);
 	}
 	return n;
 }
@@ -188,7 +189,8 @@ static bool find_unseen(const cJSON *pod, const struct known_end *known, size_t 
 static bool look_is_due(const struct answer_sinks *sinks, const cJSON *pod, int64_t now_ns)
 {
 	return now_ns >= sinks->look_at_ns &&
-	       !event_filter_lately(&sinks->looks, json_str_or(pod, "metadata.namespace", ""), now_ns);
+	       !event_filter_lately(&sinks->looks, json_str_or(pod, "metadata.namespace", ""),
+				    now_ns);
 }
 
 /* Makes the next looks wait, because this one began at that time. */
@@ -213,13 +215,14 @@ static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	bool any = pod_ends_any(&report->ends);
 	bool unseen = !m->unseen_settled && unseen_ends_possible(pod);
 	bool look = (any || unseen) && look_is_due(sinks, pod, began_ns);
-	_cleanup_free_ struct known_end *known = look ? calloc(KNOWN_ENDS_MAX, sizeof(*known)) : NULL;
+	_cleanup_free_ struct known_end *known =
+		look ? calloc(KNOWN_ENDS_MAX, sizeof(*known)) : NULL;
 	size_t n_known = known ? known_ends(sinks, pod, known) : 0, before = report->failures.n;
 
 	if (known && any)
 		pod_ends_missed(&report->ends, pod, known, n_known, &report->failures);
-	m->unseen_settled =
-		!unseen || (report->failures.n == before && find_unseen(pod, known, n_known, report));
+	m->unseen_settled = !unseen || (report->failures.n == before &&
+					find_unseen(pod, known, n_known, report));
 	if (!m->unseen_settled || (any && !known))
 		report->ends.undecided = true;
 	if (look)
@@ -260,9 +263,10 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 	}
 	if (lost) {
 		metrics_add(sinks->metrics, METRIC_POLL_FAILURES_LOST, lost, "%s", "");
-		log_warning_limited("pod %s: ignored %u failures from its sidecar (malformed, or over "
-				    "the rate limit)",
-				    key, lost);
+		log_warning_limited(
+			"pod %s: ignored %u failures from its sidecar (malformed, or over "
+			"the rate limit)",
+			key, lost);
 	}
 	bool all = lost == report->refused && !later;
 	m->unseen_settled = m->unseen_settled && all;

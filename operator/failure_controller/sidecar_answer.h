@@ -25,9 +25,11 @@ struct answer_sinks {
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	void (*on_growing)(void *arg,
-			   const cJSON *pod); /* called when the known facts of its growing memory have changed */
+			   /* called when the known facts of its growing memory have changed */
+			   const cJSON *pod);
 	void *arg;
-	struct event_filter emitted; /* apart from the event recorder's, because pods choose these keys */
+	/* apart from the event recorder's, because pods choose these keys */
+	struct event_filter emitted;
 	struct event_filter looks; /* namespaces whose next look for missed ends is not due yet */
 	int64_t look_at_ns; /* CLOCK_BOOTTIME: when the next look for missed ends is due */
 };

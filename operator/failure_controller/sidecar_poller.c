@@ -31,7 +31,8 @@
  * one, these places in each tick are enough for the pace of poll_pace.h.
  */
 #define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
-#define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
+/* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
+#define UID_DIGEST 16
 /* So many failed requests in a row are no accident. */
 #define UNREACHABLE 3
 
@@ -72,7 +73,11 @@ struct sidecar_poller {
 	struct restless_clusters clusters;
 	struct poll_pace pace; /* as it was when the pods were looked at last */
 	struct namespace_share in_flight;
-	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
+	/*
+	 * of pods, where the last look ended: when more are due than there are places, each has its
+	 * turn
+	 */
+	size_t bucket;
 	uint64_t seed;
 	struct answer_sinks sinks;
 };
@@ -119,7 +124,8 @@ static void polled_free(void *value)
 
 static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg);
 
-int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err)
+int sidecar_poller_new(const struct sidecar_poller_options *options,
+		       struct sidecar_poller **ret_poller, struct err *err)
 {
 	struct sidecar_poller *poller = calloc(1, sizeof(*poller));
 	int r;
@@ -130,7 +136,8 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 	poller->sinks = options->sinks;
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
 	poller->tick = event_new(options->base, -1, EV_PERSIST, sidecar_poller_on_tick, poller);
-	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
+	r = poller->tick && event_add(poller->tick,
+				      &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
 		    http_new(options->base, &poller->http, err) :
 		    err_set(err, ENOMEM, "sidecar poller");
 	if (r < 0) {
@@ -155,7 +162,8 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	free(poller);
 }
 
-const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard)
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key,
+					     bool *ret_heard)
 {
 	const struct polled *p = strmap_get(&poller->pods, key);
 
@@ -194,8 +202,12 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	digest_uid(pod, p->uid);
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
 	/* When an operator starts, pods are asked soon, but not all at once. */
-	p->first_ns = now_boottime_ns() + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
-	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
+	p->first_ns = now_boottime_ns() +
+		      random_between(&poller->seed, 0,
+				     MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
+	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ?
+			     restless_clusters_join(&poller->clusters, cluster) :
+			     NULL;
 	if (strmap_put(&poller->pods, key, p, NULL) < 0) {
 		polled_free(p);
 		return NULL;
@@ -248,7 +260,7 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
-	/*
+		/*
 	 * The end of a deleted pod does not suggest that others fail: Ray's autoscaler deletes pods
 	 * all day.
 	 */
@@ -265,7 +277,8 @@ static bool sidecar_poller_is_due(const struct polled *p, int64_t now_ns)
 		return true;
 	if (!p->asked_ns)
 		return now_ns >= p->first_ns;
-	return now_ns - p->asked_ns >= poll_pace_interval(pace, sidecar_poller_is_restless(p, now_ns), p->fails, p->jitter);
+	return now_ns - p->asked_ns >=
+	       poll_pace_interval(pace, sidecar_poller_is_restless(p, now_ns), p->fails, p->jitter);
 }
 
 static void note_asked(struct polled *p)
@@ -300,7 +313,10 @@ static void ask_again_for_death(struct polled *p)
 		p->soon_ns = now_boottime_ns() + SOON_NS;
 }
 
-/* --- Answers -------------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * --------------------------------------------------------------------------------------------
+ */
 
 static const cJSON *sidecar_poller_pod_of(const struct polled *p)
 {
@@ -315,7 +331,8 @@ static int sidecar_poller_take_answer(struct polled *p, const struct http_respon
 
 	if (!pod)
 		return err_set(err, ESTALE, "the pod is gone");
-	int r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body, response->len, &result, err);
+	int r = sidecar_answer_take(&p->poller->sinks, &p->memory, p->key, pod, response->body,
+				    response->len, &result, err);
 	if (r < 0)
 		return r;
 	if (result.failed)
@@ -352,7 +369,9 @@ static void sidecar_poller_on_answer(void *arg, const struct http_response *resp
 	leave_place(p);
 	const char *result = sidecar_poller_judge(p, response, &err);
 	metrics_add(poller->sinks.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
-	/* A sidecar that is asked each second for a death may be just starting: that counts once. */
+	/*
+	 * A sidecar that is asked each second for a death may be just starting: that counts once.
+	 */
 	p->fails = err.code ? p->fails + (p->soon_ns == 0) : 0;
 	if (p->fails == UNREACHABLE)
 		sidecar_answer_lost(&poller->sinks, &p->memory, sidecar_poller_pod_of(p), &err);
@@ -363,7 +382,10 @@ static void sidecar_poller_on_answer(void *arg, const struct http_response *resp
 	p->at_once = p->again;
 }
 
-/* --- Questions ------------------------------------------------------------------------------------------ */
+/*
+ * --- Questions
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* The place is taken. */
 static void sidecar_poller_ask(struct polled *p)
@@ -387,7 +409,8 @@ static void sidecar_poller_ask(struct polled *p)
 		.answer_max = POD_REPORT_MAX,
 	};
 
-	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
+	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"",
+		 p->tag ? p->tag : "");
 	if (!pod || !pod_report_url(pod, url) ||
 	    http_start(p->poller->http, &request, NULL, sidecar_poller_on_answer, p, &p->call,
 		       NULL) < 0) {
@@ -398,7 +421,7 @@ static void sidecar_poller_ask(struct polled *p)
 	p->again = false;
 }
 
-	/*
+/*
 	 * Returns whether to ask. If the existing RayFailures are not known, each answer would be
 	 * written again and refused.
 	 */

@@ -26,7 +26,8 @@ struct sidecar_poller_options {
 	void *arg;
 };
 
-int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err);
+int sidecar_poller_new(const struct sidecar_poller_options *options,
+		       struct sidecar_poller **ret_poller, struct err *err);
 void sidecar_poller_free(struct sidecar_poller *poller); /* NULL is allowed */
 
 /* Call this when a pod has changed, or is gone. */
@@ -37,7 +38,8 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
  * it; NULL if nothing grows. It is valid until the next answer. *ret_heard is true if the sidecar
  * has answered or cannot be asked; if it is false, an answer may still come.
  */
-const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard);
+const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key,
+					     bool *ret_heard);
 
 /* Sets the gauges. */
 void sidecar_poller_metrics(struct sidecar_poller *poller);

@@ -30,7 +30,8 @@ struct fixture {
 static void on_question(struct evhttp_request *request, void *arg)
 {
 	struct fixture *f = arg;
-	const char *tag = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
+	const char *tag =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
 	bool same = tag && strcmp(tag, "\"1-1\"") == 0 && f->answer && strstr(f->answer, "\"1-1\"");
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 16);
 
@@ -89,14 +90,15 @@ static cJSON *pod_of(const struct fixture *f, int restarts)
 	char text[2048];
 	cJSON *pod;
 
-	snprintf(text, sizeof(text),
-		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"uid\":\"u-w\","
-		 "\"resourceVersion\":\"%d\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/group\":\"g\",\"ray.io/is-ray-node\":\"yes\"}},"
-		 "\"spec\":{\"containers\":[{\"name\":\"ray-worker\"},{\"name\":\"afterglow\",\"ports\":[{\"name\":\"afterglow-http\","
-		 "\"containerPort\":%d}]}]},\"status\":{\"podIP\":\"127.0.0.1\",\"containerStatuses\":[{\"name\":\"ray-worker\","
-		 "\"restartCount\":%d,\"state\":{\"running\":{\"startedAt\":\"2026-01-21T01:00:00Z\"}}},{\"name\":\"afterglow\","
-		 "\"restartCount\":0,\"state\":{\"running\":{}}}]}}",
-		 50 + restarts, f->port, restarts);
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"w\",\"uid\":\"u-w\","
+		"\"resourceVersion\":\"%d\",\"labels\":{\"ray.io/cluster\":\"demo\",\"ray.io/group\":\"g\",\"ray.io/is-ray-node\":\"yes\"}},"
+		"\"spec\":{\"containers\":[{\"name\":\"ray-worker\"},{\"name\":\"afterglow\",\"ports\":[{\"name\":\"afterglow-http\","
+		"\"containerPort\":%d}]}]},\"status\":{\"podIP\":\"127.0.0.1\",\"containerStatuses\":[{\"name\":\"ray-worker\","
+		"\"restartCount\":%d,\"state\":{\"running\":{\"startedAt\":\"2026-01-21T01:00:00Z\"}}},{\"name\":\"afterglow\","
+		"\"restartCount\":0,\"state\":{\"running\":{}}}]}}",
+		50 + restarts, f->port, restarts);
 	pod = cJSON_Parse(text);
 	assert_non_null(pod);
 	sign_pod(pod);
@@ -171,12 +173,15 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 {
 	static char answer[1 << 15];
 	struct fixture *f = *state;
-	size_t len = (size_t)snprintf(answer, sizeof(answer), "{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[");
+	size_t len = (size_t)snprintf(answer, sizeof(answer),
+				      "{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[");
 
 	for (int i = 0; i < 60; i++)
-		len += (size_t)snprintf(answer + len, sizeof(answer) - len,
-					"%s{\"id\":\"f%d\",\"container\":\"ray-worker\",\"containerLives\":true,\"summary\":{\"class\":\"WorkerCrash\","
-					"\"sentence\":\"x\",\"endedAt\":\"2026-01-21T01:29:06Z\",\"final\":true}}", i ? "," : "", i);
+		len += (size_t)snprintf(
+			answer + len, sizeof(answer) - len,
+			"%s{\"id\":\"f%d\",\"container\":\"ray-worker\",\"containerLives\":true,\"summary\":{\"class\":\"WorkerCrash\","
+			"\"sentence\":\"x\",\"endedAt\":\"2026-01-21T01:29:06Z\",\"final\":true}}",
+			i ? "," : "", i);
 	snprintf(answer + len, sizeof(answer) - len, "]}");
 	f->answer = answer;
 	start(f);
@@ -342,8 +347,7 @@ static bool is_asked_four_times(void *arg)
 	return ((struct fixture *)arg)->asked >= 4;
 }
 
-static void
-a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
+static void a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
 {
 	struct fixture *f = *state;
 	_cleanup_json_ cJSON *pod = NULL;
@@ -411,8 +415,7 @@ static bool is_full_again(void *arg)
 	return failure_writer_n_pending(f->bed.writer) == PENDING_NAMESPACE_MAX;
 }
 
-static void
-ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
+static void ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
 {
 	struct fixture *f = *state;
 
@@ -432,7 +435,8 @@ static void an_answer_of_another_pod_is_not_believed(void **state)
 {
 	struct fixture *f = *state;
 
-	f->answer = "{\"podUID\":\"another\",\"tag\":\"1-1\",\"failures\":[" FAILURE("a", "WorkerCrash") "]}";
+	f->answer = "{\"podUID\":\"another\",\"tag\":\"1-1\",\"failures\":[" FAILURE(
+		"a", "WorkerCrash") "]}";
 	start(f);
 	stir(f, 1);
 	fake_api_turn(&f->bed.api, is_asked_once, f);
@@ -478,7 +482,8 @@ static void a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked(void *
 	sidecar_poller_see(f->bed.poller, gone, true);
 	stopped = pod_of(f, 2);
 	json_set_str(json_get(stopped, "metadata"), "name", "other");
-	cJSON_DeleteItemFromObject(cJSON_GetArrayItem(json_get(stopped, "status.containerStatuses"), 1), "state");
+	cJSON_DeleteItemFromObject(
+		cJSON_GetArrayItem(json_get(stopped, "status.containerStatuses"), 1), "state");
 	sidecar_poller_see(f->bed.poller, stopped, false);
 	fake_api_idle(&f->bed.api);
 	run_ticks(f);
@@ -510,8 +515,9 @@ static void a_driver_that_waits_is_an_event_of_its_pod(void **state)
 {
 	struct fixture *f = *state;
 
-	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"DriverWaits\",\"container\":\"ray-worker\","
-		    "\"sentence\":\"A driver waits in Ray, a.\"}]}";
+	f->answer =
+		"{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"DriverWaits\",\"container\":\"ray-worker\","
+		"\"sentence\":\"A driver waits in Ray, a.\"}]}";
 	start(f);
 	stir(f, 1);
 	fake_api_turn(&f->bed.api, has_event_of_driver, f);
@@ -520,7 +526,8 @@ static void a_driver_that_waits_is_an_event_of_its_pod(void **state)
 static bool is_growing(void *arg)
 {
 	bool heard;
-	const struct growing *growing = sidecar_poller_growing(((struct fixture *)arg)->bed.poller, "ml/w", &heard);
+	const struct growing *growing =
+		sidecar_poller_growing(((struct fixture *)arg)->bed.poller, "ml/w", &heard);
 
 	return growing && growing->n == 1;
 }
@@ -534,9 +541,10 @@ static void memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not(v
 {
 	struct fixture *f = *state;
 
-	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"MemoryGrowing\",\"container\":\"ray-worker\","
-		    "\"process\":\"gcs_server\",\"bytes\":1895825408,\"growthBytesPerHour\":20971520,\"grewSeconds\":14400,"
-		    "\"limitBytes\":2147483648,\"secondsLeft\":43200,\"sentence\":\"Memory grows.\"}]}";
+	f->answer =
+		"{\"podUID\":\"u-w\",\"tag\":\"7-7\",\"failures\":[],\"warnings\":[{\"kind\":\"MemoryGrowing\",\"container\":\"ray-worker\","
+		"\"process\":\"gcs_server\",\"bytes\":1895825408,\"growthBytesPerHour\":20971520,\"grewSeconds\":14400,"
+		"\"limitBytes\":2147483648,\"secondsLeft\":43200,\"sentence\":\"Memory grows.\"}]}";
 	start(f);
 	stir(f, 1);
 	fake_api_turn(&f->bed.api, is_growing, f);
@@ -554,7 +562,8 @@ static void memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not(v
 
 static bool has_event_of_request(void *arg)
 {
-	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "num-cpus \\\"0\\\" of the head") != NULL;
+	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies),
+		      "num-cpus \\\"0\\\" of the head") != NULL;
 }
 
 #define INFEASIBLE(tag, request) \
@@ -578,7 +587,10 @@ static void a_request_that_no_node_can_have_is_an_event_of_its_cluster(void **st
 	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies), "\"kind\":\"RayCluster\""));
 }
 
-/* --- Sidecars that never answer ------------------------------------------------------------------------- */
+/*
+ * --- Sidecars that never answer
+ * -------------------------------------------------------------------------
+ */
 
 #define PLACES_EACH 32 /* with four ticks a second enough for the pace of poll_pace.h */
 
@@ -617,7 +629,9 @@ static cJSON *hostile_pod(const struct fixture *f, int i, int restarts, uint16_t
 	json_set_str(metadata, "namespace", "hostile");
 	json_set_str(metadata, "name", name);
 	json_set_str(metadata, "uid", name);
-	cJSON_SetIntValue(json_get(cJSON_GetArrayItem(json_get(container, "ports"), 0), "containerPort"), port);
+	cJSON_SetIntValue(
+		json_get(cJSON_GetArrayItem(json_get(container, "ports"), 0), "containerPort"),
+		port);
 	return pod;
 }
 

@@ -32,7 +32,9 @@ struct pods_list {
 	struct owner owner;
 };
 
-/* --- A pod ------------------------------------------------------------------------------------- */
+/*
+ * --- A pod -------------------------------------------------------------------------------------
+ */
 
 /*
  * Finds the cluster to which the pod submits: KubeRay gives it the address of the head's Service. A
@@ -42,8 +44,10 @@ struct pods_list {
 static const char *submitter_cluster(const struct watches *watches, const cJSON *pod,
 				     char name[static NAME_MAX_LEN + 1])
 {
-	const cJSON *env = container_env(ray_container(json_get(pod, "spec")), "RAY_DASHBOARD_ADDRESS");
-	const char *namespace = json_str_or(pod, "metadata.namespace", ""), *address = json_str_or(env, "value", "");
+	const cJSON *env =
+		container_env(ray_container(json_get(pod, "spec")), "RAY_DASHBOARD_ADDRESS");
+	const char *namespace = json_str_or(pod, "metadata.namespace", ""),
+		   *address = json_str_or(env, "value", "");
 
 	snprintf(name, NAME_MAX_LEN + 1, "%.*s", (int)strcspn(address, ".:"), address);
 	const cJSON *service = watches_service(watches, namespace, name);
@@ -64,10 +68,13 @@ static void submitter_label(cJSON *pod, const char *cluster, const struct owner 
 
 	json_set_str(labels, CLUSTER_LABEL, cluster);
 	json_set_str(labels, "ray.io/node-type", POD_TYPE_SUBMITTER);
-	json_set_str(json_object_at(metadata, "annotations"), OWNER_ANNOTATION, owner_format(owner, text));
+	json_set_str(json_object_at(metadata, "annotations"), OWNER_ANNOTATION,
+		     owner_format(owner, text));
 }
 
-/* --- Turns ------------------------------------------------------------------------------------- */
+/*
+ * --- Turns -------------------------------------------------------------------------------------
+ */
 
 static void due_free(void *jobs)
 {
@@ -83,7 +90,8 @@ static void due_add(struct submitter_pods *pods, const char *key)
 
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
 	jobs = strmap_get_or_add(&pods->due, namespace, sizeof(*jobs));
-	if (!jobs || strmap_put(jobs, key, pods, NULL) < 0 || workqueue_add(&pods->turns, namespace) < 0)
+	if (!jobs || strmap_put(jobs, key, pods, NULL) < 0 ||
+	    workqueue_add(&pods->turns, namespace) < 0)
 		pods->behind = true;
 	event_active(pods->wake, 0, 0);
 }
@@ -116,7 +124,9 @@ static void turn_end(struct submitter_pods *pods, const char *namespace)
 	event_active(pods->wake, 0, 0);
 }
 
-/* --- The pods of a Job ------------------------------------------------------------------------- */
+/*
+ * --- The pods of a Job -------------------------------------------------------------------------
+ */
 
 static void on_submitter_pods(void *arg, struct client_response *response)
 {
@@ -135,9 +145,15 @@ static void on_submitter_pods(void *arg, struct client_response *response)
 		failure_writer_see(pods->writer, pod, false);
 	}
 	if (response->err.code)
-		log_warning_limited("cannot list the pods of a RayJob's submitter: %s", err_text(&response->err));
-	/* Pods that cannot be read stay so; otherwise a tenant could have all Jobs looked at for ever. */
-	pods->behind |= response->err.code && !(response->status == 0 && IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
+		log_warning_limited("cannot list the pods of a RayJob's submitter: %s",
+				    err_text(&response->err));
+	/*
+	 * Pods that cannot be read stay so; otherwise a tenant could have all Jobs looked at for
+	 * ever.
+	 */
+	pods->behind |=
+		response->err.code &&
+		!(response->status == 0 && IS_ONE_OF(response->err.code, EFBIG, E2BIG, EPROTO));
 	turn_end(pods, list->namespace);
 }
 
@@ -166,7 +182,9 @@ static bool submitter_pods_list(struct submitter_pods *pods, const char *namespa
 	return true;
 }
 
-/* --- All Jobs ---------------------------------------------------------------------------------- */
+/*
+ * --- All Jobs ----------------------------------------------------------------------------------
+ */
 
 static bool submitter_failed(const cJSON *job)
 {
@@ -176,7 +194,8 @@ static bool submitter_failed(const cJSON *job)
 /* Services name the clusters. */
 static bool submitter_pods_may_look(const struct submitter_pods *pods)
 {
-	return pods->may_write(pods->arg) && informer_synced(watches_informer(pods->watches, WATCH_SERVICES));
+	return pods->may_write(pods->arg) &&
+	       informer_synced(watches_informer(pods->watches, WATCH_SERVICES));
 }
 
 /* What is due waits while this replica may not look; the next tick goes on with it. */

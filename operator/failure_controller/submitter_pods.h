@@ -25,7 +25,8 @@ struct submitter_pods {
 	void *arg;
 	struct event *tick, *wake;
 	struct strmap due; /* namespace -> struct strmap of its Jobs whose pods are to be listed */
-	struct strmap waits; /* "namespace/name" of the Jobs of which a pod is not ready, and of some that are gone */
+	struct strmap
+		waits; /* "namespace/name" of the Jobs of which a pod is not ready, and of some that are gone */
 	struct workqueue turns; /* of these namespaces */
 	bool behind; /* failures may have been missed, so all Jobs are looked at */
 };

@@ -69,7 +69,8 @@ static void on_state(void *)
 {
 }
 
-static void on_change(void *arg, enum watch_kind kind, enum store_change, const cJSON *, const cJSON *after)
+static void on_change(void *arg, enum watch_kind kind, enum store_change, const cJSON *,
+		      const cJSON *after)
 {
 	if (kind == WATCH_JOBS)
 		submitter_pods_see(&((struct fixture *)arg)->pods, after);
@@ -82,10 +83,16 @@ static int setup(void **state)
 	fake_api_start(&f->api);
 	f->client = fake_client(&f->api.server, NULL);
 	f->leads = true;
-	struct watches_options watches = { .base = f->api.server.base, .client = f->client, .namespace = "ml",
-					   .on_change = on_change, .on_state = on_state, .arg = f };
+	struct watches_options watches = { .base = f->api.server.base,
+					   .client = f->client,
+					   .namespace = "ml",
+					   .on_change = on_change,
+					   .on_state = on_state,
+					   .arg = f };
 	struct failure_owners_options owners = { .find_cluster = find_cluster };
-	struct inquiries_options inquiries = { .client = f->client, .find_cluster = find_cluster, .cluster_is_gone = cluster_is_gone };
+	struct inquiries_options inquiries = { .client = f->client,
+					       .find_cluster = find_cluster,
+					       .cluster_is_gone = cluster_is_gone };
 	assert_int_equal(watches_new(&watches, &f->watches, NULL), 0);
 	assert_int_equal(failure_owners_new(&owners, &f->owners, NULL), 0);
 	assert_int_equal(inquiries_new(&inquiries, &f->inquiries, NULL), 0);
@@ -95,7 +102,11 @@ static int setup(void **state)
 		.is_leader = leads, .may_write = leads, .wanted = wanted, .reconsider = reconsider, .on_written = on_written, .arg = f,
 	};
 	assert_int_equal(failure_writer_new(&writer, &f->writer, NULL), 0);
-	f->pods = (struct submitter_pods){ .client = f->client, .watches = f->watches, .writer = f->writer, .may_write = leads, .arg = f };
+	f->pods = (struct submitter_pods){ .client = f->client,
+					   .watches = f->watches,
+					   .writer = f->writer,
+					   .may_write = leads,
+					   .arg = f };
 	assert_int_equal(submitter_pods_start(&f->pods, f->api.server.base, NULL), 0);
 	*state = f;
 	return 0;
@@ -136,14 +147,16 @@ static bool knows_jobs(void *arg)
 {
 	const struct fixture *f = arg;
 
-	return informer_synced(watches_informer(f->watches, WATCH_JOBS)) && watches_store(f->watches, WATCH_JOBS)->entries.n;
+	return informer_synced(watches_informer(f->watches, WATCH_JOBS)) &&
+	       watches_store(f->watches, WATCH_JOBS)->entries.n;
 }
 
 static void the_end_of_a_failed_jobs_pod_is_written(struct fixture *f)
 {
 	fake_api_turn(&f->api, is_written, f);
 	assert_non_null(strstr(strbuf_str(&f->api.accepts), "labelSelector=controller-uid%3Dj1"));
-	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"name\":\"train-x7k2p-ray-job-submitter-"));
+	assert_non_null(
+		strstr(strbuf_str(&f->api.bodies), "\"name\":\"train-x7k2p-ray-job-submitter-"));
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"cluster\":\"train-q8f6p\""));
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"ownerText\":\"RayJob/train\""));
 }
@@ -190,12 +203,16 @@ static void an_end_has_the_kubelets_words_the_limit_and_who_sets_it(void **state
 	const char *body;
 
 	fake_api_lists(&f->api, JOBS, JOB("\"failed\":1"));
-	fake_api_lists(&f->api, PODS "20", POD_ENDED("train-q8f6p-head-svc:1", ENDED("137", ",\"reason\":\"OOMKilled\"")));
+	fake_api_lists(
+		&f->api, PODS "20",
+		POD_ENDED("train-q8f6p-head-svc:1", ENDED("137", ",\"reason\":\"OOMKilled\"")));
 	watches_start(f->watches);
 	the_end_of_a_failed_jobs_pod_is_written(f);
 	body = strbuf_str(&f->api.bodies);
 	assert_non_null(strstr(body, "\"class\":\"KernelOOMContainer\""));
-	assert_non_null(strstr(body, "most likely ran out of memory (the kubelet says OOMKilled; the limit is 1Gi)"));
+	assert_non_null(strstr(
+		body,
+		"most likely ran out of memory (the kubelet says OOMKilled; the limit is 1Gi)"));
 	assert_non_null(strstr(body, "in spec.submitterPodTemplate of the RayJob"));
 	/* It is no Ray node, and has no sidecar on purpose. */
 	assert_null(strstr(body, "runsRay"));
@@ -207,7 +224,9 @@ static void an_image_that_cannot_be_pulled_is_found_although_the_job_does_not_ch
 	struct fixture *f = *state;
 
 	fake_api_lists(&f->api, JOBS, JOB("\"active\":1,\"ready\":0"));
-	fake_api_lists(&f->api, PODS "20", POD_ENDED("train-q8f6p-head-svc:1", "\"waiting\":{\"reason\":\"ImagePullBackOff\"}"));
+	fake_api_lists(&f->api, PODS "20",
+		       POD_ENDED("train-q8f6p-head-svc:1",
+				 "\"waiting\":{\"reason\":\"ImagePullBackOff\"}"));
 	watches_start(f->watches);
 	fake_api_turn(&f->api, knows_jobs, f);
 	event_active(f->pods.tick, 0, 0);
@@ -221,7 +240,11 @@ static void only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_ti
 	static const struct {
 		const char *job;
 		size_t n;
-	} rows[] = { { JOB("\"active\":1"), 1 }, { JOB("\"active\":1,\"ready\":1"), 0 }, { JOB("\"active\":1"), 1 }, { JOB(""), 0 }, { JOB("\"active\":1"), 1 } };
+	} rows[] = { { JOB("\"active\":1"), 1 },
+		     { JOB("\"active\":1,\"ready\":1"), 0 },
+		     { JOB("\"active\":1"), 1 },
+		     { JOB(""), 0 },
+		     { JOB("\"active\":1"), 1 } };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -243,7 +266,8 @@ static void only_jobs_with_a_pod_that_is_not_ready_are_looked_at_from_time_to_ti
 static void of_a_submitter_with_very_many_containers_few_are_looked_at(void **state)
 {
 	_cleanup_json_ cJSON *pod = cJSON_Parse(POD("train-q8f6p-head-svc"));
-	cJSON *containers = json_get(pod, "spec.containers"), *statuses = json_get(pod, "status.containerStatuses");
+	cJSON *containers = json_get(pod, "spec.containers"),
+	      *statuses = json_get(pod, "status.containerStatuses");
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 100; i++) {
@@ -263,16 +287,19 @@ static void of_a_submitter_with_very_many_containers_few_are_looked_at(void **st
 	fake_api_turn(&f->api, knows_jobs, f);
 	event_active(f->pods.tick, 0, 0);
 	fake_api_turn(&f->api, is_written, f);
-	assert_in_range(fake_api_count(&f->api, FAILURES) + failure_writer_n_pending(f->writer), 1, 32);
+	assert_in_range(fake_api_count(&f->api, FAILURES) + failure_writer_n_pending(f->writer), 1,
+			32);
 }
 
 static void a_job_that_no_rayjob_made_has_no_submitter(void **state)
 {
 	struct fixture *f = *state;
 
-	fake_api_lists(&f->api, JOBS, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ml\",\"uid\":\"j1\"},\"status\":{\"failed\":1}},"
-				      "{\"metadata\":{\"name\":\"b\",\"namespace\":\"ml\",\"uid\":\"j2\",\"labels\":{\"ray.io/originated-from-crd\":"
-				      "\"RayJob\",\"ray.io/originated-from-cr-name\":\"Not a name\"}},\"status\":{\"failed\":1}}");
+	fake_api_lists(
+		&f->api, JOBS,
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"ml\",\"uid\":\"j1\"},\"status\":{\"failed\":1}},"
+		"{\"metadata\":{\"name\":\"b\",\"namespace\":\"ml\",\"uid\":\"j2\",\"labels\":{\"ray.io/originated-from-crd\":"
+		"\"RayJob\",\"ray.io/originated-from-cr-name\":\"Not a name\"}},\"status\":{\"failed\":1}}");
 	watches_start(f->watches);
 	fake_api_turn(&f->api, knows_jobs, f);
 	event_active(f->pods.tick, 0, 0);

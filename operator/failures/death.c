@@ -25,7 +25,8 @@ bool death_is_reported(const struct death *d)
 
 void death_doubt_unsigned(struct death *d)
 {
-	if (d->is_signed || !death_is_reported(d) || !json_is(d->report, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
+	if (d->is_signed || !death_is_reported(d) ||
+	    !json_is(d->report, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
 		return;
 	d->doubted = true;
 	json_set_str(d->report, "confidence", confidence_name(CONFIDENCE_LIKELY));
@@ -65,7 +66,8 @@ void death_set_name(const struct death *d, const char *seed, struct ray_failure 
 	char name[300], hash[HASH_LEN + 1];
 
 	sha256_hex(seed, strlen(seed), HASH_LEN, hash);
-	snprintf(name, sizeof(name), "%.*s-%.63s-%s", NAME_POD_MAX, pod ? pod : "pod", d->container, hash);
+	snprintf(name, sizeof(name), "%.*s-%.63s-%s", NAME_POD_MAX, pod ? pod : "pod", d->container,
+		 hash);
 	ray_failure_set(&f->name, name);
 }
 
@@ -77,7 +79,8 @@ void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_
 
 void death_set_story(const struct death *d, struct ray_failure *f)
 {
-	ray_failure_set(&f->signature, death_is_reported(d) ? json_str(d->report, "signature") : NULL);
+	ray_failure_set(&f->signature,
+			death_is_reported(d) ? json_str(d->report, "signature") : NULL);
 	f->story = story_facts_of(d->pod, d->container, death_is_reported(d));
 }
 
@@ -104,8 +107,10 @@ static bool is_store(const char *text, size_t len)
  */
 static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
-	const char *ns = json_str_or(d->pod, "metadata.namespace", ""), *cluster = object_label(d->pod, "ray.io/cluster");
-	const char *pod = json_str_or(d->pod, "metadata.name", ""), *uid = json_str_or(d->pod, "metadata.uid", "");
+	const char *ns = json_str_or(d->pod, "metadata.namespace", ""),
+		   *cluster = object_label(d->pod, "ray.io/cluster");
+	const char *pod = json_str_or(d->pod, "metadata.name", ""),
+		   *uid = json_str_or(d->pod, "metadata.uid", "");
 	char path[512];
 
 	if (strstr(bundle, ".."))
@@ -133,6 +138,7 @@ void death_set_bundle(const struct death *d, struct ray_failure *f)
 	if (bundle_is_ours(d, bundle))
 		ray_failure_set(&f->bundle, bundle);
 	else
-		ray_failure_add_missing(f, "the bundle: the termination message names a bundle of another pod",
-					"a look into the store");
+		ray_failure_add_missing(
+			f, "the bundle: the termination message names a bundle of another pod",
+			"a look into the store");
 }

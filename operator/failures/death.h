@@ -17,14 +17,18 @@ struct death {
 	const cJSON *pod;
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
-	bool lost;		 /* the container was lost with its node; terminated is made up, without exit code */
-	bool never_ran;		 /* the container could not be started; terminated is its ContainerStateWaiting */
-	bool forgotten;		 /* the kubelet made terminated up because the runtime no longer knew the container */
-	bool current;		 /* the end is in state.terminated rather than lastState.terminated */
-	int64_t restart;	 /* which instance, from 0 */
+	/* the container was lost with its node; terminated is made up, without exit code */
+	bool lost;
+	/* the container could not be started; terminated is its ContainerStateWaiting */
+	bool never_ran;
+	/* the kubelet made terminated up because the runtime no longer knew the container */
+	bool forgotten;
+	/* the end is in state.terminated rather than lastState.terminated */
+	bool current;
+	int64_t restart; /* which instance, from 0 */
 	int64_t now_ns;
-	cJSON *report;	      /* the sidecar's report; NULL if no credible report exists */
-	bool provisional;     /* the report is a snapshot of the living container */
+	cJSON *report; /* the sidecar's report; NULL if no credible report exists */
+	bool provisional; /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
 	bool forged; /* the termination message has one that the pod's sidecar did not write */
 	bool is_signed; /* the pod's sidecar wrote the report */
@@ -38,8 +42,8 @@ struct death {
 bool death_is_reported(const struct death *d);
 
 /*
- * Makes a report without a signature likely at most: anything in the pod may have written it, and its
- * sentence may be about the kernel, the node or another pod, whatever its class is.
+ * Makes a report without a signature likely at most: anything in the pod may have written it, and
+ * its sentence may be about the kernel, the node or another pod, whatever its class is.
  */
 void death_doubt_unsigned(struct death *d);
 /* Says so, if that happened. */

@@ -22,11 +22,17 @@
 /* A status may be late by this much. */
 #define YOUNG_NS (15 * NS_PER_SEC)
 
-/* --- The journal ------------------------------------------------------------------------------------------ */
+/*
+ * --- The journal
+ * ------------------------------------------------------------------------------------------
+ */
 
 bool pod_end_is_word(const char *text, size_t max)
 {
-	size_t len = text ? strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+") : 0;
+	size_t len =
+		text ? strspn(text,
+			      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+") :
+		       0;
 
 	return len > 0 && len <= max && text[len] == '\0';
 }
@@ -43,7 +49,8 @@ static cJSON *report_of(const cJSON *entry)
 
 static void fill(const struct death *d, const char *id, struct ray_failure *f)
 {
-	const char *uid = json_str_or(d->pod, "metadata.uid", ""), *confidence = json_str(d->report, "confidence");
+	const char *uid = json_str_or(d->pod, "metadata.uid", ""),
+		   *confidence = json_str(d->report, "confidence");
 	char seed[512];
 
 	death_set_whose(d, f);
@@ -59,8 +66,10 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	ray_failure_set(&f->verdict, json_str(d->report, "sentence"));
 	ray_failure_set(&f->signal, json_str(d->report, "signal"));
 	death_set_bundle(d, f);
-	ray_failure_add_missing(f, "memory and processes: the pod's status had forgotten this end when an operator looked again",
-				"the bundle, where it is");
+	ray_failure_add_missing(
+		f,
+		"memory and processes: the pod's status had forgotten this end when an operator looked again",
+		"the bundle, where it is");
 	death_set_doubt(d, f);
 	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid, d->container, id);
 	death_set_name(d, seed, f);
@@ -68,7 +77,8 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	ray_failure_sign(f);
 }
 
-static struct ray_failure *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
+static struct ray_failure *failure_of(const cJSON *pod, const char *container, const char *id,
+				      cJSON *report)
 {
 	struct death d = { .pod = pod,
 			   .container = container,
@@ -86,7 +96,8 @@ static bool is_failure(const cJSON *report)
 {
 	const char *class = json_str(report, "class");
 
-	return class && json_str(report, "sentence") && strcmp(class, failure_class_name(FAILURE_COMPLETED)) != 0;
+	return class && json_str(report, "sentence") &&
+	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) != 0;
 }
 
 bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns)
@@ -147,19 +158,22 @@ static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
 
 static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
 {
-	static const char *const places[] = { "lastState.terminated.finishedAt", "state.terminated.finishedAt" };
+	static const char *const places[] = { "lastState.terminated.finishedAt",
+					      "state.terminated.finishedAt" };
 	int64_t ns;
 
 	json_each(status, json_get(pod, "status.containerStatuses"))
 		for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-			if (json_str(status, "name") && end_time_parse(json_str(status, places[i]), &ns))
+			if (json_str(status, "name") &&
+			    end_time_parse(json_str(status, places[i]), &ns))
 				claim(ends, json_str(status, "name"), ns);
 }
 
 /*
  * Returns whether the end is credible. The journal cannot have more ends than the kubelet counted.
  */
-static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod, const struct known_end *known, size_t n_known)
+static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod,
+			const struct known_end *known, size_t n_known)
 {
 	const char *container = ends->list[i].container;
 	int64_t n = shown_earlier(shown_status(pod, container)),
@@ -173,8 +187,8 @@ static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod,
 	return n > 0;
 }
 
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known, size_t n_known,
-		     struct ray_failures *failures)
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known,
+		     size_t n_known, struct ray_failures *failures)
 {
 	for (size_t i = 0; i < n_known; i++)
 		claim(ends, known[i].container, known[i].at_ns);

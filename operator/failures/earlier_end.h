@@ -34,16 +34,21 @@ struct known_end {
 struct pod_end {
 	char container[POD_ENDS_CONTAINER_MAX];
 	int64_t at_ns;
-	struct ray_failure *failure; /* the RayFailure of a missed end; NULL if the status shows the end or it is known */
+	/* the RayFailure of a missed end; NULL if the status shows the end or it is known */
+	struct ray_failure *failure;
 };
 
 struct pod_ends {
 	struct pod_end list[POD_ENDS_MAX];
 	size_t n;
-	bool undecided; /* it is too early to judge at least one end, because the status may lag behind */
+	/* it is too early to judge at least one end, because the status may lag behind */
+	bool undecided;
 };
 
-/* Returns whether text, which may be NULL, can be the ID of an entry, or the tag of an answer: max characters at most. */
+/*
+ * Returns whether text, which may be NULL, can be the ID of an entry, or the tag of an answer: max
+ * characters at most.
+ */
 bool pod_end_is_word(const char *text, size_t max);
 /* Adds an entry of the journal. Returns false if the entry is not the end of a container. */
 bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns);
@@ -52,6 +57,6 @@ bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, i
  */
 bool pod_ends_any(const struct pod_ends *ends);
 /* Appends the RayFailures of missed ends to failures. known are the ends that already have one. */
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known, size_t n_known,
-		     struct ray_failures *failures);
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known,
+		     size_t n_known, struct ray_failures *failures);
 void pod_ends_release(struct pod_ends *ends);

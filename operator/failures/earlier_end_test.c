@@ -21,23 +21,27 @@ static cJSON *pod_with(const char *ray_status)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
-	strbuf_addf(&sb,
-		    "metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g}, "
-		    "annotations: {afterglow.dev/report-key: k}}\n"
-		    "status:\n  containerStatuses:\n  - {name: ray-worker, %s}\n"
-		    "  - {name: afterglow, restartCount: 9, state: {running: {startedAt: " AT("59:00") "}}}\n",
-		    ray_status);
+	strbuf_addf(
+		&sb,
+		"metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g}, "
+		"annotations: {afterglow.dev/report-key: k}}\n"
+		"status:\n  containerStatuses:\n  - {name: ray-worker, %s}\n"
+		"  - {name: afterglow, restartCount: 9, state: {running: {startedAt: " AT(
+			"59:00") "}}}\n",
+		ray_status);
 	return json_of(strbuf_str(&sb));
 }
 
-static bool add(struct pod_ends *ends, const cJSON *pod, const char *container, const char *at, const char *more)
+static bool add(struct pod_ends *ends, const cJSON *pod, const char *container, const char *at,
+		const char *more)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
-	strbuf_addf(&sb,
-		    "{id: end-%s, container: %s, endedAt: '2026-11-21T01:%sZ', class: ApplicationError, confidence: certain, exitCode: 7, "
-		    "sentence: 'It ended at %s', bundle: null, containerLives: false%s}",
-		    at, container, at, at, more);
+	strbuf_addf(
+		&sb,
+		"{id: end-%s, container: %s, endedAt: '2026-11-21T01:%sZ', class: ApplicationError, confidence: certain, exitCode: 7, "
+		"sentence: 'It ended at %s', bundle: null, containerLives: false%s}",
+		at, container, at, at, more);
 	_cleanup_json_ cJSON *entry = json_of(strbuf_str(&sb));
 	return pod_ends_add(ends, pod, entry, time_in_hour("50:00"));
 }
@@ -97,8 +101,10 @@ static void ends_that_nobody_reported_were_missed(void **state)
 						   .at_ns = time_in_hour(rows[i].known[n_known]) };
 		pod_ends_missed(&ends, pod, known, n_known, &failures);
 		for (size_t k = 0; k < failures.n; k++)
-			strbuf_addf(&found, "%s ", failures.list[k]->verdict + strlen("It ended at "));
-		if (strcmp(strbuf_str(&found), rows[i].missed) != 0 || ends.undecided != rows[i].undecided)
+			strbuf_addf(&found, "%s ",
+				    failures.list[k]->verdict + strlen("It ended at "));
+		if (strcmp(strbuf_str(&found), rows[i].missed) != 0 ||
+		    ends.undecided != rows[i].undecided)
 			fail_msg("%s: %s", rows[i].what, strbuf_str(&found));
 		ray_failures_release(&failures);
 		pod_ends_release(&ends);
@@ -107,7 +113,8 @@ static void ends_that_nobody_reported_were_missed(void **state)
 
 static void the_only_end_before_those_that_are_shown_was_the_first(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with("restartCount: 1, state: {running: {startedAt: " AT("30:03") "}}");
+	_cleanup_json_ cJSON *pod =
+		pod_with("restartCount: 1, state: {running: {startedAt: " AT("30:03") "}}");
 	struct ray_failures failures = { 0 };
 	struct pod_ends ends = { 0 };
 
@@ -158,7 +165,8 @@ static void what_is_no_end_of_a_container_of_the_pod_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
-		_cleanup_json_ cJSON *entry = json_of("{id: x, endedAt: " AT("10:00") ", class: ApplicationError, sentence: S}");
+		_cleanup_json_ cJSON *entry = json_of(
+			"{id: x, endedAt: " AT("10:00") ", class: ApplicationError, sentence: S}");
 		_cleanup_json_ cJSON *more = NULL;
 		cJSON *item;
 
@@ -166,7 +174,8 @@ static void what_is_no_end_of_a_container_of_the_pod_is_refused(void **state)
 		strbuf_addf(&sb, "{a: b%s}", rows[i].more);
 		more = json_of(strbuf_str(&sb));
 		while ((item = cJSON_DetachItemFromArray(more, 0)))
-			json_set(entry, item->string, cJSON_Duplicate(item, true)), cJSON_Delete(item);
+			json_set(entry, item->string, cJSON_Duplicate(item, true)),
+				cJSON_Delete(item);
 		if (pod_ends_add(&ends, pod, entry, time_in_hour("50:00")))
 			fail_msg("%s%s", rows[i].container, rows[i].more);
 	}

@@ -28,12 +28,14 @@ bool ended_by_takes_node(enum ended_by_kind kind)
 	return kinds[kind].takes_node;
 }
 
-void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind, const char *name, const char *reason)
+void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind,
+		   const char *name, const char *reason)
 {
 	char text[ENDED_BY_NAME_MAX] = "";
 
 	if (name && *name)
-		snprintf(text, sizeof(text), "%.60s%s%.253s", of_kind ? of_kind : "", of_kind ? "/" : "", name);
+		snprintf(text, sizeof(text), "%.60s%s%.253s", of_kind ? of_kind : "",
+			 of_kind ? "/" : "", name);
 	by->kind = kind;
 	text_tame(text, by->name, sizeof(by->name));
 	text_tame(reason ? reason : "", by->reason, sizeof(by->reason));
@@ -60,6 +62,7 @@ const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TE
 {
 	*buf = '\0';
 	if (by->kind != ENDED_BY_NOBODY)
-		snprintf(buf, ENDED_BY_TEXT_MAX, "by %s%s%s", kinds[by->kind].words, *by->reason ? ": " : "", by->reason);
+		snprintf(buf, ENDED_BY_TEXT_MAX, "by %s%s%s", kinds[by->kind].words,
+			 *by->reason ? ": " : "", by->reason);
 	return buf;
 }

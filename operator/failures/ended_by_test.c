@@ -21,13 +21,15 @@ static void what_is_known_is_written(void **state)
 	char text[ENDED_BY_TEXT_MAX];
 
 	(void)state;
-	ended_by_init(&by, ENDED_BY_RAY_AUTOSCALER, "RayCluster", "demo", "it scaled the group down");
+	ended_by_init(&by, ENDED_BY_RAY_AUTOSCALER, "RayCluster", "demo",
+		      "it scaled the group down");
 	ended_by_set(&by, spec);
 	assert_string_equal(json_str(spec, "endedBy.kind"), "RayAutoscaler");
 	assert_string_equal(json_str(spec, "endedBy.name"), "RayCluster/demo");
 	assert_string_equal(json_str(spec, "endedBy.time"), "2026-11-21T01:29:06.000Z");
 	assert_string_equal(json_str(spec, "endedBy.reason"), "it scaled the group down");
-	assert_string_equal(ended_by_text(&by, text), "by Ray's autoscaler: it scaled the group down");
+	assert_string_equal(ended_by_text(&by, text),
+			    "by Ray's autoscaler: it scaled the group down");
 }
 
 static void nobody_is_not_written_and_takes_back_what_was(void **state)

@@ -53,7 +53,8 @@ static bool is_replayed(const struct death *d)
 {
 	int64_t ended_ns, started_ns;
 
-	return json_time(d->report, "endedAt", &ended_ns) && json_time(d->terminated, "startedAt", &started_ns) &&
+	return json_time(d->report, "endedAt", &ended_ns) &&
+	       json_time(d->terminated, "startedAt", &started_ns) &&
 	       ended_ns < started_ns - NS_PER_SEC;
 }
 
@@ -92,11 +93,13 @@ static void read_report(struct death *d)
 	if (d->distrust)
 		return;
 	if (r == -ENOENT)
-		d->distrust = watched ? "the sidecar's report: it did not reach the termination message" :
-			      has     ? "the sidecar's report: the sidecar watches Ray's container, and this is another container" :
-					"the sidecar's report: the pod has no sidecar";
+		d->distrust =
+			watched ? "the sidecar's report: it did not reach the termination message" :
+			has ? "the sidecar's report: the sidecar watches Ray's container, and this is another container" :
+			      "the sidecar's report: the pod has no sidecar";
 	else if (r < 0)
-		d->distrust = "the sidecar's report: its line in the termination message is damaged";
+		d->distrust =
+			"the sidecar's report: its line in the termination message is damaged";
 	else if (!json_bool(d->report, "final", false))
 		d->provisional = true;
 	else if (contradicts(d->report, json_int(d->terminated, "exitCode", 0))) {
@@ -138,7 +141,8 @@ static void read_node(struct death *d)
  */
 static bool is_rays_own(int class)
 {
-	return IS_ONE_OF(class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST);
+	return IS_ONE_OF(class, FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED,
+			 FAILURE_RAY_PROCESS_FAILED, FAILURE_GCS_LOST);
 }
 
 static enum confidence report_confidence(const cJSON *report)
@@ -162,7 +166,8 @@ static bool is_crash_of_process(const cJSON *report)
 {
 	const char *signal = json_str(report, "process.signal");
 
-	return signal && *signal && !TEXT_IS_ONE_OF(signal, "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP");
+	return signal && *signal &&
+	       !TEXT_IS_ONE_OF(signal, "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP");
 }
 
 /* Returns whether the kubelet reports an OOM kill that the sidecar did not see. */
@@ -172,13 +177,14 @@ static bool witnesses_disagree(const struct death *d, int class)
 }
 
 /*
- * Returns whether the pod's status may still replace or explain the class. The sidecar of an evicted
- * pod is asked to stop like that of a deleted pod, and a process that is asked to stop may exit with
- * any code.
+ * Returns whether the pod's status may still replace or explain the class. The sidecar of an
+ * evicted pod is asked to stop like that of a deleted pod, and a process that is asked to stop may
+ * exit with any code.
  */
 static bool is_open_question(int class)
 {
-	return IS_ONE_OF(class, FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED, FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR);
+	return IS_ONE_OF(class, FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
+			 FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR);
 }
 
 /*
@@ -191,21 +197,26 @@ static bool view_outranks(const struct death *d)
 		return true;
 	int class = failure_class_from_name(json_str(d->report, "class"));
 	if (failure_class_is_oom(class))
-		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
+		return !is_sure(d->report) && d->view.from_outside &&
+		       d->view.confidence == CONFIDENCE_CERTAIN;
 	if (is_rays_own(class))
-		return !(is_sure(d->report) && is_crash_of_process(d->report)) && d->view.from_outside &&
-		       d->view.class != FAILURE_UNKNOWN;
+		return !(is_sure(d->report) && is_crash_of_process(d->report)) &&
+		       d->view.from_outside && d->view.class != FAILURE_UNKNOWN;
 	/* It may not know who sent the SIGKILL. */
 	if (witnesses_disagree(d, class) && !is_sure(d->report))
 		return true;
 	return is_open_question(class) && d->view.from_outside && d->view.class != FAILURE_UNKNOWN;
 }
 
-/* --- The RayFailure -------------------------------------------------------------------------------------- */
+/*
+ * --- The RayFailure
+ * --------------------------------------------------------------------------------------
+ */
 
 static void set_name(const struct death *d, struct ray_failure *f)
 {
-	const char *id = json_str(d->terminated, "containerID"), *uid = json_str_or(d->pod, "metadata.uid", "");
+	const char *id = json_str(d->terminated, "containerID"),
+		   *uid = json_str_or(d->pod, "metadata.uid", "");
 	char seed[512];
 
 	/*
@@ -253,8 +264,8 @@ static void set_kubelet_evidence(const struct death *d, struct ray_failure *f)
 
 	if (reason)
 		text_tame(reason, tame, sizeof(tame));
-	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s", json_int(d->terminated, "exitCode", 0),
-		 *tame ? ", reason " : "", tame);
+	snprintf(text, sizeof(text), "exit code %" PRId64 "%s%s",
+		 json_int(d->terminated, "exitCode", 0), *tame ? ", reason " : "", tame);
 	if (!d->never_ran && !d->lost)
 		ray_failure_add_evidence(f, "kubelet", text);
 	if (d->view.evidence[0])
@@ -299,11 +310,13 @@ static void set_verdict(const struct death *d, struct ray_failure *f)
 static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 {
 	if (d->provisional) {
-		ray_failure_add_evidence(f, "snapshot",
-					 "memory and processes are from a snapshot that the sidecar wrote while the "
-					 "container still ran");
-		ray_failure_add_missing(f, "the sidecar's report: only a snapshot from before the end is there",
-					"a sidecar that outlives the Ray container");
+		ray_failure_add_evidence(
+			f, "snapshot",
+			"memory and processes are from a snapshot that the sidecar wrote while the "
+			"container still ran");
+		ray_failure_add_missing(
+			f, "the sidecar's report: only a snapshot from before the end is there",
+			"a sidecar that outlives the Ray container");
 	} else if (d->forged) {
 		ray_failure_add_evidence(
 			f, "termination message",
@@ -312,8 +325,11 @@ static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 			f, d->distrust,
 			"a look at what runs in the container, or the sidecar's image of this release");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
-		ray_failure_add_missing(f, d->distrust, is_ray_container(d) ? "the Afterglow sidecar and launcher running in the pod" :
-									      "the container's own logs");
+		ray_failure_add_missing(
+			f, d->distrust,
+			is_ray_container(d) ?
+				"the Afterglow sidecar and launcher running in the pod" :
+				"the container's own logs");
 	}
 }
 
@@ -322,20 +338,29 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 	set_sidecars_gaps(d, f);
 	death_set_doubt(d, f);
 	if (d->lost)
-		ray_failure_add_missing(f, "the container's end: nothing on its node reported that it ended, or how",
-					"the node's kernel log and disk, if it comes back");
+		ray_failure_add_missing(
+			f,
+			"the container's end: nothing on its node reported that it ended, or how",
+			"the node's kernel log and disk, if it comes back");
 	else if (d->view.lost && !death_is_reported(d))
-		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and reported 137 in place of its exit code",
-					"the node's kubelet and runtime logs");
+		ray_failure_add_missing(
+			f,
+			"the exit code: the kubelet lost the container and reported 137 in place of its exit code",
+			"the node's kubelet and runtime logs");
 	if (!death_is_reported(d) && d->view.oom_open)
-		ray_failure_add_missing(f, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
-					"the sidecar's report, or the node's kernel log");
+		ray_failure_add_missing(
+			f,
+			"whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
+			"the sidecar's report, or the node's kernel log");
 	if (witnesses_disagree(d, (int)f->class))
-		ray_failure_add_missing(f, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
-					"the node's kernel log");
-	if (!death_is_reported(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
-		ray_failure_add_missing(f, "who sent the signal",
-					"the pod's events (a failed probe?) and the node's kernel log");
+		ray_failure_add_missing(
+			f, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
+			"the node's kernel log");
+	if (!death_is_reported(d) &&
+	    (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
+		ray_failure_add_missing(
+			f, "who sent the signal",
+			"the pod's events (a failed probe?) and the node's kernel log");
 }
 
 /* Adds the sources that saw the end as evidence. */
@@ -361,7 +386,9 @@ static bool may_come_from_node(const struct death *d, const struct ray_failure *
 	       unmet_sidecar_was_away(d->pod, d->terminated);
 }
 
-/* --- Advice where no sidecar reports ----------------------------------------------------------- */
+/*
+ * --- Advice where no sidecar reports -----------------------------------------------------------
+ */
 
 /*
  * KubeRay gives wait-gcs-ready 256Mi, and the submitter 1Gi, which only the template of K8sJobMode
@@ -390,11 +417,15 @@ static void set_advice(const struct death *d, struct ray_failure *f)
 	if (f->class != FAILURE_KERNEL_OOM_CONTAINER || death_is_reported(d))
 		return;
 	if (*limit) {
-		snprintf(text, sizeof(text), "The memory limit of container %.63s is %.32s", d->container, limit);
+		snprintf(text, sizeof(text), "The memory limit of container %.63s is %.32s",
+			 d->container, limit);
 		ray_failure_set(&f->advice, advice_for(d));
 	} else {
-		snprintf(text, sizeof(text), "Container %.63s has no memory limit of its own: the limit of the pod or of a cgroup above it "
-			 "was reached, or the node had no memory left", d->container);
+		snprintf(
+			text, sizeof(text),
+			"Container %.63s has no memory limit of its own: the limit of the pod or of a cgroup above it "
+			"was reached, or the node had no memory left",
+			d->container);
 	}
 	ray_failure_set(&f->diagnosis, text);
 }
@@ -444,13 +475,15 @@ void failure_seal(cJSON *object)
 bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {
 	/* The deletion of the pod is the explanation. */
-	if (!ray_failure_text(f->container) || json_str(pod, "metadata.deletionTimestamp") || f->exit_code == RAY_FAILURE_NONE)
+	if (!ray_failure_text(f->container) || json_str(pod, "metadata.deletionTimestamp") ||
+	    f->exit_code == RAY_FAILURE_NONE)
 		return false;
 	/*
 	 * An OOM kill that is not proved may be one that the container survived until its pod was
 	 * evicted.
 	 */
-	return (failure_class_is_oom((int)f->class) ? f->confidence != CONFIDENCE_CERTAIN : is_open_question((int)f->class)) &&
+	return (failure_class_is_oom((int)f->class) ? f->confidence != CONFIDENCE_CERTAIN :
+						      is_open_question((int)f->class)) &&
 	       podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 }
 
@@ -459,12 +492,16 @@ bool failure_supersedes(const struct ray_failure *later, const struct ray_failur
 	return later->class != FAILURE_POD_DELETED && later->class != earlier->class;
 }
 
-/* --- The pod -------------------------------------------------------------------------------------------- */
+/*
+ * --- The pod
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void add_death(const cJSON *pod, const cJSON *status, bool current,
 		      const struct unmet_ends *unmet, int64_t now_ns, struct ray_failures *failures)
 {
-	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
+	const cJSON *terminated =
+		json_get(status, current ? "state.terminated" : "lastState.terminated");
 	bool forgotten = !current && made_up_forgotten(status);
 	struct death d = {
 		.pod = pod,
@@ -477,12 +514,14 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current,
 		.now_ns = now_ns,
 	};
 
-	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 || (current && !made_up_had_run(status)))
+	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 ||
+	    (current && !made_up_had_run(status)))
 		return;
 	ray_failures_add(failures, failure_new(&d));
 }
 
-static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns, struct ray_failures *failures)
+static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns,
+			     struct ray_failures *failures)
 {
 	const cJSON *waiting = json_get(status, "state.waiting");
 	struct death d = {
@@ -532,9 +571,13 @@ int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *fai
 	return failures_from_pod_and_node(pod, NULL, now_ns, failures, err);
 }
 
-/* --- A pod that is gone ---------------------------------------------------------------------------------- */
+/*
+ * --- A pod that is gone
+ * ----------------------------------------------------------------------------------
+ */
 
-static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, struct ray_failures *failures)
+static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns,
+		     struct ray_failures *failures)
 {
 	_cleanup_json_ cJSON *unknown = cJSON_CreateObject();
 	const cJSON *running = json_get(status, "state.running");
@@ -548,14 +591,16 @@ static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, stru
 		.now_ns = now_ns,
 	};
 
-	if (!running || !d.container || strcmp(d.container, SIDECAR_CONTAINER) == 0 || !podview_lost(pod, d.container, &d.view))
+	if (!running || !d.container || strcmp(d.container, SIDECAR_CONTAINER) == 0 ||
+	    !podview_lost(pod, d.container, &d.view))
 		return;
 	json_set_str(unknown, "startedAt", json_str(running, "startedAt"));
 	json_set_str(unknown, "containerID", json_str(status, "containerID"));
 	ray_failures_add(failures, failure_new(&d));
 }
 
-int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures,
+			   struct err *err)
 {
 	size_t lost = oom_count();
 	int r = failures_from_pod(pod, now_ns, failures, err);

@@ -39,7 +39,8 @@
  * contradicts the kubelet, only the pod's status is classified and the RayFailure
  * says what is missing.
  */
-int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
+int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures,
+		      struct err *err);
 
 /*
  * Does the same with the ends of which the node agent has proof, as the pod's sidecar reports them
@@ -52,7 +53,8 @@ int failures_from_pod_and_node(const cJSON *pod, const struct unmet_ends *unmet,
  * Does the same for the last state of a pod that is gone. If the pod's status says that its node is
  * lost, it also appends a RayFailure for each container that was never reported as ended.
  */
-int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures,
+			   struct err *err);
 
 /*
  * Makes the RayFailure of a process that died while its container lives, from the report of the
@@ -60,8 +62,8 @@ int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures
  * of termination_take. Returns
  * -EPROTO if the report is not about such a death, or not about this pod.
  */
-int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
-		       struct ray_failure **ret_failure, struct err *err);
+int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report,
+		       int64_t now_ns, struct ray_failure **ret_failure, struct err *err);
 
 /*
  * Completes the object with its signature (failures/signature.h) and its story (failures/story.h),

@@ -239,7 +239,8 @@ static void the_pods_status_tells_what_it_can(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
+		_cleanup_json_ cJSON *pod =
+			pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
 		_cleanup_json_ cJSON *array = failures_of(pod);
 		const cJSON *spec = json_get(array->child, "spec");
 		const char *signal = json_str(spec, "signal");
@@ -247,11 +248,11 @@ static void the_pods_status_tells_what_it_can(void **state)
 		assert_int_equal(cJSON_GetArraySize(array), 1);
 		if (strcmp(json_str(spec, "class"), rows[i].class) ||
 		    strcmp(json_str(spec, "confidence"), rows[i].confidence) ||
-		    !strstr(json_str(spec, "verdict"), rows[i].sentence) || !signal != !rows[i].signal ||
-		    (signal && strcmp(signal, rows[i].signal)))
+		    !strstr(json_str(spec, "verdict"), rows[i].sentence) ||
+		    !signal != !rows[i].signal || (signal && strcmp(signal, rows[i].signal)))
 			fail_msg("row %zu (%s): %s, %s, %s, %s", i, rows[i].terminated,
-				 json_str(spec, "class"), json_str(spec, "confidence"), signal ? signal : "-",
-				 json_str(spec, "verdict"));
+				 json_str(spec, "class"), json_str(spec, "confidence"),
+				 signal ? signal : "-", json_str(spec, "verdict"));
 		assert_true(any_has(json_get(spec, "evidence"), "source", "kubelet"));
 		/* A container that never ran cannot have a report. */
 		assert_int_equal(any_has(json_get(spec, "missing"), "what", "the sidecar's report"),
@@ -262,12 +263,14 @@ static void the_pods_status_tells_what_it_can(void **state)
 /* For another container, or an init container, only the kubelet reports the end. */
 static void a_container_that_is_not_rays_is_named_so(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
+	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"),
+			     *array = NULL;
 
 	(void)state;
 	json_set_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name", "ray");
 	array = failures_of(pod);
-	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the sidecar watches Ray's container, and this is another container"));
+	assert_true(any_has(json_get(array->child, "spec.missing"), "what",
+			    "the sidecar watches Ray's container, and this is another container"));
 }
 
 static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **state)
@@ -283,22 +286,28 @@ static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
+		_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"),
+				     *array = NULL;
 		cJSON *init = cJSON_CreateObject(), *inits = cJSON_CreateArray();
 		const char *advice;
 		char limit[80];
 
 		json_set_str(init, "name", rows[i].container);
 		if (rows[i].limit)
-			json_set_str(json_object_at(json_object_at(init, "resources"), "limits"), "memory", rows[i].limit);
+			json_set_str(json_object_at(json_object_at(init, "resources"), "limits"),
+				     "memory", rows[i].limit);
 		cJSON_AddItemToArray(inits, init);
 		json_set(json_object_at(pod, "spec"), "initContainers", inits);
-		json_set_str(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "name", rows[i].container);
+		json_set_str(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0),
+			     "name", rows[i].container);
 		array = failures_of(pod);
 		advice = json_str(array->child, "spec.advice");
-		assert_non_null(strstr(json_str(array->child, "spec.diagnosis"), rows[i].diagnosis));
+		assert_non_null(
+			strstr(json_str(array->child, "spec.diagnosis"), rows[i].diagnosis));
 		assert_true(rows[i].advice ? advice && strstr(advice, rows[i].advice) : !advice);
-		snprintf(limit, sizeof(limit), rows[i].limit ? "(the kubelet says OOMKilled; the limit is %s)" : "(the kubelet says OOMKilled)",
+		snprintf(limit, sizeof(limit),
+			 rows[i].limit ? "(the kubelet says OOMKilled; the limit is %s)" :
+					 "(the kubelet says OOMKilled)",
 			 rows[i].limit);
 		assert_non_null(strstr(json_str(array->child, "spec.verdict"), limit));
 	}
@@ -311,10 +320,11 @@ static void the_object_is_complete(void **state)
 			 "exitCode: 137, reason: OOMKilled, message: " REPORT(
 				 Q "class" Q ":" Q "KernelOOMContainer" Q "," Q "confidence" Q ":" Q
 				   "certain" Q "," Q "sentence" Q ":" Q "It reached 1.0 GiB" Q "," Q
-				   "exitCode" Q ":137," Q "signal" Q ":" Q "SIGKILL" Q "," Q "memory" Q ":{" Q
-				   "usageBytes" Q ":1073741824}," Q "processes" Q ":[{" Q "pid" Q ":7}]," Q
-				   "bundle" Q ":" Q "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K" Q
-				   "," Q "evidence" Q ":[{" Q "source" Q ":" Q "memory.events" Q "," Q
+				   "exitCode" Q ":137," Q "signal" Q ":" Q "SIGKILL" Q "," Q
+				   "memory" Q ":{" Q "usageBytes" Q ":1073741824}," Q "processes" Q
+				   ":[{" Q "pid" Q ":7}]," Q "bundle" Q ":" Q
+				   "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K" Q "," Q
+				   "evidence" Q ":[{" Q "source" Q ":" Q "memory.events" Q "," Q
 				   "text" Q ":" Q "t" Q "}]," Q "final" Q ":true"));
 	_cleanup_json_ cJSON *array = failures_of(pod);
 	const cJSON *failure = array->child, *spec = json_get(failure, "spec"),
@@ -325,13 +335,17 @@ static void the_object_is_complete(void **state)
 	assert_string_equal(json_str(failure, "kind"), "RayFailure");
 	assert_string_equal(json_str(failure, "metadata.namespace"), "ml");
 	/* printf containerd://abc | sha256sum */
-	assert_string_equal(json_str(failure, "metadata.name"), "demo-worker-x-ray-worker-a66fbcbe39");
+	assert_string_equal(json_str(failure, "metadata.name"),
+			    "demo-worker-x-ray-worker-a66fbcbe39");
 	assert_null(json_get(failure, "metadata.ownerReferences"));
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/cluster")), "demo");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/cluster")),
+			    "demo");
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/group")), "g");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), "worker");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "afterglow.dev/class")),
-			    "KernelOOMContainer");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")),
+			    "worker");
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItem(labels, "afterglow.dev/class")),
+		"KernelOOMContainer");
 	assert_string_equal(json_str(spec, "cluster"), "demo");
 	assert_string_equal(json_str(spec, "pod"), "demo-worker-x");
 	assert_string_equal(json_str(spec, "podUID"), "0123456789ab");
@@ -345,7 +359,8 @@ static void the_object_is_complete(void **state)
 	assert_string_equal(json_str(spec, "verdict"), "It reached 1.0 GiB");
 	assert_string_equal(json_str(spec, "memoryText"), "1.0 GiB");
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "processes")), 1);
-	assert_string_equal(json_str(spec, "bundle"), "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K");
+	assert_string_equal(json_str(spec, "bundle"),
+			    "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T-K");
 	assert_true(any_has(json_get(spec, "evidence"), "source", "memory.events"));
 	assert_null(json_get(spec, "missing"));
 }
@@ -441,24 +456,27 @@ static void report_and_status_are_weighed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
+		_cleanup_json_ cJSON *pod =
+			pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
 		_cleanup_json_ cJSON *array = failures_of(pod);
 		const cJSON *spec = json_get(array->child, "spec");
 
 		if (strcmp(json_str(spec, "class"), rows[i].class) ||
 		    !json_get(spec, "memoryText") != !rows[i].memory ||
-		    (rows[i].missing ? !any_has(json_get(spec, "missing"), "what", rows[i].missing)
-				     : any_has(json_get(spec, "missing"), "what", "the sidecar's report")))
+		    (rows[i].missing ?
+			     !any_has(json_get(spec, "missing"), "what", rows[i].missing) :
+			     any_has(json_get(spec, "missing"), "what", "the sidecar's report")))
 			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(spec));
 	}
 }
 
 static void a_snapshot_is_called_one(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with(
-		"", "",
-		"exitCode: 137, message: " REPORT(Q "final" Q ":false," Q "bundle" Q ":" Q
-						    "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T" Q));
+	_cleanup_json_ cJSON *pod =
+		pod_with("", "",
+			 "exitCode: 137, message: " REPORT(
+				 Q "final" Q ":false," Q "bundle" Q ":" Q
+				   "pvc:c/ml/demo/demo-worker-x.01234567/ray-worker/T" Q));
 	_cleanup_json_ cJSON *array = failures_of(pod);
 	const cJSON *spec = json_get(array->child, "spec");
 
@@ -511,7 +529,8 @@ static void a_bundle_of_this_pod_is_passed_on_wherever_it_is(void **state)
 		_cleanup_json_ cJSON *array = failures_with_bundle(bundles[i]);
 		const cJSON *spec = json_get(array->child, "spec");
 
-		if (!json_is(spec, "bundle", bundles[i]) || any_has(json_get(spec, "missing"), "what", "the bundle"))
+		if (!json_is(spec, "bundle", bundles[i]) ||
+		    any_has(json_get(spec, "missing"), "what", "the bundle"))
 			fail_msg("%s: %s", bundles[i], cJSON_PrintUnformatted(spec));
 	}
 }
@@ -540,7 +559,8 @@ static void a_bundle_of_somebody_else_is_not_passed_on(void **state)
 		_cleanup_json_ cJSON *array = failures_with_bundle(bundles[i]);
 
 		assert_null(json_get(array->child, "spec.bundle"));
-		assert_true(any_has(json_get(array->child, "spec.missing"), "what", "a bundle of another pod"));
+		assert_true(any_has(json_get(array->child, "spec.missing"), "what",
+				    "a bundle of another pod"));
 	}
 }
 
@@ -608,15 +628,16 @@ static void a_pod_without_the_label_or_the_dead_makes_nothing(void **state)
 
 static void a_bare_death_with_hardly_any_member_still_gives_a_name(void **state)
 {
-	_cleanup_json_ cJSON *pod =
-		json_of("metadata: {labels: {ray.io/cluster: c}}\n"
-			"status: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}");
+	_cleanup_json_ cJSON *pod = json_of(
+		"metadata: {labels: {ray.io/cluster: c}}\n"
+		"status: {containerStatuses: [{name: x, state: {terminated: {exitCode: 1}}}]}");
 	_cleanup_json_ cJSON *array = failures_of(pod);
 
 	(void)state;
 	assert_int_equal(cJSON_GetArraySize(array), 1);
 	assert_int_equal(strncmp(json_str(array->child, "metadata.name"), "pod-x-", 6), 0);
-	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the pod has no sidecar"));
+	assert_true(
+		any_has(json_get(array->child, "spec.missing"), "what", "the pod has no sidecar"));
 }
 
 static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(void **state)
@@ -624,8 +645,10 @@ static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(vo
 	static const char status[] =
 		"status:\n  containerStatuses:\n"
 		"  - {name: ray-worker, state: {waiting: {reason: %s, message: \"Back-off pulling image \\\"no/such:1\\\"\"}}}\n";
-	static const char *const reasons[] = { "ImagePullBackOff", "ErrImageNeverPull", "CreateContainerConfigError" };
-	static const char *const passing[] = { "ContainerCreating", "ErrImagePull", "CrashLoopBackOff", "PodInitializing" };
+	static const char *const reasons[] = { "ImagePullBackOff", "ErrImageNeverPull",
+					       "CreateContainerConfigError" };
+	static const char *const passing[] = { "ContainerCreating", "ErrImagePull",
+					       "CrashLoopBackOff", "PodInitializing" };
 	char last[300] = "";
 
 	(void)state;
@@ -648,7 +671,8 @@ static void a_container_that_cannot_be_started_is_one_failure_for_each_reason(vo
 		assert_null(json_get(spec, "exitCode"));
 		assert_null(json_get(spec, "missing"));
 		assert_true(any_has(json_get(spec, "evidence"), "text", "no/such:1"));
-		assert_non_null(strstr(json_str(spec, "verdict"), "could not be started: Back-off pulling"));
+		assert_non_null(strstr(json_str(spec, "verdict"),
+				       "could not be started: Back-off pulling"));
 		assert_string_not_equal(json_str(array->child, "metadata.name"), last);
 		snprintf(last, sizeof(last), "%s", json_str(array->child, "metadata.name"));
 	}
@@ -697,8 +721,10 @@ static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void 
 		assert_int_equal(cJSON_GetArraySize(array), 1);
 		failure = cJSON_GetArrayItem(array, 0);
 		spec = json_get(failure, "spec");
-		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 || strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0)
-			fail_msg("row %zu: %s, %s", i, json_str(spec, "class"), json_str(spec, "confidence"));
+		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 ||
+		    strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0)
+			fail_msg("row %zu: %s, %s", i, json_str(spec, "class"),
+				 json_str(spec, "confidence"));
 		if (is_open(pod, failure) != rows[i].open)
 			fail_msg("row %zu: open is %d", i, !rows[i].open);
 		assert_int_equal(json_int(spec, "restartCount", -1), 2);
@@ -737,10 +763,12 @@ static void one_eviction_of_a_forgotten_container_is_one_failure(void **state)
 		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
 
 		strbuf_addf(&sb, POD_HEAD, rows[i].metadata);
-		strbuf_addf(&sb, "status:\n%s  containerStatuses:\n  - {name: ray-worker, %s}\n", rows[i].status, rows[i].container);
+		strbuf_addf(&sb, "status:\n%s  containerStatuses:\n  - {name: ray-worker, %s}\n",
+			    rows[i].status, rows[i].container);
 		pod = json_of(strbuf_str(&sb));
 		array = failures_of(pod);
-		if (cJSON_GetArraySize(array) != rows[i].n || strcmp(json_str(array->child, "spec.class"), rows[i].class) != 0)
+		if (cJSON_GetArraySize(array) != rows[i].n ||
+		    strcmp(json_str(array->child, "spec.class"), rows[i].class) != 0)
 			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(array));
 		if (*name)
 			assert_string_equal(json_str(array->child, "metadata.name"), name);
@@ -750,8 +778,9 @@ static void one_eviction_of_a_forgotten_container_is_one_failure(void **state)
 
 static void a_container_that_never_ran_has_no_end_when_its_pod_is_deleted(void **state)
 {
-	static const char real[] = "terminated: {exitCode: 1, containerID: 'containerd://abc', startedAt: '2026-11-21T01:00:00Z', "
-				   "finishedAt: '2026-11-21T01:05:00Z'}";
+	static const char real[] =
+		"terminated: {exitCode: 1, containerID: 'containerd://abc', startedAt: '2026-11-21T01:00:00Z', "
+		"finishedAt: '2026-11-21T01:05:00Z'}";
 	static const struct {
 		const char *ids, *last;
 		int n;
@@ -769,8 +798,12 @@ static void a_container_that_never_ran_has_no_end_when_its_pod_is_deleted(void *
 		_cleanup_json_ cJSON *pod = NULL, *array = NULL;
 
 		strbuf_addf(&sb, POD_HEAD, ", deletionTimestamp: '2026-11-21T01:10:00Z'");
-		strbuf_addf(&sb, "status:\n  phase: Failed\n  containerStatuses:\n  - {name: ray-worker, %srestartCount: 1, state: {" LOST "}, "
-			    "lastState: {%s}}\n", rows[i].ids, rows[i].last);
+		strbuf_addf(
+			&sb,
+			"status:\n  phase: Failed\n  containerStatuses:\n  - {name: ray-worker, %srestartCount: 1, state: {" LOST
+			"}, "
+			"lastState: {%s}}\n",
+			rows[i].ids, rows[i].last);
 		pod = json_of(strbuf_str(&sb));
 		array = failures_of(pod);
 		if (cJSON_GetArraySize(array) != rows[i].n)
@@ -786,11 +819,13 @@ static void what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted(vo
 {
 	static const struct {
 		const char *others, *class;
-	} rows[] = { { "2026-11-21T01:05:30Z", "Evicted" }, { "2026-11-21T01:15:00Z", "ApplicationError" } };
+	} rows[] = { { "2026-11-21T01:05:30Z", "Evicted" },
+		     { "2026-11-21T01:15:00Z", "ApplicationError" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with("", "  reason: Evicted\n", "exitCode: 1"), *array = NULL;
+		_cleanup_json_ cJSON *pod = pod_with("", "  reason: Evicted\n", "exitCode: 1"),
+				     *array = NULL;
 		cJSON *other = json_of("{name: afterglow, state: {terminated: {exitCode: 0}}}");
 
 		json_set_str(json_get(other, "state.terminated"), "finishedAt", rows[i].others);
@@ -803,15 +838,18 @@ static void what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted(vo
 static void check_unbelieved(const char *message, const char *evidence, const char *missing)
 {
 	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: Error"), *array;
-	cJSON *terminated = json_get(json_get(pod, "status.containerStatuses")->child, "state.terminated");
+	cJSON *terminated =
+		json_get(json_get(pod, "status.containerStatuses")->child, "state.terminated");
 	const cJSON *spec;
 
 	json_set_str(terminated, "message", message);
 	array = failures_of(pod);
 	spec = json_get(array->child, "spec");
-	if (strcmp(json_str(spec, "class"), "Killed") != 0 || strcmp(json_str(spec, "confidence"), "certain") == 0 ||
+	if (strcmp(json_str(spec, "class"), "Killed") != 0 ||
+	    strcmp(json_str(spec, "confidence"), "certain") == 0 ||
 	    strstr(json_str(spec, "verdict"), "team-b") || json_get(spec, "memoryText") ||
-	    any_has(json_get(spec, "evidence"), "text", "is not signed by the sidecar of this pod") != !!evidence ||
+	    any_has(json_get(spec, "evidence"), "text",
+		    "is not signed by the sidecar of this pod") != !!evidence ||
 	    !any_has(json_get(spec, "missing"), "what", missing))
 		fail_msg("%s: %s", message, cJSON_PrintUnformatted(spec));
 	cJSON_Delete(TAKE_PTR(array));
@@ -822,26 +860,35 @@ static void check_forged(const char *message)
 	check_unbelieved(message, "forged", "something else in the pod wrote it");
 }
 
-/* A process of the container overwrites the message while the launcher waits for the container's end. */
+/*
+ * A process of the container overwrites the message while the launcher waits for the container's
+ * end.
+ */
 static void a_message_that_the_sidecar_did_not_sign_is_shown_as_forged_and_not_believed(void **state)
 {
 #define FORGED "{\"class\":\"KernelOOMNode\",\"confidence\":\"certain\",\"sentence\":\"Pod team-b/noisy used up the node\",\"exitCode\":137," \
 	       "\"memory\":{\"usageBytes\":2048},\"evidence\":[{\"source\":\"kernel log\",\"text\":\"x\"}],\"final\":true"
-	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(4096), old = STRBUF_INIT(4096), failures = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(4096), old = STRBUF_INIT(4096),
+				       failures = STRBUF_INIT(4096);
 
 	(void)state;
 	check_forged("Pod team-b/noisy used up the node\n#afterglow/1 " FORGED "}\n");
 	check_forged("#afterglow/1 " FORGED ",\"mac\":\"00000000000000000000000000000000\"}\n");
-	check_forged("#afterglow/1 {\"memory\":{\"usageBytes\":2048},\"final\":false}\n"); /* a snapshot */
+	/* a snapshot */
+	check_forged("#afterglow/1 {\"memory\":{\"usageBytes\":2048},\"final\":false}\n");
 	strbuf_adds(&other, "#afterglow/1 ");
-	report_mac_append("ffffffffffffffffffffffffffffffff", REPORT_MAC_TERMINATION, FORGED "}", &other);
+	report_mac_append("ffffffffffffffffffffffffffffffff", REPORT_MAC_TERMINATION, FORGED "}",
+			  &other);
 	check_forged(strbuf_str(&other));
-	/* What the sidecar really signed, but as an answer, and at the end of an earlier instance. */
+	/*
+	 * What the sidecar really signed, but as an answer, and at the end of an earlier instance.
+	 */
 	strbuf_adds(&failures, "#afterglow/1 ");
 	report_mac_append(TESTING_KEY, REPORT_MAC_FAILURES, FORGED "}", &failures);
 	check_forged(strbuf_str(&failures));
 	strbuf_adds(&old, "#afterglow/1 ");
-	report_mac_append(TESTING_KEY, REPORT_MAC_TERMINATION, FORGED ",\"endedAt\":\"2026-11-21T00:59:58.900Z\"}", &old);
+	report_mac_append(TESTING_KEY, REPORT_MAC_TERMINATION,
+			  FORGED ",\"endedAt\":\"2026-11-21T00:59:58.900Z\"}", &old);
 	check_unbelieved(strbuf_str(&old), NULL, "is about an end before this container's start");
 }
 
@@ -853,7 +900,8 @@ static void a_line_where_no_sidecar_writes_is_not_believed(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		_cleanup_json_ cJSON *pod = (i == 0 ? unsigned_pod : pod_with)("", "", "exitCode: 1, message: " FINAL("KernelOOMNode", "1"));
+		_cleanup_json_ cJSON *pod = (i == 0 ? unsigned_pod : pod_with)(
+			"", "", "exitCode: 1, message: " FINAL("KernelOOMNode", "1"));
 		_cleanup_json_ cJSON *array = NULL;
 		cJSON *containers = json_get(pod, "spec.containers");
 
@@ -862,7 +910,8 @@ static void a_line_where_no_sidecar_writes_is_not_believed(void **state)
 		else
 			json_set_str(containers->child, "name", "ray");
 		array = failures_of(pod);
-		if (!json_is(array->child, "spec.class", "ApplicationError") || strstr(json_str(array->child, "spec.verdict"), "Sentence"))
+		if (!json_is(array->child, "spec.class", "ApplicationError") ||
+		    strstr(json_str(array->child, "spec.verdict"), "Sentence"))
 			fail_msg("row %d: %s", i, cJSON_PrintUnformatted(array));
 	}
 }
@@ -888,12 +937,15 @@ static void of_what_is_not_signed_nothing_is_certain(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = unsigned_pod("", "", rows[i].terminated), *array = failures_of(pod);
+		_cleanup_json_ cJSON *pod = unsigned_pod("", "", rows[i].terminated),
+				     *array = failures_of(pod);
 		const cJSON *spec = json_get(array->child, "spec");
 		bool doubted = strcmp(rows[i].confidence, "likely") == 0;
 
-		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 || strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0 ||
-		    any_has(json_get(spec, "missing"), "what", "proof that the sidecar wrote its report") != doubted)
+		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 ||
+		    strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0 ||
+		    any_has(json_get(spec, "missing"), "what",
+			    "proof that the sidecar wrote its report") != doubted)
 			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(spec));
 	}
 }
@@ -928,9 +980,11 @@ static void what_the_status_may_still_explain_is_open(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
+		_cleanup_json_ cJSON *pod =
+			pod_with(rows[i].metadata, rows[i].status, rows[i].terminated);
 		_cleanup_json_ cJSON *array = failures_of(pod);
-		cJSON *status = json_get(pod, "status"), *container = json_get(status, "containerStatuses")->child;
+		cJSON *status = json_get(pod, "status"),
+		      *container = json_get(status, "containerStatuses")->child;
 
 		if (is_open(pod, array->child) != rows[i].open)
 			fail_msg("row %zu (%s)", i, rows[i].terminated);
@@ -938,7 +992,8 @@ static void what_the_status_may_still_explain_is_open(void **state)
 		assert_false(is_open(pod, array->child));
 		/* The container was restarted, so the pod goes on. */
 		json_set_str(status, "phase", "Running");
-		json_set(container, "lastState", cJSON_Duplicate(json_get(container, "state"), true));
+		json_set(container, "lastState",
+			 cJSON_Duplicate(json_get(container, "state"), true));
 		json_set(container, "state", cJSON_CreateObject());
 		assert_false(is_open(pod, array->child));
 	}
@@ -957,8 +1012,12 @@ static void a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_bef
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct ray_failure later = { .class = (enum failure_class)failure_class_from_name(rows[i].later) };
-		const struct ray_failure earlier = { .class = (enum failure_class)failure_class_from_name(rows[i].earlier) };
+		const struct ray_failure later = {
+			.class = (enum failure_class)failure_class_from_name(rows[i].later)
+		};
+		const struct ray_failure earlier = {
+			.class = (enum failure_class)failure_class_from_name(rows[i].earlier)
+		};
 
 		if (failure_supersedes(&later, &earlier) != rows[i].better)
 			fail_msg("row %zu", i);
@@ -979,22 +1038,28 @@ static cJSON *gone_pod(const char *status, const char *state)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
-	strbuf_addf(&sb,
-		    POD_HEAD "status:\n%s  containerStatuses:\n"
-			     "  - {name: ray-worker, restartCount: 2, containerID: \"containerd://abc\", state: {%s}}\n"
-			     "  - {name: afterglow, containerID: \"containerd://def\", state: {running: {}}}\n",
-		    ", deletionTimestamp: \"2026-11-21T01:10:00Z\"", status, state);
+	strbuf_addf(
+		&sb,
+		POD_HEAD
+		"status:\n%s  containerStatuses:\n"
+		"  - {name: ray-worker, restartCount: 2, containerID: \"containerd://abc\", state: {%s}}\n"
+		"  - {name: afterglow, containerID: \"containerd://def\", state: {running: {}}}\n",
+		", deletionTimestamp: \"2026-11-21T01:10:00Z\"", status, state);
 	return json_of(strbuf_str(&sb));
 }
 
 static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **state)
 {
-	static const char by_taint[] = "  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByTaintManager}]\n",
-			  by_gc[] = "  phase: Failed\n  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByPodGC}]\n",
-			  preempted[] = "  conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]\n",
-			  runs[] = "running: {startedAt: '2026-11-21T01:00:00Z'}", waits[] = "waiting: {reason: ContainerCreating}",
-			  ended[] = "terminated: {exitCode: 1, containerID: 'containerd://abc'}",
-			  ended_well[] = "terminated: {exitCode: 0, containerID: 'containerd://abc'}";
+	static const char by_taint
+		[] = "  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByTaintManager}]\n",
+	by_gc[] =
+		"  phase: Failed\n  conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByPodGC}]\n",
+	preempted[] =
+		"  conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]\n",
+	runs[] = "running: {startedAt: '2026-11-21T01:00:00Z'}",
+	waits[] = "waiting: {reason: ContainerCreating}",
+	ended[] = "terminated: {exitCode: 1, containerID: 'containerd://abc'}",
+	ended_well[] = "terminated: {exitCode: 0, containerID: 'containerd://abc'}";
 	static const struct {
 		const char *status, *state, *class;
 	} rows[] = {
@@ -1005,7 +1070,8 @@ static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **st
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = gone_pod(rows[i].status, rows[i].state), *array = failures_of_gone(pod);
+		_cleanup_json_ cJSON *pod = gone_pod(rows[i].status, rows[i].state),
+				     *array = failures_of_gone(pod);
 
 		if (cJSON_GetArraySize(array) != (rows[i].class != NULL))
 			fail_msg("row %zu: %d failures", i, cJSON_GetArraySize(array));
@@ -1013,7 +1079,8 @@ static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **st
 			continue;
 		const cJSON *spec = json_get(cJSON_GetArrayItem(array, 0), "spec");
 		assert_string_equal(json_str(spec, "class"), rows[i].class);
-		assert_int_equal(json_int(spec, "exitCode", -1), strcmp(rows[i].state, ended) == 0 ? 1 : -1);
+		assert_int_equal(json_int(spec, "exitCode", -1),
+				 strcmp(rows[i].state, ended) == 0 ? 1 : -1);
 		assert_int_equal(json_int(spec, "restartCount", -1), 2);
 	}
 }
@@ -1021,12 +1088,16 @@ static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **st
 static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
 {
 	_cleanup_json_ cJSON *ran = gone_pod("  reason: NodeLost\n", "running: {}");
-	_cleanup_json_ cJSON *ended = gone_pod("  reason: NodeLost\n", "terminated: {exitCode: 137, containerID: 'containerd://abc'}");
+	_cleanup_json_ cJSON *ended =
+		gone_pod("  reason: NodeLost\n",
+			 "terminated: {exitCode: 137, containerID: 'containerd://abc'}");
 	_cleanup_json_ cJSON *a = failures_of_gone(ran), *b = failures_of_gone(ended);
 
 	(void)state;
-	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"), json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
-	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nothing on its node reported that it ended"));
+	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"),
+			    json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
+	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what",
+			    "nothing on its node reported that it ended"));
 }
 
 static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **state)
@@ -1040,11 +1111,14 @@ static void an_end_while_its_pod_was_deleted_says_so_whatever_its_code(void **st
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].deleted, "", "exitCode: 139"), *failures = failures_of(pod);
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].deleted, "", "exitCode: 139"),
+				     *failures = failures_of(pod);
 		const cJSON *failure = cJSON_GetArrayItem(failures, 0);
 
 		assert_string_equal(json_str(failure, "spec.class"), "Segfault");
-		assert_int_equal(cJSON_HasObjectItem(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION), rows[i].says);
+		assert_int_equal(cJSON_HasObjectItem(json_get(failure, "metadata.annotations"),
+						     FAILURE_DELETED_ANNOTATION),
+				 rows[i].says);
 	}
 }
 

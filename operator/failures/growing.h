@@ -27,4 +27,5 @@ struct growing {
  * Takes the sidecar's answer of now_ns, since 1970. Returns whether a sentence was added, changed
  * or removed.
  */
-bool growing_take(struct growing *growing, const cJSON *pod, const struct growth *growths, size_t n, int64_t now_ns);
+bool growing_take(struct growing *growing, const cJSON *pod, const struct growth *growths, size_t n,
+		  int64_t now_ns);

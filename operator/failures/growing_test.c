@@ -18,8 +18,13 @@
 
 static struct growth head_grows(int64_t bytes)
 {
-	return (struct growth){ .container = "ray-head", .process = "gcs_server", .bytes = bytes, .limit = 2048 * MIB,
-				.rate = 20 * MIB, .grew_ns = 4 * HOUR, .left_ns = 10 * HOUR + HOUR / 3 };
+	return (struct growth){ .container = "ray-head",
+				.process = "gcs_server",
+				.bytes = bytes,
+				.limit = 2048 * MIB,
+				.rate = 20 * MIB,
+				.grew_ns = 4 * HOUR,
+				.left_ns = 10 * HOUR + HOUR / 3 };
 }
 
 static cJSON *new_pod(void)
@@ -36,9 +41,10 @@ static void a_sentence_has_the_hour_in_which_the_limit_is_met(void **state)
 	(void)state;
 	assert_true(growing_take(&growing, pod, &g, 1, NOON));
 	assert_int_equal(growing.n, 1);
-	assert_string_equal(growing.list[0].text,
-			    "Memory of gcs_server in container ray-head of pod demo-head has grown by 20.0 MiB per hour for 4 h 0 min, to 1.8 GiB; at "
-			    "that rate the container meets its memory limit of 2.0 GiB at about 2026-11-22T22:00Z");
+	assert_string_equal(
+		growing.list[0].text,
+		"Memory of gcs_server in container ray-head of pod demo-head has grown by 20.0 MiB per hour for 4 h 0 min, to 1.8 GiB; at "
+		"that rate the container meets its memory limit of 2.0 GiB at about 2026-11-22T22:00Z");
 }
 
 static void figures_that_move_change_nothing_for_an_hour(void **state)

@@ -55,26 +55,34 @@ static void a_warning_is_an_event_of_the_cluster_with_slope_and_time_left(void *
 	assert_string_equal(json_str(event, "metadata.namespace"), "ml");
 	assert_string_equal(json_str(event, "regarding.kind"), "RayCluster");
 	assert_string_equal(json_str(event, "regarding.uid"), "c1");
-	assert_string_equal(json_str(event, "note"),
-			    "Memory of gcs_server in container ray-head of pod h grew by 20.0 MiB per hour for 4 h 0 min, to 1.8 GiB. "
-			    "At that rate the container meets its memory limit of 2.0 GiB in 12 h 0 min.");
+	assert_string_equal(
+		json_str(event, "note"),
+		"Memory of gcs_server in container ray-head of pod h grew by 20.0 MiB per hour for 4 h 0 min, to 1.8 GiB. "
+		"At that rate the container meets its memory limit of 2.0 GiB in 12 h 0 min.");
 }
 
 static void without_a_process_it_is_all_of_them(void **state)
 {
-	_cleanup_json_ cJSON *event = event_of("[" WARNING("ray-head", "\"process\":null," FIGURES) "]", NOW);
+	_cleanup_json_ cJSON *event =
+		event_of("[" WARNING("ray-head", "\"process\":null," FIGURES) "]", NOW);
 	(void)state;
 
-	assert_int_equal(strncmp(json_str(event, "note"), "Memory of the processes in container ray-head ", 46), 0);
+	assert_int_equal(strncmp(json_str(event, "note"),
+				 "Memory of the processes in container ray-head ", 46),
+			 0);
 }
 
 static void it_has_one_name_for_six_hours_whatever_the_figures(void **state)
 {
 	const int64_t begin = NOW / GROWTH_AGAIN_NS * GROWTH_AGAIN_NS;
-	_cleanup_json_ cJSON *first = event_of("[" GOOD "]", begin), *later = event_of("[" GOOD "]", begin + GROWTH_AGAIN_NS);
-	_cleanup_json_ cJSON *again = event_of("[" WARNING("ray-head", "\"bytes\":1900000000,\"growthBytesPerHour\":21000000,"
-							   "\"grewSeconds\":18000,\"limitBytes\":2147483648,\"secondsLeft\":40000") "]",
-					       begin + GROWTH_AGAIN_NS - 1);
+	_cleanup_json_ cJSON *first = event_of("[" GOOD "]", begin),
+			     *later = event_of("[" GOOD "]", begin + GROWTH_AGAIN_NS);
+	_cleanup_json_ cJSON *again = event_of(
+		"[" WARNING(
+			"ray-head",
+			"\"bytes\":1900000000,\"growthBytesPerHour\":21000000,"
+			"\"grewSeconds\":18000,\"limitBytes\":2147483648,\"secondsLeft\":40000") "]",
+		begin + GROWTH_AGAIN_NS - 1);
 	_cleanup_json_ cJSON *other = event_of("[" WARNING("b", FIGURES) "]", begin);
 	const char *name = json_str(first, "metadata.name");
 	(void)state;
@@ -115,7 +123,11 @@ static void each_container_has_one_and_a_name_cannot_steer_a_terminal(void **sta
 	struct growth growths[GROWTHS_MAX];
 	(void)state;
 
-	assert_int_equal(taken("[" GOOD "," GOOD "," WARNING("b", "\"process\":\"a\\u001b[31m\\nb\"," FIGURES) "," GOOD "]", growths), 2);
+	assert_int_equal(
+		taken("[" GOOD "," GOOD
+		      "," WARNING("b", "\"process\":\"a\\u001b[31m\\nb\"," FIGURES) "," GOOD "]",
+		      growths),
+		2);
 	assert_string_equal(growths[0].process, "gcs_server");
 	assert_string_equal(growths[1].container, "b");
 	assert_string_equal(growths[1].process, "a?[31m?b");

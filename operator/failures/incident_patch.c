@@ -39,7 +39,9 @@ cJSON *incident_status_patch(const char *namespace, const struct incident_change
 
 	set_or_clear(status, "incident", change->id);
 	set_or_clear(status, "causedByText", change->text);
-	json_set(status, "consequences", change->consequences ? cJSON_CreateNumber((double)change->consequences) : cJSON_CreateNull());
+	json_set(status, "consequences",
+		 change->consequences ? cJSON_CreateNumber((double)change->consequences) :
+					cJSON_CreateNull());
 	json_set(status, "causedBy", change->first ? cJSON_CreateObject() : cJSON_CreateNull());
 	if (change->first) {
 		cJSON *cause = json_get(status, "causedBy");

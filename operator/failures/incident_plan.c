@@ -36,13 +36,13 @@ struct incident_member {
 	struct story *story;
 	char *uid;
 	char *incident, *caused_by; /* as the label and annotations say; "" for none */
-	int64_t marked;		    /* the number of consequences that the annotation has */
-	int64_t created_ns;	    /* by the API server's clock; 0: unknown */
+	int64_t marked; /* the number of consequences that the annotation has */
+	int64_t created_ns; /* by the API server's clock; 0: unknown */
 	/* Boottime when it was first seen, and when its consequences last changed. */
 	int64_t seen_ns, grown_ns;
-	size_t consequences;	    /* at grown_ns */
-	bool is_emitted, is_silent;    /* its Event was emitted; the member gets no Event */
-	size_t emitted;		    /* the number of consequences in its last Event */
+	size_t consequences; /* at grown_ns */
+	bool is_emitted, is_silent; /* its Event was emitted; the member gets no Event */
+	size_t emitted; /* the number of consequences in its last Event */
 	unsigned times;
 	/* Boottime until which the server is not asked again; 0: it did not refuse. */
 	int64_t refused_ns;
@@ -149,7 +149,9 @@ struct incident_death *incident_cluster_heads(const struct incident_cluster *clu
 	return heads;
 }
 
-/* --- Statuses ----------------------------------------------------------------------------------- */
+/*
+ * --- Statuses -----------------------------------------------------------------------------------
+ */
 
 /* All members, their places, and the plan that is being made. */
 struct view {
@@ -206,7 +208,8 @@ static void wish(const struct view *v, size_t i, struct incident_change *ret_cha
 	const struct incident_member *leader = v->members[place->first];
 	bool is_first = place->first == i;
 
-	*ret_change = (struct incident_change){ .consequences = place->consequences, .class = first->class };
+	*ret_change = (struct incident_change){ .consequences = place->consequences,
+						.class = first->class };
 	if (is_first && !place->consequences)
 		return;
 	if (is_settled(v, leader))
@@ -223,7 +226,8 @@ static void wish(const struct view *v, size_t i, struct incident_change *ret_cha
 
 static bool is_written(const struct incident_member *m, const struct incident_change *wish)
 {
-	return strcmp(m->incident, wish->id) == 0 && strcmp(m->caused_by, wish->first ? wish->first : "") == 0 &&
+	return strcmp(m->incident, wish->id) == 0 &&
+	       strcmp(m->caused_by, wish->first ? wish->first : "") == 0 &&
 	       m->marked == (int64_t)wish->consequences;
 }
 
@@ -238,7 +242,11 @@ static int add_change(struct view *v, size_t i, const struct incident_change *wi
 	change->pod = wish->pod ? strdup(wish->pod) : NULL;
 	change->container = wish->container ? strdup(wish->container) : NULL;
 	v->plan.n_changes++;
-	return change->name && change->uid && (!wish->first || (change->first && change->pod && change->container)) ? 0 : -ENOMEM;
+	return change->name && change->uid &&
+			       (!wish->first ||
+				(change->first && change->pod && change->container)) ?
+		       0 :
+		       -ENOMEM;
 }
 
 static int plan_changes(struct view *v)
@@ -264,7 +272,10 @@ static int plan_changes(struct view *v)
 	return 0;
 }
 
-/* --- Events --------------------------------------------------------------------------------------- */
+/*
+ * --- Events
+ * ---------------------------------------------------------------------------------------
+ */
 
 /* Returns when its next Event is due (boottime); 0: never, unless something changes. */
 static int64_t due_ns(const struct view *v, size_t i)
@@ -275,7 +286,8 @@ static int64_t due_ns(const struct view *v, size_t i)
 	if (m->is_silent || place->first != i || is_settled(v, m))
 		return 0;
 	if (!m->is_emitted)
-		return m->seen_ns + (place->may_follow && !place->consequences ? TELL_LATER_NS : TELL_NS);
+		return m->seen_ns +
+		       (place->may_follow && !place->consequences ? TELL_LATER_NS : TELL_NS);
 	if (place->consequences <= m->emitted)
 		return 0;
 	return m->grown_ns + (QUIET_NS << MIN(m->times - 1, QUIET_DOUBLINGS_MAX));
@@ -289,14 +301,16 @@ static void note_growth(struct view *v, size_t i)
 		m->grown_ns = v->now_ns;
 	m->consequences = v->places[i].consequences;
 	/* Whoever deleted a pod knows it, so no Event reports that. */
-	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_emitted && v->real_ns - m->created_ns > NEWS_NS))
+	if (v->deaths[i].class == FAILURE_POD_DELETED ||
+	    (!m->is_emitted && v->real_ns - m->created_ns > NEWS_NS))
 		m->is_silent = true;
 }
 
 static bool ends_a_job(const struct view *v, size_t first)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (i != first && v->places[i].first == first && v->deaths[i].class == FAILURE_RAY_JOB_FAILED)
+		if (i != first && v->places[i].first == first &&
+		    v->deaths[i].class == FAILURE_RAY_JOB_FAILED)
 			return true;
 	return false;
 }
@@ -305,7 +319,8 @@ static int add_telling(struct view *v, size_t i)
 {
 	struct incident_telling *telling = &v->plan.tellings[v->plan.n_tellings];
 
-	*telling = (struct incident_telling){ .name = strdup(v->deaths[i].name), .consequences = v->places[i].consequences,
+	*telling = (struct incident_telling){ .name = strdup(v->deaths[i].name),
+					      .consequences = v->places[i].consequences,
 					      .ends_job = ends_a_job(v, i),
 					      .again = v->members[i]->is_emitted };
 	incident_id(v->deaths[i].name, telling->id);
@@ -331,7 +346,8 @@ static int plan_tellings(struct view *v)
 	return 0;
 }
 
-void incident_cluster_emitted(struct incident_cluster *cluster, const struct incident_telling *telling, bool emitted)
+void incident_cluster_emitted(struct incident_cluster *cluster,
+			      const struct incident_telling *telling, bool emitted)
 {
 	struct incident_member *m = strmap_get(&cluster->members, telling->name);
 
@@ -343,7 +359,8 @@ void incident_cluster_emitted(struct incident_cluster *cluster, const struct inc
 	m->times++;
 }
 
-void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns)
+void incident_cluster_refused(struct incident_cluster *cluster,
+			      const struct incident_change *change, int64_t until_ns)
 {
 	struct incident_member *m = strmap_get(&cluster->members, change->name);
 
@@ -351,7 +368,10 @@ void incident_cluster_refused(struct incident_cluster *cluster, const struct inc
 		m->refused_ns = until_ns;
 }
 
-/* --- The plan -------------------------------------------------------------------------------------------------- */
+/*
+ * --- The plan
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int by_end(const void *left, const void *right)
 {
@@ -386,18 +406,25 @@ static int make(struct view *v)
 	if (!v->members || !v->deaths || !v->places || !v->plan.changes || !v->plan.tellings)
 		return -ENOMEM;
 	collect(v);
-	if (incident_join(v->deaths, v->n, v->places) < 0 || plan_changes(v) < 0 || plan_tellings(v) < 0)
+	if (incident_join(v->deaths, v->n, v->places) < 0 || plan_changes(v) < 0 ||
+	    plan_tellings(v) < 0)
 		return -ENOMEM;
 	return 0;
 }
 
-int incident_plan_make(struct incident_cluster *cluster, int64_t now_ns, int64_t real_ns, struct incident_plan *ret_plan)
+int incident_plan_make(struct incident_cluster *cluster, int64_t now_ns, int64_t real_ns,
+		       struct incident_plan *ret_plan)
 {
 	size_t n = cluster->members.n + 1;
-	_cleanup_free_ struct incident_member **members = calloc(n, sizeof(struct incident_member *));
+	_cleanup_free_ struct incident_member **members =
+		calloc(n, sizeof(struct incident_member *));
 	_cleanup_free_ struct incident_death *deaths = calloc(n, sizeof(*deaths));
 	_cleanup_free_ struct incident_place *places = calloc(n, sizeof(*places));
-	struct view v = { .cluster = cluster, .members = members, .deaths = deaths, .places = places, .now_ns = now_ns,
+	struct view v = { .cluster = cluster,
+			  .members = members,
+			  .deaths = deaths,
+			  .places = places,
+			  .now_ns = now_ns,
 			  .real_ns = real_ns };
 	int r = make(&v);
 

@@ -29,16 +29,18 @@ struct world {
  * Makes a failure of the pod's Ray container, `second` seconds after 08:00:00. marks: more
  * metadata.
  */
-static cJSON *failure_of(const char *name, const char *type, const char *class, int second, const char *labels, const char *annotations)
+static cJSON *failure_of(const char *name, const char *type, const char *class, int second,
+			 const char *labels, const char *annotations)
 {
 	char yaml[2048];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata:\n  name: %s\n  namespace: ml\n  uid: uid-%s\n  creationTimestamp: '2027-01-15T08:00:%02dZ'\n"
-		 "  labels: {afterglow.dev/class: %s, ray.io/node-type: %s%s}\n"
-		 "  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ', afterglow.dev/facts: \"runsRay: yes\\npod: %s\\n"
-		 "podUID: u-%s\\ncontainer: ray\\nexitCode: 1\"%s}\n",
-		 name, name, second, class, type, labels, second, name, name, annotations);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata:\n  name: %s\n  namespace: ml\n  uid: uid-%s\n  creationTimestamp: '2027-01-15T08:00:%02dZ'\n"
+		"  labels: {afterglow.dev/class: %s, ray.io/node-type: %s%s}\n"
+		"  annotations: {afterglow.dev/ended-at: '2027-01-15T08:00:%02dZ', afterglow.dev/facts: \"runsRay: yes\\npod: %s\\n"
+		"podUID: u-%s\\ncontainer: ray\\nexitCode: 1\"%s}\n",
+		name, name, second, class, type, labels, second, name, name, annotations);
 	return json_of(yaml);
 }
 
@@ -58,18 +60,22 @@ static struct incident_plan plan_of(struct world *w)
 }
 
 /* The server accepts the change, and the watch shows it. */
-static void write_change(struct world *w, const struct incident_change *change, const char *type, const char *class, int second)
+static void write_change(struct world *w, const struct incident_change *change, const char *type,
+			 const char *class, int second)
 {
 	char labels[200] = "", annotations[400] = "", number[80] = "";
-	_cleanup_json_ cJSON *marks = incident_marks_patch("ml", change), *status = incident_status_patch("ml", change);
+	_cleanup_json_ cJSON *marks = incident_marks_patch("ml", change),
+			     *status = incident_status_patch("ml", change);
 	_cleanup_json_ cJSON *failure = NULL;
 
 	assert_string_equal(json_str(marks, "metadata.uid"), json_str(status, "metadata.uid"));
 	if (*change->id)
 		snprintf(labels, sizeof(labels), ", afterglow.dev/incident: %s", change->id);
 	if (change->consequences)
-		snprintf(number, sizeof(number), ", afterglow.dev/consequences: '%zu'", change->consequences);
-	snprintf(annotations, sizeof(annotations), "%s%s%s", change->first ? ", afterglow.dev/caused-by: " : "",
+		snprintf(number, sizeof(number), ", afterglow.dev/consequences: '%zu'",
+			 change->consequences);
+	snprintf(annotations, sizeof(annotations), "%s%s%s",
+		 change->first ? ", afterglow.dev/caused-by: " : "",
 		 change->first ? change->first : "", number);
 	failure = failure_of(change->name, type, class, second, labels, annotations);
 	assert_int_equal(incident_cluster_put(&w->cluster, failure, w->now_ns), 0);
@@ -177,10 +183,14 @@ static void a_first_cause_without_consequences_is_alone_again(void **state)
 	marks = incident_marks_patch("ml", &plan.changes[0]);
 	status_text = cJSON_PrintUnformatted(json_get(status, "status"));
 	marks_text = cJSON_PrintUnformatted(json_get(marks, "metadata"));
-	assert_string_equal(status_text, "{\"incident\":null,\"causedByText\":null,\"consequences\":null,\"causedBy\":null}");
-	assert_string_equal(marks_text, "{\"namespace\":\"ml\",\"name\":\"head\",\"uid\":\"uid-head\",\"annotations\":{"
-					"\"afterglow.dev/caused-by\":null,\"afterglow.dev/consequences\":null},\"labels\":{"
-					"\"afterglow.dev/incident\":null}}");
+	assert_string_equal(
+		status_text,
+		"{\"incident\":null,\"causedByText\":null,\"consequences\":null,\"causedBy\":null}");
+	assert_string_equal(
+		marks_text,
+		"{\"namespace\":\"ml\",\"name\":\"head\",\"uid\":\"uid-head\",\"annotations\":{"
+		"\"afterglow.dev/caused-by\":null,\"afterglow.dev/consequences\":null},\"labels\":{"
+		"\"afterglow.dev/incident\":null}}");
 	incident_plan_release(&plan);
 	incident_cluster_release(&w.cluster);
 }
@@ -225,8 +235,9 @@ static void tells(struct world *w, int64_t after_s, const char *expected, bool m
 	for (size_t i = 0; i < plan.n_tellings; i++) {
 		size_t len = strlen(text);
 
-		snprintf(text + len, sizeof(text) - len, "%s%s%s:%zu", i ? " " : "", plan.tellings[i].again ? "again " : "",
-			 plan.tellings[i].name, plan.tellings[i].consequences);
+		snprintf(text + len, sizeof(text) - len, "%s%s%s:%zu", i ? " " : "",
+			 plan.tellings[i].again ? "again " : "", plan.tellings[i].name,
+			 plan.tellings[i].consequences);
 		incident_cluster_emitted(&w->cluster, &plan.tellings[i], may);
 	}
 	assert_string_equal(text, expected);
@@ -406,7 +417,8 @@ static void the_plan_says_when_the_next_event_is_due(void **state)
 static void failures_without_a_story_are_left_alone(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
-	_cleanup_json_ cJSON *failure = json_of("metadata: {name: f, labels: {afterglow.dev/class: Killed}}");
+	_cleanup_json_ cJSON *failure =
+		json_of("metadata: {name: f, labels: {afterglow.dev/class: Killed}}");
 
 	(void)state;
 	assert_int_equal(incident_cluster_put(&w.cluster, failure, 0), 0);
@@ -422,7 +434,8 @@ static void an_incidents_id_fits_a_label(void **state)
 	char name[254], id[INCIDENT_ID_MAX], other[INCIDENT_ID_MAX];
 
 	(void)state;
-	assert_string_equal(incident_id("demo-head-ray-head-0123456789", id), "demo-head-ray-head-0123456789");
+	assert_string_equal(incident_id("demo-head-ray-head-0123456789", id),
+			    "demo-head-ray-head-0123456789");
 	memset(name, 'a', sizeof(name));
 	name[63] = '\0';
 	assert_string_equal(incident_id(name, id), name);

@@ -42,7 +42,8 @@ static void add_settings(const cJSON *entry, const char *group, const char *requ
 		size_t len = strlen(text);
 		char one[SETTING_MAX];
 
-		if (!strstr(request, settings[i].resource) || !cJSON_IsString(value) || strstr(text, OTHERS))
+		if (!strstr(request, settings[i].resource) || !cJSON_IsString(value) ||
+		    strstr(text, OTHERS))
 			continue;
 		snprintf(one, sizeof(one), "%s%s \"%.20s\" of %.63s", len ? ", " : "",
 			 strchr(settings[i].setting, '.') + 1, value->valuestring, group);

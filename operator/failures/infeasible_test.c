@@ -18,16 +18,19 @@
 
 static cJSON *cluster_with(const char *annotation)
 {
-	cJSON *cluster = json_of("{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: demo, namespace: ml, uid: c1, annotations: {}}}");
+	cJSON *cluster = json_of(
+		"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: demo, namespace: ml, uid: c1, annotations: {}}}");
 
-	cJSON_AddStringToObject(json_get(cluster, "metadata.annotations"), MEMORY_SAFETY_ANNOTATION, annotation);
+	cJSON_AddStringToObject(json_get(cluster, "metadata.annotations"), MEMORY_SAFETY_ANNOTATION,
+				annotation);
 	return cluster;
 }
 
 static void an_event_names_the_settings_that_the_request_needs(void **state)
 {
 	_cleanup_json_ cJSON *cluster = cluster_with(HEAD WORKERS "}");
-	_cleanup_json_ cJSON *event = infeasible_event(cluster, cluster, "{'CPU': 1.0, 'memory': 1363148800.0}", 1);
+	_cleanup_json_ cJSON *event =
+		infeasible_event(cluster, cluster, "{'CPU': 1.0, 'memory': 1363148800.0}", 1);
 
 	(void)state;
 	assert_string_equal(json_str(event, "type"), "Warning");
@@ -69,7 +72,8 @@ static void hostile_names_and_values_make_no_line_and_no_endless_text(void **sta
 	(void)state;
 	for (int i = 0; i < 40; i++)
 		snprintf(annotation + strlen(annotation), sizeof(annotation) - strlen(annotation),
-			 "%s\"g\\n%d\":{\"set\":{\"rayStartParams.memory\":\"1\\n2\"}}", i ? "," : "", i);
+			 "%s\"g\\n%d\":{\"set\":{\"rayStartParams.memory\":\"1\\n2\"}}",
+			 i ? "," : "", i);
 	snprintf(annotation + strlen(annotation), sizeof(annotation) - strlen(annotation), "}}");
 	cluster = cluster_with(annotation);
 	event = infeasible_event(cluster, cluster, "{'memory': 1.0}", 1);

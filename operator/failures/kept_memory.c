@@ -14,21 +14,26 @@
 #include "operator/kube/json_shape.h"
 #include "operator/kube/object.h"
 
-#define KEYS_MAX (2 * KEPT_MEMORY_CLUSTERS_MAX) /* more are somebody else's, who could hold us up with them */
+/* more are somebody else's, who could hold us up with them */
+#define KEYS_MAX (2 * KEPT_MEMORY_CLUSTERS_MAX)
 #define VALUES_MAX 8192 /* of a cluster; we write fewer, and adding them up holds our loop */
 #define ENDED_AT_MAX 40
 #define ENDED_AT_MARK "\"endedAt\":\""
 
 static const cJSON *sidecar_terminated(const cJSON *pod)
 {
-	return json_get(json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER), "state.terminated");
+	return json_get(
+		json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER),
+		"state.terminated");
 }
 
 const char *kept_memory_message(const cJSON *pod)
 {
 	const char *message = json_str(sidecar_terminated(pod), "message");
 
-	return message && strncmp(message, MEMORY_NEEDS_MARK, strlen(MEMORY_NEEDS_MARK)) == 0 ? message : NULL;
+	return message && strncmp(message, MEMORY_NEEDS_MARK, strlen(MEMORY_NEEDS_MARK)) == 0 ?
+		       message :
+		       NULL;
 }
 
 /* A group's place in a cluster's entry, made if there is room; NULL otherwise. */
@@ -46,7 +51,9 @@ static cJSON *group_place(cJSON *cluster, const char *name)
 
 static void cluster_add_group(cJSON *cluster, const char *name, const cJSON *needs)
 {
-	cJSON *group = name && cJSON_IsObject(json_get(needs, "peaks")) ? group_place(cluster, name) : NULL;
+	cJSON *group = name && cJSON_IsObject(json_get(needs, "peaks")) ?
+			       group_place(cluster, name) :
+			       NULL;
 
 	if (group)
 		memory_needs_add(json_object_at(group, "needs"), needs, MEMORY_NEEDS_KEPT);
@@ -69,18 +76,24 @@ bool kept_memory_add(cJSON *clusters, const cJSON *pod)
 	bool known = name && cJSON_GetObjectItemCaseSensitive(clusters, name);
 	struct owner owner;
 
-	if (!text || !name || !*name || (!known && cJSON_GetArraySize(clusters) >= KEPT_MEMORY_CLUSTERS_MAX))
+	if (!text || !name || !*name ||
+	    (!known && cJSON_GetArraySize(clusters) >= KEPT_MEMORY_CLUSTERS_MAX))
 		return false;
-	if (json_parse(text, strlen(text), &needs, NULL) < 0 || !cJSON_IsObject(json_get(needs, "peaks")))
+	if (json_parse(text, strlen(text), &needs, NULL) < 0 ||
+	    !cJSON_IsObject(json_get(needs, "peaks")))
 		return false;
 	text = object_annotation(pod, OWNER_ANNOTATION);
 	cJSON *cluster = json_object_at(clusters, name);
-	cluster_set(cluster, owner_parse(text, &owner) ? text : NULL, json_str(sidecar_terminated(pod), "finishedAt"));
+	cluster_set(cluster, owner_parse(text, &owner) ? text : NULL,
+		    json_str(sidecar_terminated(pod), "finishedAt"));
 	cluster_add_group(cluster, object_label(pod, "ray.io/group"), needs);
 	return true;
 }
 
-/* The value of a key, which may contain dots; NULL: there is none that can be read. The caller owns it. */
+/*
+ * The value of a key, which may contain dots; NULL: there is none that can be read. The caller owns
+ * it.
+ */
 static cJSON *cluster_read(const cJSON *value)
 {
 	const char *text = cJSON_GetStringValue(value);
@@ -109,10 +122,12 @@ static void cluster_join(cJSON *sum, const cJSON *cluster)
 /* When its last pod ended, as we write it, without parsing all of it; "": it is not ours. */
 static const char *value_ended_at(const cJSON *value, char buf[static ENDED_AT_MAX])
 {
-	const char *text = cJSON_GetStringValue(value), *at = text ? strstr(text, ENDED_AT_MARK) : NULL;
+	const char *text = cJSON_GetStringValue(value),
+		   *at = text ? strstr(text, ENDED_AT_MARK) : NULL;
 	size_t len = at ? strcspn(at + strlen(ENDED_AT_MARK), "\"") : 0;
 
-	snprintf(buf, ENDED_AT_MAX, "%.*s", (int)MIN(len, (size_t)ENDED_AT_MAX - 1), at ? at + strlen(ENDED_AT_MARK) : "");
+	snprintf(buf, ENDED_AT_MAX, "%.*s", (int)MIN(len, (size_t)ENDED_AT_MAX - 1),
+		 at ? at + strlen(ENDED_AT_MARK) : "");
 	return buf;
 }
 
@@ -122,7 +137,8 @@ static const cJSON *value_oldest(const cJSON *have, const cJSON *data)
 	char first[ENDED_AT_MAX], ended[ENDED_AT_MAX];
 
 	json_each(value, have) {
-		if (cJSON_GetObjectItemCaseSensitive(data, value->string) || (oldest && strcmp(value_ended_at(value, ended), first) >= 0))
+		if (cJSON_GetObjectItemCaseSensitive(data, value->string) ||
+		    (oldest && strcmp(value_ended_at(value, ended), first) >= 0))
 			continue;
 		oldest = value;
 		value_ended_at(value, first);
@@ -135,7 +151,8 @@ static void oldest_remove(cJSON *data, const cJSON *have, size_t n, size_t bytes
 {
 	const cJSON *oldest;
 
-	while ((n > KEPT_MEMORY_CLUSTERS_MAX || bytes > KEPT_MEMORY_MAX) && (oldest = value_oldest(have, data))) {
+	while ((n > KEPT_MEMORY_CLUSTERS_MAX || bytes > KEPT_MEMORY_MAX) &&
+	       (oldest = value_oldest(have, data))) {
 		json_set_str(data, oldest->string, NULL);
 		n--;
 		bytes -= strlen(cJSON_GetStringValue(oldest) ?: "");
@@ -144,7 +161,8 @@ static void oldest_remove(cJSON *data, const cJSON *have, size_t n, size_t bytes
 
 cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON *clusters)
 {
-	cJSON *change = object_new("v1", "ConfigMap", namespace, KEPT_MEMORY_CONFIGMAP), *data = json_object_at(change, "data");
+	cJSON *change = object_new("v1", "ConfigMap", namespace, KEPT_MEMORY_CONFIGMAP),
+	      *data = json_object_at(change, "data");
 	const cJSON *old = json_get(have, "data");
 	size_t n = 0, bytes = 0;
 
@@ -153,9 +171,12 @@ cJSON *kept_memory_change(const char *namespace, const cJSON *have, const cJSON 
 		return NULL;
 	}
 	if (!have)
-		json_set_str(json_object_at(json_get(change, "metadata"), "labels"), "app.kubernetes.io/managed-by", "afterglow");
+		json_set_str(json_object_at(json_get(change, "metadata"), "labels"),
+			     "app.kubernetes.io/managed-by", "afterglow");
 	json_each(cluster, clusters) {
-		_cleanup_json_ cJSON *sum = cJSON_CreateObject(), *before = cluster_read(cJSON_GetObjectItemCaseSensitive(old, cluster->string));
+		_cleanup_json_ cJSON *sum = cJSON_CreateObject(),
+				     *before = cluster_read(cJSON_GetObjectItemCaseSensitive(
+					     old, cluster->string));
 		_cleanup_free_ char *text = NULL;
 
 		cluster_join(sum, before);

@@ -20,14 +20,17 @@ static cJSON *pod_with(const char *cluster, const char *group, const char *messa
 {
 	char text[1000];
 
-	snprintf(text, sizeof(text),
-		 "{metadata: {namespace: ml, name: w, annotations: {afterglow.dev/owner: RayJob/train}, labels: {ray.io/cluster: '%s', ray.io/group: '%s'}}, "
-		 "status: {containerStatuses: [{name: ray-worker}, {name: afterglow, state: {terminated: {finishedAt: '2026-11-27T10:00:00Z', "
-		 "message: %s}}}]}}", cluster, group, message);
+	snprintf(
+		text, sizeof(text),
+		"{metadata: {namespace: ml, name: w, annotations: {afterglow.dev/owner: RayJob/train}, labels: {ray.io/cluster: '%s', ray.io/group: '%s'}}, "
+		"status: {containerStatuses: [{name: ray-worker}, {name: afterglow, state: {terminated: {finishedAt: '2026-11-27T10:00:00Z', "
+		"message: %s}}}]}}",
+		cluster, group, message);
 	return json_of(text);
 }
 
-static void add(cJSON *clusters, const char *cluster, const char *group, const char *message, bool expected)
+static void add(cJSON *clusters, const char *cluster, const char *group, const char *message,
+		bool expected)
 {
 	_cleanup_json_ cJSON *pod = pod_with(cluster, group, message);
 
@@ -36,7 +39,8 @@ static void add(cJSON *clusters, const char *cluster, const char *group, const c
 
 static cJSON *kept(const cJSON *change, const char *cluster)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(change, "data"), cluster));
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(change, "data"), cluster));
 
 	return text ? cJSON_Parse(text) : NULL;
 }
@@ -49,12 +53,14 @@ static void pods_of_a_group_are_one_sum(void **state)
 	add(clusters, "demo", "small", NEEDS("400"), true);
 	add(clusters, "demo", "small", NEEDS("500"), true);
 	add(clusters, "demo", "headgroup", NEEDS("100"), true);
-	_cleanup_json_ cJSON *change = kept_memory_change("ml", NULL, clusters), *demo = kept(change, "demo");
+	_cleanup_json_ cJSON *change = kept_memory_change("ml", NULL, clusters),
+			     *demo = kept(change, "demo");
 	assert_string_equal(json_str(change, "metadata.name"), "afterglow-memory");
 	assert_string_equal(json_str(demo, "owner"), "RayJob/train");
 	assert_string_equal(json_str(demo, "endedAt"), "2026-11-27T10:00:00Z");
 	assert_int_equal(cJSON_GetArraySize(json_get(demo, "groups")), 2);
-	const cJSON *small = json_find(json_get(demo, "groups"), "group", "small"), *task = json_first(json_get(small, "needs.tasks"));
+	const cJSON *small = json_find(json_get(demo, "groups"), "group", "small"),
+		    *task = json_first(json_get(small, "needs.tasks"));
 	assert_int_equal(json_int(small, "needs.containers", 0), 2);
 	assert_int_equal(json_int(task, "runs", 0), 4);
 	assert_int_equal(json_int(task, "peakBytes", 0), 500);
@@ -66,17 +72,21 @@ static void what_is_kept_already_is_added_to(void **state)
 	(void)state;
 
 	add(clusters, "a.b", "small", NEEDS("400"), true);
-	_cleanup_json_ cJSON *first = kept_memory_change("ml", NULL, clusters), *second = kept_memory_change("ml", first, clusters);
+	_cleanup_json_ cJSON *first = kept_memory_change("ml", NULL, clusters),
+			     *second = kept_memory_change("ml", first, clusters);
 	_cleanup_json_ cJSON *cluster = kept(second, "a.b");
-	assert_int_equal(json_int(json_first(json_get(cluster, "groups")), "needs.containers", 0), 2);
+	assert_int_equal(json_int(json_first(json_get(cluster, "groups")), "needs.containers", 0),
+			 2);
 	assert_null(json_get(second, "metadata.labels"));
 }
 
 static void entries_of_another_form_are_left_out(void **state)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject();
-	_cleanup_json_ cJSON *have = json_of("{data: {demo: '{\"groups\": [7, {\"group\": 4}, {\"group\": \"g\", \"needs\": {\"peaks\": 1}}]}', 'x': 'y'}}");
-	_cleanup_json_ cJSON *runs = json_of("{metadata: {labels: {ray.io/cluster: d}}, status: {containerStatuses: [{name: afterglow, state: {running: {}}}]}}");
+	_cleanup_json_ cJSON *have = json_of(
+		"{data: {demo: '{\"groups\": [7, {\"group\": 4}, {\"group\": \"g\", \"needs\": {\"peaks\": 1}}]}', 'x': 'y'}}");
+	_cleanup_json_ cJSON *runs = json_of(
+		"{metadata: {labels: {ray.io/cluster: d}}, status: {containerStatuses: [{name: afterglow, state: {running: {}}}]}}");
 	(void)state;
 
 	assert_null(kept_memory_message(NULL));
@@ -87,13 +97,17 @@ static void entries_of_another_form_are_left_out(void **state)
 	add(clusters, "demo", "g", "'#afterglow-memory/1 {\"peaks\": {}'", false);
 	assert_null(clusters->child);
 	add(clusters, "demo", "g", NEEDS("1"), true);
-	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters), *demo = kept(change, "demo");
+	_cleanup_json_ cJSON *change = kept_memory_change("ml", have, clusters),
+			     *demo = kept(change, "demo");
 	assert_int_equal(cJSON_GetArraySize(json_get(demo, "groups")), 1);
 	assert_int_equal(json_int(json_first(json_get(demo, "groups")), "needs.containers", 0), 1);
 	assert_null(cJSON_GetObjectItemCaseSensitive(json_get(change, "data"), "x"));
 }
 
-/* Returns how many containers the group has after a further one ended, where the value had n groups of that name. */
+/*
+ * Returns how many containers the group has after a further one ended, where the value had n groups
+ * of that name.
+ */
 static int64_t containers_after(size_t n)
 {
 	_cleanup_json_ cJSON *clusters = cJSON_CreateObject(), *have = cJSON_CreateObject(),
@@ -128,7 +142,9 @@ static void clusters_that_ended_first_are_removed_first(void **state)
 
 	for (int i = 0; i < KEPT_MEMORY_CLUSTERS_MAX; i++) {
 		snprintf(name, sizeof(name), "c%d", i);
-		snprintf(text, sizeof(text), "{\"endedAt\":\"2026-11-%02dT00:00:00Z\", \"groups\": []}", i < 7 ? 20 + i : 1 + i % 7);
+		snprintf(text, sizeof(text),
+			 "{\"endedAt\":\"2026-11-%02dT00:00:00Z\", \"groups\": []}",
+			 i < 7 ? 20 + i : 1 + i % 7);
 		json_set_str(data, name, text);
 	}
 	json_set_str(data, "c9", "{\"endedAt\":\"2026-10-01T00:00:00Z\"}");

@@ -17,7 +17,8 @@ bool lost_head_may_be(const struct story *story)
 {
 	const struct incident_death *d = &story->death;
 
-	return !d->head && d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR && d->exit_code == 1;
+	return !d->head && d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR &&
+	       d->exit_code == 1;
 }
 
 /* Says how long before. Clocks of nodes differ, and the kubelet's times have whole seconds. */
@@ -36,8 +37,8 @@ static void add_evidence(const struct incident_death *first, const char *when, c
 	cJSON *entry = cJSON_CreateObject();
 	char text[700];
 
-	snprintf(text, sizeof(text), "%s of pod %.253s, %s (RayFailure %.253s)", failure_class_name(first->class), first->pod, when,
-		 first->name);
+	snprintf(text, sizeof(text), "%s of pod %.253s, %s (RayFailure %.253s)",
+		 failure_class_name(first->class), first->pod, when, first->name);
 	json_set_str(entry, "source", SOURCE);
 	json_set_str(entry, "text", text);
 	json_append(json_array_at(spec, "evidence"), entry);
@@ -52,21 +53,26 @@ static void add_missing(const char *what, const char *needs, cJSON *spec)
 	json_append(json_array_at(spec, "missing"), entry);
 }
 
-static void become_lost(const struct incident_death *first, const struct incident_death *death, const char *when, cJSON *failure)
+static void become_lost(const struct incident_death *first, const struct incident_death *death,
+			const char *when, cJSON *failure)
 {
-	cJSON *spec = json_get(failure, "spec"), *labels = json_object_at(json_get(failure, "metadata"), "labels");
+	cJSON *spec = json_get(failure, "spec"),
+	      *labels = json_object_at(json_get(failure, "metadata"), "labels");
 	char sentence[900];
 
-	snprintf(sentence, sizeof(sentence),
-		 "Container %.63s of %.253s ended with exit code 1, most likely because its head was gone: %s of %.253s %s",
-		 death->container, death->pod, failure_class_name(first->class), first->pod, when);
+	snprintf(
+		sentence, sizeof(sentence),
+		"Container %.63s of %.253s ended with exit code 1, most likely because its head was gone: %s of %.253s %s",
+		death->container, death->pod, failure_class_name(first->class), first->pod, when);
 	json_set_str(spec, "class", failure_class_name(FAILURE_GCS_LOST));
 	json_set_str(labels, "afterglow.dev/class", failure_class_name(FAILURE_GCS_LOST));
 	json_set_str(spec, "verdict", sentence);
-	add_missing("whether raylet gave up because it lost the GCS", "Ray's logs, by the Afterglow sidecar in the pod", spec);
+	add_missing("whether raylet gave up because it lost the GCS",
+		    "Ray's logs, by the Afterglow sidecar in the pod", spec);
 }
 
-static cJSON *refined(const struct story *story, const struct incident_death *first, const cJSON *failure)
+static cJSON *refined(const struct story *story, const struct incident_death *first,
+		      const cJSON *failure)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(failure, true);
@@ -83,13 +89,15 @@ static cJSON *refined(const struct story *story, const struct incident_death *fi
 	return copy && oom_count() == lost ? TAKE_PTR(copy) : NULL;
 }
 
-cJSON *lost_head_refined(const struct story *story, const struct incident_death *heads, size_t n, const cJSON *failure)
+cJSON *lost_head_refined(const struct story *story, const struct incident_death *heads, size_t n,
+			 const cJSON *failure)
 {
 	_cleanup_free_ struct incident_death *deaths = calloc(n + 1, sizeof(*deaths));
 	_cleanup_free_ struct incident_place *places = calloc(n + 1, sizeof(*places));
 
 	/* After a failed write this is done again. */
-	if (!deaths || !places || !n || !lost_head_may_be(story) || json_find(json_get(failure, "spec.evidence"), "source", SOURCE))
+	if (!deaths || !places || !n || !lost_head_may_be(story) ||
+	    json_find(json_get(failure, "spec.evidence"), "source", SOURCE))
 		return NULL;
 	memcpy(deaths, heads, n * sizeof(*deaths));
 	deaths[n] = story->death;

@@ -22,4 +22,5 @@ bool lost_head_may_be(const struct story *story);
  * Returns a refined and sealed copy of failure, which the caller owns, if one of the n ends of
  * heads explains it. Returns NULL if none explains it, or there is no memory.
  */
-cJSON *lost_head_refined(const struct story *story, const struct incident_death *heads, size_t n, const cJSON *failure);
+cJSON *lost_head_refined(const struct story *story, const struct incident_death *heads, size_t n,
+			 const cJSON *failure);

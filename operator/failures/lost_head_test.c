@@ -19,21 +19,37 @@
  * Returns the worker's RayFailure as it becomes 20 s after the head's end; NULL: it does not
  * change.
  */
-static cJSON *becomes(const char *type, const char *class, int exit_code, const char *container, bool is_reported, int seconds)
+static cJSON *becomes(const char *type, const char *class, int exit_code, const char *container,
+		      bool is_reported, int seconds)
 {
-	struct incident_death head = { .name = "h", .class = FAILURE_KERNEL_OOM_CONTAINER, .pod = "head-pod", .uid = "u0",
-				       .container = "ray-head", .node = "", .process = "", .ended_by = "", .head = true, .ray = true,
-				       .restart = -1, .ip = "", .ray_node = "", .worker = "", .names = { "", "", "", 0 } };
-	_cleanup_json_ cJSON *pod = json_of("spec: {containers: [{name: ray-worker}, {name: other}]}"), *failure = NULL;
+	struct incident_death head = { .name = "h",
+				       .class = FAILURE_KERNEL_OOM_CONTAINER,
+				       .pod = "head-pod",
+				       .uid = "u0",
+				       .container = "ray-head",
+				       .node = "",
+				       .process = "",
+				       .ended_by = "",
+				       .head = true,
+				       .ray = true,
+				       .restart = -1,
+				       .ip = "",
+				       .ray_node = "",
+				       .worker = "",
+				       .names = { "", "", "", 0 } };
+	_cleanup_json_ cJSON *pod = json_of(
+				     "spec: {containers: [{name: ray-worker}, {name: other}]}"),
+			     *failure = NULL;
 	struct story *story;
 	char yaml[1024];
 	cJSON *better;
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata:\n  name: f\n  labels: {afterglow.dev/class: %s, ray.io/node-type: %s}\n"
-		 "  annotations: {afterglow.dev/ended-at: '2026-11-21T01:29:20Z'}\n"
-		 "spec: {pod: w1, podUID: u1, container: %s, class: %s, exitCode: %d, confidence: certain, verdict: It ended.}\n",
-		 class, type, container, class, exit_code);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata:\n  name: f\n  labels: {afterglow.dev/class: %s, ray.io/node-type: %s}\n"
+		"  annotations: {afterglow.dev/ended-at: '2026-11-21T01:29:20Z'}\n"
+		"spec: {pod: w1, podUID: u1, container: %s, class: %s, exitCode: %d, confidence: certain, verdict: It ended.}\n",
+		class, type, container, class, exit_code);
 	failure = json_of(yaml);
 	assert_int_equal(time_parse("2026-11-21T01:29:20Z", &head.ended_ns, NULL), 0);
 	head.ended_ns -= seconds * NS_PER_SEC;
@@ -53,18 +69,21 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 
 static void an_exit_code_alone_is_the_lost_gcs(void **state)
 {
-	_cleanup_json_ cJSON *failure = becomes("worker", "ApplicationError", 1, "ray-worker", false, 20);
+	_cleanup_json_ cJSON *failure =
+		becomes("worker", "ApplicationError", 1, "ray-worker", false, 20);
 	struct story *story = story_read(failure);
 
 	(void)state;
 	assert_string_equal(json_str(failure, "spec.class"), "GCSLost");
 	assert_string_equal(json_str(failure, "spec.confidence"), "likely");
-	assert_string_equal(json_str(failure, "spec.verdict"),
-			    "Container ray-worker of w1 ended with exit code 1, most likely because its head was gone: "
-			    "KernelOOMContainer of head-pod 20 s before");
+	assert_string_equal(
+		json_str(failure, "spec.verdict"),
+		"Container ray-worker of w1 ended with exit code 1, most likely because its head was gone: "
+		"KernelOOMContainer of head-pod 20 s before");
 	assert_string_equal(json_str(failure, "spec.signature"), "v1:GCSLost:ray-worker:exit=1");
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "text"),
-			    "KernelOOMContainer of pod head-pod, 20 s before (RayFailure h)");
+	assert_string_equal(
+		json_str(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "text"),
+		"KernelOOMContainer of pod head-pod, 20 s before (RayFailure h)");
 	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 1);
 	assert_non_null(story);
 	assert_int_equal(story->death.class, FAILURE_GCS_LOST);
@@ -73,14 +92,16 @@ static void an_exit_code_alone_is_the_lost_gcs(void **state)
 
 static void what_a_sidecar_saw_keeps_its_class_and_is_not_certain(void **state)
 {
-	_cleanup_json_ cJSON *failure = becomes("worker", "ApplicationError", 1, "ray-worker", true, 0);
+	_cleanup_json_ cJSON *failure =
+		becomes("worker", "ApplicationError", 1, "ray-worker", true, 0);
 
 	(void)state;
 	assert_string_equal(json_str(failure, "spec.class"), "ApplicationError");
 	assert_string_equal(json_str(failure, "spec.confidence"), "likely");
 	assert_string_equal(json_str(failure, "spec.verdict"), "It ended.");
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "text"),
-			    "KernelOOMContainer of pod head-pod, at about the same time (RayFailure h)");
+	assert_string_equal(
+		json_str(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "text"),
+		"KernelOOMContainer of pod head-pod, at about the same time (RayFailure h)");
 }
 
 static void all_else_stays(void **state)

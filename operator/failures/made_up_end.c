@@ -20,9 +20,13 @@ bool made_up_end(const cJSON *terminated)
 
 const cJSON *made_up_forgotten(const cJSON *status)
 {
-	const cJSON *last = json_get(status, "lastState.terminated"), *ended = json_get(status, "state.terminated");
+	const cJSON *last = json_get(status, "lastState.terminated"),
+		    *ended = json_get(status, "state.terminated");
 
-	return made_up_is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) || made_up_end(ended)) ? last : NULL;
+	return made_up_is_lost(last) && (cJSON_IsObject(json_get(status, "state.waiting")) ||
+					 made_up_end(ended)) ?
+		       last :
+		       NULL;
 }
 
 bool made_up_had_run(const cJSON *status)
@@ -30,7 +34,8 @@ bool made_up_had_run(const cJSON *status)
 	const char *id = json_str(status, "containerID");
 
 	/* A container that waits to be started again has the ID of the previous instance. */
-	return !made_up_end(json_get(status, "state.terminated")) || (id && *id && !json_is(status, "lastState.terminated.containerID", id));
+	return !made_up_end(json_get(status, "state.terminated")) ||
+	       (id && *id && !json_is(status, "lastState.terminated.containerID", id));
 }
 
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current)

@@ -54,7 +54,8 @@ static bool reduce_member(cJSON *spec, const char *name)
 		return true;
 	}
 	/* A RayFailure needs these members. */
-	if (TEXT_IS_ONE_OF(name, "confidence", "pod", "container", "verdict") || !json_get(spec, name))
+	if (TEXT_IS_ONE_OF(name, "confidence", "pod", "container", "verdict") ||
+	    !json_get(spec, name))
 		return false;
 	cJSON_DeleteItemFromObjectCaseSensitive(spec, name);
 	return true;

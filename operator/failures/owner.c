@@ -44,7 +44,8 @@ static bool is_name(const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
-	if (len == 0 || len > OWNER_NAME_MAX || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[len - 1]))
+	if (len == 0 || len > OWNER_NAME_MAX || !isalnum((unsigned char)text[0]) ||
+	    !isalnum((unsigned char)text[len - 1]))
 		return false;
 	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len;
 }
@@ -53,7 +54,9 @@ static bool is_uid(const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
-	return len > 0 && len <= OWNER_UID_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == len;
+	return len > 0 && len <= OWNER_UID_MAX &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") ==
+		       len;
 }
 
 static bool set(struct owner *owner, enum owner_kind kind, const char *name, const char *uid)
@@ -84,7 +87,8 @@ static bool by_labels(const cJSON *cluster, struct owner *owner)
 		   *name = object_label(cluster, "ray.io/originated-from-cr-name");
 	enum owner_kind known;
 
-	return kind && kind_from_name(kind, strlen(kind), &known) && known != OWNER_RAY_CLUSTER && set(owner, known, name, NULL);
+	return kind && kind_from_name(kind, strlen(kind), &known) && known != OWNER_RAY_CLUSTER &&
+	       set(owner, known, name, NULL);
 }
 
 bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner)
@@ -94,7 +98,8 @@ bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner)
 	struct owner owner;
 
 	if (!by_reference(cluster, &owner) && !by_labels(cluster, &owner) &&
-	    !set(&owner, OWNER_RAY_CLUSTER, json_str(cluster, "metadata.name"), json_str(cluster, "metadata.uid")))
+	    !set(&owner, OWNER_RAY_CLUSTER, json_str(cluster, "metadata.name"),
+		 json_str(cluster, "metadata.uid")))
 		return false;
 	if (owner.kind == OWNER_RAY_JOB && is_name(cron_job))
 		snprintf(owner.cron_job, sizeof(owner.cron_job), "%s", cron_job);
@@ -107,7 +112,8 @@ bool owner_parse(const char *text, struct owner *ret_owner)
 	const char *slash = text ? strchr(text, '/') : NULL;
 	enum owner_kind kind;
 
-	return slash && kind_from_name(text, (size_t)(slash - text), &kind) && set(ret_owner, kind, slash + 1, NULL);
+	return slash && kind_from_name(text, (size_t)(slash - text), &kind) &&
+	       set(ret_owner, kind, slash + 1, NULL);
 }
 
 const char *owner_format(const struct owner *owner, char buf[static OWNER_TEXT_MAX])
@@ -140,19 +146,23 @@ bool owner_get(const cJSON *failure, struct owner *ret_owner)
 	const char *kind = json_str(at, "kind"), *cron_job = json_str(at, "cronJob");
 	enum owner_kind known;
 
-	if (!kind || !kind_from_name(kind, strlen(kind), &known) || !set(ret_owner, known, json_str(at, "name"), json_str(at, "uid")))
+	if (!kind || !kind_from_name(kind, strlen(kind), &known) ||
+	    !set(ret_owner, known, json_str(at, "name"), json_str(at, "uid")))
 		return false;
 	if (is_name(cron_job))
 		snprintf(ret_owner->cron_job, sizeof(ret_owner->cron_job), "%s", cron_job);
 	return true;
 }
 
-bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[static OWNER_SUBMISSION_MAX + 1])
+bool owner_submission_of(const cJSON *ray_job, const char *cluster,
+			 char buf[static OWNER_SUBMISSION_MAX + 1])
 {
-	const char *id = json_str(ray_job, "status.jobId"), *of = json_str(ray_job, "status.rayClusterName");
+	const char *id = json_str(ray_job, "status.jobId"),
+		   *of = json_str(ray_job, "status.rayClusterName");
 	char tame[OWNER_SUBMISSION_MAX + 1];
 
-	if (!id || !*id || strlen(id) > OWNER_SUBMISSION_MAX || !of || !cluster || strcmp(of, cluster) != 0)
+	if (!id || !*id || strlen(id) > OWNER_SUBMISSION_MAX || !of || !cluster ||
+	    strcmp(of, cluster) != 0)
 		return false;
 	text_tame(id, tame, sizeof(tame));
 	/* An id that differs from the one that Ray knows is of no use. */

@@ -10,9 +10,15 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* On a pod: "RayJob/name". The webhook writes it when the pod is made, because the cluster may be gone when the pod dies. */
+/*
+ * On a pod: "RayJob/name". The webhook writes it when the pod is made, because the cluster may be
+ * gone when the pod dies.
+ */
 #define OWNER_ANNOTATION "afterglow.dev/owner"
-/* On a RayFailure, for selecting. A name longer than a label's 63 characters has no label: spec.owner has it whole. */
+/*
+ * On a RayFailure, for selecting. A name longer than a label's 63 characters has no label:
+ * spec.owner has it whole.
+ */
 #define OWNER_KIND_LABEL "afterglow.dev/owner-kind"
 #define OWNER_NAME_LABEL "afterglow.dev/owner-name"
 
@@ -20,13 +26,19 @@
 #define OWNER_UID_MAX 63
 #define OWNER_SUBMISSION_MAX 253
 
-enum owner_kind { OWNER_RAY_CLUSTER, OWNER_RAY_JOB, OWNER_RAY_SERVICE, OWNER_RAY_CRON_JOB, OWNER_KIND_COUNT };
+enum owner_kind {
+	OWNER_RAY_CLUSTER,
+	OWNER_RAY_JOB,
+	OWNER_RAY_SERVICE,
+	OWNER_RAY_CRON_JOB,
+	OWNER_KIND_COUNT
+};
 
 struct owner {
 	enum owner_kind kind;
 	char name[OWNER_NAME_MAX + 1];
-	char uid[OWNER_UID_MAX + 1];	       /* "": not known */
-	char cron_job[OWNER_NAME_MAX + 1];     /* the RayCronJob that made the RayJob; "": none */
+	char uid[OWNER_UID_MAX + 1]; /* "": not known */
+	char cron_job[OWNER_NAME_MAX + 1]; /* the RayCronJob that made the RayJob; "": none */
 };
 
 /* "RayJob", static. */
@@ -56,4 +68,5 @@ bool owner_get(const cJSON *failure, struct owner *ret_owner);
  * status.jobId; a retry has another cluster and another id. If the job has none, returns false and
  * leaves buf untouched.
  */
-bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[static OWNER_SUBMISSION_MAX + 1]);
+bool owner_submission_of(const cJSON *ray_job, const char *cluster,
+			 char buf[static OWNER_SUBMISSION_MAX + 1]);

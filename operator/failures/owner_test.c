@@ -69,9 +69,11 @@ static void an_owner_is_the_controller_or_what_the_labels_say_or_the_cluster_its
 			fail_msg("row %zu", i);
 		if (!rows[i].text)
 			continue;
-		if (strcmp(owner_format(&owner, text), rows[i].text) != 0 || strcmp(owner.uid, rows[i].uid) != 0 ||
+		if (strcmp(owner_format(&owner, text), rows[i].text) != 0 ||
+		    strcmp(owner.uid, rows[i].uid) != 0 ||
 		    strcmp(owner.cron_job, rows[i].cron_job) != 0)
-			fail_msg("row %zu: %s, uid %s, cron job %s", i, text, owner.uid, owner.cron_job);
+			fail_msg("row %zu: %s, uid %s, cron job %s", i, text, owner.uid,
+				 owner.cron_job);
 	}
 }
 
@@ -101,13 +103,19 @@ static void an_annotation_names_an_owner_or_nothing(void **state)
 
 static const char *label(const cJSON *failure, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), name));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.labels"), name));
 }
 
 static void a_failure_has_its_owner_in_its_spec_and_in_labels_that_are_short_enough(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("metadata: {labels: {a: b}}\nspec: {class: Killed}\n");
-	struct owner owner = { .kind = OWNER_RAY_JOB, .name = "train", .uid = UID, .cron_job = "nightly" }, read;
+	_cleanup_json_ cJSON *failure =
+		json_of("metadata: {labels: {a: b}}\nspec: {class: Killed}\n");
+	struct owner owner = { .kind = OWNER_RAY_JOB,
+			       .name = "train",
+			       .uid = UID,
+			       .cron_job = "nightly" },
+		     read;
 
 	(void)state;
 	assert_false(owner_get(failure, &read));
@@ -184,10 +192,12 @@ static void a_dead_pod_names_its_owner_by_its_annotation(void **state)
 		struct ray_failures failures = { 0 };
 		char text[OWNER_TEXT_MAX], yaml[1024];
 
-		snprintf(yaml, sizeof(yaml),
-			 "metadata: {name: p, namespace: ml, uid: u, labels: {ray.io/cluster: train-abc}, "
-			 "annotations: {afterglow.dev/owner: %s}}\n"
-			 "status: {containerStatuses: [{name: ray-worker, state: {terminated: {exitCode: 139}}}]}\n", rows[i].annotation);
+		snprintf(
+			yaml, sizeof(yaml),
+			"metadata: {name: p, namespace: ml, uid: u, labels: {ray.io/cluster: train-abc}, "
+			"annotations: {afterglow.dev/owner: %s}}\n"
+			"status: {containerStatuses: [{name: ray-worker, state: {terminated: {exitCode: 139}}}]}\n",
+			rows[i].annotation);
 		_cleanup_json_ cJSON *pod = json_of(yaml);
 		assert_int_equal(failures_from_pod(pod, 0, &failures, NULL), 0);
 		const struct owner *owner = failures.list[0]->owner;

@@ -38,14 +38,16 @@ bool pod_deletion_is_before(const cJSON *pod, const char *finished)
 
 	if (!pod_deletion_began(pod, &began_ns))
 		return false;
-	return !finished || time_parse(finished, &finished_ns, NULL) < 0 || finished_ns >= began_ns - NS_PER_SEC;
+	return !finished || time_parse(finished, &finished_ns, NULL) < 0 ||
+	       finished_ns >= began_ns - NS_PER_SEC;
 }
 
 bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_ns)
 {
 	int64_t began_ns, finished_ns;
 
-	if (!pod_deletion_began(pod, &began_ns) || !json_time(terminated, "finishedAt", &finished_ns))
+	if (!pod_deletion_began(pod, &began_ns) ||
+	    !json_time(terminated, "finishedAt", &finished_ns))
 		return false;
 	*ret_ns = finished_ns - began_ns;
 	return true;
@@ -57,7 +59,8 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
  */
 static int64_t kill_after(const cJSON *pod)
 {
-	int64_t own = MIN(json_int(pod, "spec.terminationGracePeriodSeconds", 0), (int64_t)365 * 86400);
+	int64_t own =
+		MIN(json_int(pod, "spec.terminationGracePeriodSeconds", 0), (int64_t)365 * 86400);
 	int64_t grace = pod_deletion_grace(pod);
 
 	return MAX(grace > 0 ? grace : own, (int64_t)1);

@@ -56,11 +56,14 @@ static void a_deletion_explains_what_ended_after_it_began(void **state)
 		_cleanup_json_ cJSON *terminated = cJSON_CreateObject();
 		char yaml[512];
 
-		snprintf(yaml, sizeof(yaml), "metadata: {%s}\nspec: {terminationGracePeriodSeconds: 30}\n", rows[i].metadata);
+		snprintf(yaml, sizeof(yaml),
+			 "metadata: {%s}\nspec: {terminationGracePeriodSeconds: 30}\n",
+			 rows[i].metadata);
 		_cleanup_json_ cJSON *pod = json_of(yaml);
 		json_set_str(terminated, "finishedAt", rows[i].finished);
 		if (pod_deletion_explains(pod, terminated, rows[i].exit_code) != rows[i].explains ||
-		    pod_deletion_is_after_oom(pod, terminated, rows[i].exit_code) != rows[i].is_after_oom)
+		    pod_deletion_is_after_oom(pod, terminated, rows[i].exit_code) !=
+			    rows[i].is_after_oom)
 			fail_msg("row %zu", i);
 	}
 }

@@ -26,7 +26,8 @@
 
 static bool is_running(const cJSON *pod, const char *container)
 {
-	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
+	const cJSON *status =
+		json_find(json_get(pod, "status.containerStatuses"), "name", container);
 
 	return cJSON_IsObject(json_get(status, "state.running"));
 }
@@ -60,22 +61,26 @@ uint64_t pod_report_occasion(const cJSON *pod)
 
 /* --- The content ----------------------------------------------------------------------------- */
 
-static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct pod_report *report)
+static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns,
+		      struct pod_report *report)
 {
 	const char *container = json_str(entry, "container");
 	struct pod_hold *hold = &report->holds[report->n_holds];
 	int64_t ns;
 
-	if (!container || report->n_holds == POD_REPORT_HOLDS_MAX || !json_time(entry, "heldUntil", &ns) || ns <= now_ns ||
+	if (!container || report->n_holds == POD_REPORT_HOLDS_MAX ||
+	    !json_time(entry, "heldUntil", &ns) || ns <= now_ns ||
 	    ns > now_ns + POLICY_HOLD_MAX_S * NS_PER_SEC + NS_PER_SEC * 60 ||
-	    !json_find(json_get(pod, "spec.containers"), "name", container) || strlen(container) >= sizeof(hold->container))
+	    !json_find(json_get(pod, "spec.containers"), "name", container) ||
+	    strlen(container) >= sizeof(hold->container))
 		return;
 	snprintf(hold->container, sizeof(hold->container), "%s", container);
 	hold->until_ns = ns;
 	report->n_holds++;
 }
 
-static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct ray_failure **ret_failure)
+static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns,
+			struct ray_failure **ret_failure)
 {
 	const char *id = json_str(entry, "id"), *container = json_str(entry, "container");
 	_cleanup_json_ cJSON *report = NULL;
@@ -84,10 +89,12 @@ static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, st
 	if (!container || !pod_end_is_word(id, POD_END_ID_MAX))
 		return -EPROTO;
 	int r = termination_take(json_get(entry, "summary"), &report, &err);
-	return r < 0 ? r : failure_of_process(pod, container, id, report, now_ns, ret_failure, &err);
+	return r < 0 ? r :
+		       failure_of_process(pod, container, id, report, now_ns, ret_failure, &err);
 }
 
-static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, struct pod_report *report)
+static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns,
+			struct pod_report *report)
 {
 	json_each(entry, entries) {
 		struct ray_failure *failure = NULL;
@@ -98,7 +105,9 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 			pod_ends_add(&report->ends, pod, entry, now_ns);
 			continue;
 		}
-		int r = report->failures.n < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) : -EPROTO;
+		int r = report->failures.n < POD_REPORT_FAILURES_MAX ?
+				take_failure(entry, pod, now_ns, &failure) :
+				-EPROTO;
 		if (r == -ENOMEM)
 			return r;
 		if (r == 0)
@@ -111,7 +120,8 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 
 static void take_store(const cJSON *json, struct pod_report *report)
 {
-	const char *error = json_str_or(json, "store.error", "no reason was given"), *kind = json_str_or(json, "store.kind", "unknown");
+	const char *error = json_str_or(json, "store.error", "no reason was given"),
+		   *kind = json_str_or(json, "store.kind", "unknown");
 	char text[POD_REPORT_TROUBLE_MAX];
 
 	if (!json_bool(json_get(json, "store"), "failing", false))
@@ -120,9 +130,11 @@ static void take_store(const cJSON *json, struct pod_report *report)
 	text_tame(text, report->store_trouble, sizeof(report->store_trouble));
 }
 
-static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, struct pod_report *report, struct err *err)
+static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns,
+		       struct pod_report *report, struct err *err)
 {
-	const char *uid = json_str(json, "podUID"), *ours = json_str(pod, "metadata.uid"), *tag = json_str(json, "tag");
+	const char *uid = json_str(json, "podUID"), *ours = json_str(pod, "metadata.uid"),
+		   *tag = json_str(json, "tag");
 	const cJSON *entries = json_get(json, "failures"), *warnings = json_get(json, "warnings");
 	const cJSON *driver = json_find(warnings, "kind", "DriverWaits");
 	size_t lost = oom_count();
@@ -144,8 +156,8 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 	return 0;
 }
 
-int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
-		     struct err *err)
+int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns,
+		     struct pod_report *ret_report, struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
 	struct pod_report report = { 0 };
@@ -183,14 +195,15 @@ void pod_report_release(struct pod_report *report)
 
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)
 {
-	const char *name = json_str_or(pod, "metadata.name", "?"), *namespace = json_str_or(pod, "metadata.namespace", "?");
+	const char *name = json_str_or(pod, "metadata.name", "?"),
+		   *namespace = json_str_or(pod, "metadata.namespace", "?");
 	char note[1000];
 
-	snprintf(note, sizeof(note),
-		 "Container %s has failed. It is held until %s so that somebody can look at it. Release it with: "
-		 "kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
-		 hold->container, TIME_TEXT(hold->until_ns), namespace, name,
-		 hold->container);
+	snprintf(
+		note, sizeof(note),
+		"Container %s has failed. It is held until %s so that somebody can look at it. Release it with: "
+		"kubectl exec -n %.63s %.253s -c %s -- " RELEASE,
+		hold->container, TIME_TEXT(hold->until_ns), namespace, name, hold->container);
 	return event_of_pod(pod, "Warning", "Held", "Hold", note, now_ns);
 }
 
@@ -198,8 +211,9 @@ cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns)
 {
 	char note[512 + POD_REPORT_TROUBLE_MAX];
 
-	snprintf(note, sizeof(note),
-		 "The bundles of failures do not reach the store. They wait in this pod, and are lost when it goes: %s",
-		 trouble);
+	snprintf(
+		note, sizeof(note),
+		"The bundles of failures do not reach the store. They wait in this pod, and are lost when it goes: %s",
+		trouble);
 	return event_of_pod(pod, "Warning", "StoreFailing", "Ship", note, now_ns);
 }

@@ -66,8 +66,8 @@ uint64_t pod_report_occasion(const cJSON *pod);
  * Parses an answer. Returns -EPROTO if it is not the answer of a sidecar, and -ESTALE if it comes
  * from another pod, which had or has the address.
  */
-int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
-		     struct err *err);
+int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns,
+		     struct pod_report *ret_report, struct err *err);
 void pod_report_release(struct pod_report *report);
 
 /*

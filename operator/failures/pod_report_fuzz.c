@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (json_parse(pod_text, sizeof(pod_text) - 1, &pod, NULL) < 0)
 		abort();
-	if (pod_report_parse(pod, (const char *)data, size, 1795224546 * NS_PER_SEC, &report, NULL) < 0)
+	if (pod_report_parse(pod, (const char *)data, size, 1795224546 * NS_PER_SEC, &report,
+			     NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < report.failures.n; i++) {
 		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[i]);
@@ -62,7 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < report.n_holds; i++)
 		cJSON_Delete(pod_hold_event(pod, &report.holds[i], 1795224546 * NS_PER_SEC));
 	for (size_t i = 0; i < report.n_growths; i++) {
-		_cleanup_json_ cJSON *event = growth_event(pod, pod, &report.growths[i], 1795224546 * NS_PER_SEC);
+		_cleanup_json_ cJSON *event =
+			growth_event(pod, pod, &report.growths[i], 1795224546 * NS_PER_SEC);
 
 		if (!event || report.growths[i].rate <= 0)
 			abort();

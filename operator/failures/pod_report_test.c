@@ -63,7 +63,10 @@ static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 	const cJSON *spec;
 	(void)state;
 
-	assert_int_equal(file_read(AT_FDCWD, "operator/failures/testdata/fuzz/pod_report/worker-crash.json", &text, NULL), 0);
+	assert_int_equal(file_read(AT_FDCWD,
+				   "operator/failures/testdata/fuzz/pod_report/worker-crash.json",
+				   &text, NULL),
+			 0);
 	report = report_of(strbuf_str(&text));
 	assert_string_equal(report.tag, "18a-2");
 	assert_int_equal(report.refused, 0);
@@ -87,7 +90,8 @@ static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 	assert_string_equal(json_str(spec, "memoryText"), "600.0 MiB");
 	assert_string_equal(json_str(json_get(spec, "processes")->child, "name"), "ray::stop");
 	assert_string_equal(json_str(json_get(spec, "evidence")->child, "source"), "raylet.out");
-	assert_string_equal(json_str(spec, "bundle"), "pvc:c/ml/demo/w.u1/ray-worker/20261121T012906.324Z-WorkerCrash");
+	assert_string_equal(json_str(spec, "bundle"),
+			    "pvc:c/ml/demo/w.u1/ray-worker/20261121T012906.324Z-WorkerCrash");
 	assert_int_equal(report.n_holds, 1);
 	assert_string_equal(report.holds[0].container, "ray-worker");
 	pod_report_release(&report);
@@ -96,7 +100,8 @@ static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 static void the_name_is_the_same_whenever_and_another_for_another(void **state)
 {
 	struct pod_report first = report_of(ANSWER(GOOD)), again = report_of(ANSWER(GOOD));
-	struct pod_report other = report_of(ANSWER(ENTRY("\"b\"", "ray-worker", "true", SUMMARY("WorkerCrash", ""))));
+	struct pod_report other =
+		report_of(ANSWER(ENTRY("\"b\"", "ray-worker", "true", SUMMARY("WorkerCrash", ""))));
 	const char *name = first.failures.list[0]->name;
 	(void)state;
 
@@ -111,13 +116,15 @@ static void the_name_is_the_same_whenever_and_another_for_another(void **state)
 static void an_answer_that_the_sidecar_did_not_sign_is_refused(void **state)
 {
 	static const char key[] = "00112233445566778899aabbccddeeff";
-	_cleanup_strbuf_ struct strbuf good = STRBUF_INIT(4096), forged = STRBUF_INIT(4096), other = STRBUF_INIT(4096);
+	_cleanup_strbuf_ struct strbuf good = STRBUF_INIT(4096), forged = STRBUF_INIT(4096),
+				       other = STRBUF_INIT(4096);
 	_cleanup_json_ cJSON *pod = json_of(POD);
 	const struct strbuf *bad[] = { &forged, &other };
 	struct pod_report report;
 	(void)state;
 
-	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), REPORT_KEY_ANNOTATION, key);
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"),
+		     REPORT_KEY_ANNOTATION, key);
 	report_mac_append(key, REPORT_MAC_FAILURES, ANSWER(GOOD), &good);
 	report_mac_append(NULL, REPORT_MAC_FAILURES, ANSWER(GOOD), &forged);
 	report_mac_append(key, REPORT_MAC_TERMINATION, ANSWER(GOOD), &other);
@@ -126,7 +133,9 @@ static void an_answer_that_the_sidecar_did_not_sign_is_refused(void **state)
 	assert_int_equal(report.failures.n, 1);
 	pod_report_release(&report);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(pod_report_parse(pod, bad[i]->data, bad[i]->len, NOW, &report, NULL), -EPROTO);
+		assert_int_equal(
+			pod_report_parse(pod, bad[i]->data, bad[i]->len, NOW, &report, NULL),
+			-EPROTO);
 }
 
 static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
@@ -151,7 +160,8 @@ static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
 		struct pod_report report;
 		struct err err = { 0 };
 
-		if (pod_report_parse(pod, rows[i].answer, strlen(rows[i].answer), NOW, &report, &err) != -rows[i].code)
+		if (pod_report_parse(pod, rows[i].answer, strlen(rows[i].answer), NOW, &report,
+				     &err) != -rows[i].code)
 			fail_msg("row %zu: %s", i, err_text(&err));
 	}
 }
@@ -177,9 +187,12 @@ static void an_answer_of_too_many_values_is_not_parsed(void **state)
 
 static void whatever_its_class_the_mark_says_that_the_container_lives(void **state)
 {
-	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "FileDescriptorsExhausted", "WorkerCrash", "Segfault",
-					       "RayletFailed", "GCSFailed", "RayProcessFailed", "RayJobFailed", "GCSLost", "Terminated",
-					       "CUDAOutOfMemory" };
+	static const char *const classes[] = {
+		"KernelOOMProcess", "RayMemoryMonitor", "FileDescriptorsExhausted",
+		"WorkerCrash",	    "Segfault",		"RayletFailed",
+		"GCSFailed",	    "RayProcessFailed", "RayJobFailed",
+		"GCSLost",	    "Terminated",	"CUDAOutOfMemory"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
@@ -187,9 +200,12 @@ static void whatever_its_class_the_mark_says_that_the_container_lives(void **sta
 		struct pod_report report;
 		const cJSON *spec;
 
-		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
-				   "\"summary\":{\"class\":\"%s\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
-				   "\"2026-11-21T01:29:06.324Z\",\"final\":true}}]}", classes[i]);
+		strbuf_addf(
+			&text,
+			"{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
+			"\"summary\":{\"class\":\"%s\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
+			"\"2026-11-21T01:29:06.324Z\",\"final\":true}}]}",
+			classes[i]);
 		report = report_of(strbuf_str(&text));
 		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
 		spec = json_get(failure, "spec");
@@ -222,9 +238,12 @@ static void the_process_that_ended_first_is_taken_within_bounds(void **state)
 		_cleanup_free_ char *process = NULL;
 		struct pod_report report;
 
-		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
-				   "\"summary\":{\"class\":\"RayletFailed\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
-				   "\"2026-11-21T01:29:06.324Z\",\"process\":%s,\"final\":true}}]}", rows[i].process);
+		strbuf_addf(
+			&text,
+			"{\"podUID\":\"u1\",\"failures\":[{\"id\":\"a\",\"container\":\"ray-worker\",\"containerLives\":true,"
+			"\"summary\":{\"class\":\"RayletFailed\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
+			"\"2026-11-21T01:29:06.324Z\",\"process\":%s,\"final\":true}}]}",
+			rows[i].process);
 		report = report_of(strbuf_str(&text));
 		assert_int_equal(report.refused, 0);
 		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
@@ -267,7 +286,8 @@ static void entries_that_are_no_such_failures_are_counted_and_dropped(void **sta
 		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[%s," GOOD "]}", entries[i]);
 		report = report_of(strbuf_str(&text));
 		/* Of two members of one name the first counts, so one row is valid. */
-		if ((int)report.refused + (int)report.failures.n != 2 || (int)report.failures.n < 1 ||
+		if ((int)report.refused + (int)report.failures.n != 2 ||
+		    (int)report.failures.n < 1 ||
 		    (report.refused != 1 && !strstr(entries[i], "01:29:06.324Z\",\"endedAt")))
 			fail_msg("%s: %u refused", entries[i], report.refused);
 		pod_report_release(&report);
@@ -276,10 +296,10 @@ static void entries_that_are_no_such_failures_are_counted_and_dropped(void **sta
 
 static void others_text_is_tamed_and_others_bundles_are_not_passed_on(void **state)
 {
-	struct pod_report report = report_of(
-		ANSWER(ENTRY("\"a\"", "ray-worker", "true",
-			     "{\"class\":\"WorkerCrash\",\"sentence\":\"a\\u001b[31mb\\nc\",\"endedAt\":\"2026-11-21T01:29:06Z\","
-			     "\"bundle\":\"pvc:c/kube-system/x/y.u1/z/T\",\"processes\":[{\"pid\":-1,\"name\":\"\\r\"}],\"final\":true}")));
+	struct pod_report report = report_of(ANSWER(ENTRY(
+		"\"a\"", "ray-worker", "true",
+		"{\"class\":\"WorkerCrash\",\"sentence\":\"a\\u001b[31mb\\nc\",\"endedAt\":\"2026-11-21T01:29:06Z\","
+		"\"bundle\":\"pvc:c/kube-system/x/y.u1/z/T\",\"processes\":[{\"pid\":-1,\"name\":\"\\r\"}],\"final\":true}")));
 	_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
 	const cJSON *spec = json_get(failure, "spec");
 	(void)state;
@@ -298,8 +318,11 @@ static void of_too_many_the_rest_is_counted(void **state)
 
 	strbuf_adds(&text, "{\"podUID\":\"u1\",\"failures\":[");
 	for (int i = 0; i < 100; i++)
-		strbuf_addf(&text, "%s{\"id\":\"f%d\",\"container\":\"ray-worker\",\"containerLives\":true,\"heldUntil\":"
-			    "\"2026-11-21T01:40:%02dZ\",\"summary\":" SUMMARY("WorkerCrash", "") "}", i ? "," : "", i, i % 60);
+		strbuf_addf(
+			&text,
+			"%s{\"id\":\"f%d\",\"container\":\"ray-worker\",\"containerLives\":true,\"heldUntil\":"
+			"\"2026-11-21T01:40:%02dZ\",\"summary\":" SUMMARY("WorkerCrash", "") "}",
+			i ? "," : "", i, i % 60);
 	strbuf_adds(&text, "]}");
 	report = report_of(strbuf_str(&text));
 	assert_int_equal((int)report.failures.n, POD_REPORT_FAILURES_MAX);
@@ -323,8 +346,11 @@ static void only_holds_that_go_on_and_end_are_reported(void **state)
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
 		struct pod_report report;
 
-		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[{\"container\":\"ray-worker\",\"heldUntil\":%s},"
-			    "{\"container\":\"$(reboot)\",\"heldUntil\":%s}]}", rows[i].until, rows[i].until);
+		strbuf_addf(
+			&text,
+			"{\"podUID\":\"u1\",\"failures\":[{\"container\":\"ray-worker\",\"heldUntil\":%s},"
+			"{\"container\":\"$(reboot)\",\"heldUntil\":%s}]}",
+			rows[i].until, rows[i].until);
 		report = report_of(strbuf_str(&text));
 		assert_int_equal(report.n_holds, rows[i].n);
 		pod_report_release(&report);
@@ -335,15 +361,17 @@ static void the_event_says_until_when_and_how_to_end_it(void **state)
 {
 	_cleanup_json_ cJSON *pod = json_of(POD);
 	const struct pod_hold hold = { .container = "ray-worker", .until_ns = NOW };
-	_cleanup_json_ cJSON *event = pod_hold_event(pod, &hold, NOW), *again = pod_hold_event(pod, &hold, NOW + NS_PER_SEC);
+	_cleanup_json_ cJSON *event = pod_hold_event(pod, &hold, NOW),
+			     *again = pod_hold_event(pod, &hold, NOW + NS_PER_SEC);
 	(void)state;
 
 	assert_string_equal(json_str(event, "regarding.kind"), "Pod");
 	assert_string_equal(json_str(event, "regarding.uid"), "u1");
 	assert_string_equal(json_str(event, "reason"), "Held");
 	assert_non_null(strstr(json_str(event, "note"), "held until 2026-11-21T01:30:00.000Z"));
-	assert_non_null(strstr(json_str(event, "note"),
-			       "kubectl exec -n ml w -c ray-worker -- /afterglow/bin/afterglow-launch --release"));
+	assert_non_null(strstr(
+		json_str(event, "note"),
+		"kubectl exec -n ml w -c ray-worker -- /afterglow/bin/afterglow-launch --release"));
 	assert_string_equal(json_str(event, "metadata.name"), json_str(again, "metadata.name"));
 }
 

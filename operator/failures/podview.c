@@ -32,7 +32,8 @@ static bool may_be_from_outside(int64_t exit_code)
 	return exit_code_is_of_stop(exit_code) || exit_code < EXIT_CODE_OF_SIGNAL(0);
 }
 
-static void decide(struct podview *v, enum failure_class class, enum confidence confidence, bool from_outside)
+static void decide(struct podview *v, enum failure_class class, enum confidence confidence,
+		   bool from_outside)
 {
 	v->class = class;
 	v->confidence = confidence;
@@ -43,13 +44,15 @@ static void decide(struct podview *v, enum failure_class class, enum confidence 
  * Sets the evidence. Messages of the kubelet and the scheduler become evidence, but never the
  * sentence.
  */
-static void set_evidence(struct podview *v, const char *what, const char *reason, const char *message)
+static void set_evidence(struct podview *v, const char *what, const char *reason,
+			 const char *message)
 {
 	char text[512], tame[400] = "";
 
 	if (message)
 		text_tame(message, tame, sizeof(tame));
-	snprintf(text, sizeof(text), "%s: %.60s%s%s", what, reason ? reason : "?", *tame ? ": " : "", tame);
+	snprintf(text, sizeof(text), "%s: %.60s%s%s", what, reason ? reason : "?",
+		 *tame ? ": " : "", tame);
 	text_tame(text, v->evidence, sizeof(v->evidence));
 }
 
@@ -57,7 +60,8 @@ static void set_evidence(struct podview *v, const char *what, const char *reason
  * Takes the first sentence of a kubelet's message as the reason: "The node was low on resource:
  * memory."
  */
-static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *message, struct podview *v)
+static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *message,
+		    struct podview *v)
 {
 	const char *end = message ? strstr(message, ". ") : NULL;
 	size_t len = end ? (size_t)(end - message) : message ? strlen(message) : 0;
@@ -72,7 +76,8 @@ static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *messa
 
 static bool by_pod_reason(const cJSON *pod, struct podview *v)
 {
-	const char *reason = json_str(pod, "status.reason"), *message = json_str(pod, "status.message");
+	const char *reason = json_str(pod, "status.reason"),
+		   *message = json_str(pod, "status.message");
 
 	if (is(reason, "Evicted"))
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
@@ -84,7 +89,8 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 		decide(v, FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "DeadlineExceeded")) {
 		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
-		v->fate = "was ended by the kubelet: its pod ran longer than its activeDeadlineSeconds";
+		v->fate =
+			"was ended by the kubelet: its pod ran longer than its activeDeadlineSeconds";
 	} else {
 		return false;
 	}
@@ -101,15 +107,19 @@ struct disruption {
 	enum ended_by_kind by;
 };
 
-static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t n, struct podview *v)
+static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t n,
+			 struct podview *v)
 {
-	const cJSON *condition = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
-	const char *reason = json_str(condition, "reason"), *message = json_str(condition, "message");
+	const cJSON *condition =
+		json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
+	const char *reason = json_str(condition, "reason"),
+		   *message = json_str(condition, "message");
 
 	if (!json_is(condition, "status", "True"))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is(reason, rows[i].reason) || (rows[i].message && !(message && strstr(message, rows[i].message))))
+		if (!is(reason, rows[i].reason) ||
+		    (rows[i].message && !(message && strstr(message, rows[i].message))))
 			continue;
 		decide(v, rows[i].class, rows[i].confidence, true);
 		set_evidence(v, "condition DisruptionTarget", reason, message);
@@ -129,11 +139,13 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
  */
 static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
 {
+	/* clang-format off */
 	static const struct disruption rows[] = {
 		{ "TerminationByKubelet", "node shutdown", FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
 		{ "TerminationByKubelet", "preempted", FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
 		{ "TerminationByKubelet", NULL, FAILURE_EVICTED, CONFIDENCE_CERTAIN, ENDED_BY_KUBELET },
 	};
+	/* clang-format on */
 
 	return by_condition(pod, rows, ARRAY_SIZE(rows), v);
 }
@@ -144,6 +156,7 @@ static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
  */
 static bool by_disruption(const cJSON *pod, const cJSON *terminated, struct podview *v)
 {
+	/* clang-format off */
 	static const struct disruption rows[] = {
 		{ "PreemptionByScheduler", NULL, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, ENDED_BY_SCHEDULER },
 		{ "DeletionByTaintManager", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_TAINT_EVICTION },
@@ -151,6 +164,7 @@ static bool by_disruption(const cJSON *pod, const cJSON *terminated, struct podv
 		{ "EvictionByEvictionAPI", NULL, FAILURE_POD_DELETED, CONFIDENCE_CERTAIN, ENDED_BY_EVICTION_API },
 		{ "DeletionByPodGC", NULL, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, ENDED_BY_POD_GC },
 	};
+	/* clang-format on */
 	int64_t lead_ns;
 
 	if (pod_deletion_lead(pod, terminated, &lead_ns) && lead_ns < -NS_PER_SEC)
@@ -195,7 +209,8 @@ static void by_loss(const cJSON *terminated, struct podview *v)
 }
 
 /* Handles a command that was asked to stop. Ray's own `ray start --block` exits with 1. */
-static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
+static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code,
+			struct podview *v)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
 	int64_t grace = pod_deletion_grace(pod);
@@ -205,8 +220,8 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
 	ended_by_init(&v->by, ENDED_BY_CLIENT, NULL, NULL, NULL);
 	pod_deletion_began(pod, &v->by.at_ns);
-	snprintf(v->evidence, sizeof(v->evidence), "metadata.deletionTimestamp %.40s, grace %" PRId64 " s",
-		 deleted, grace);
+	snprintf(v->evidence, sizeof(v->evidence),
+		 "metadata.deletionTimestamp %.40s, grace %" PRId64 " s", deleted, grace);
 	return true;
 }
 
@@ -223,8 +238,10 @@ static bool by_fate(const cJSON *pod, const cJSON *terminated, int64_t exit_code
 
 	if (!may_be_from_outside(exit_code))
 		return false;
-	return (!pod_deletion_outlived(pod, terminated) && (by_pod_reason(pod, v) || by_kubelet_disruption(pod, v))) ||
-	       (!oom_first && (by_disruption(pod, terminated, v) || by_deletion(pod, terminated, exit_code, v)));
+	return (!pod_deletion_outlived(pod, terminated) &&
+		(by_pod_reason(pod, v) || by_kubelet_disruption(pod, v))) ||
+	       (!oom_first &&
+		(by_disruption(pod, terminated, v) || by_deletion(pod, terminated, exit_code, v)));
 }
 
 static void settle_fate(const cJSON *terminated, int64_t exit_code, struct podview *v)
@@ -247,10 +264,12 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 {
 	int64_t lead_ns;
 
-	if (v->class != FAILURE_APPLICATION_ERROR || !pod_deletion_lead(pod, terminated, &lead_ns) || lead_ns < -CLOCKS_NS)
+	if (v->class != FAILURE_APPLICATION_ERROR ||
+	    !pod_deletion_lead(pod, terminated, &lead_ns) || lead_ns < -CLOCKS_NS)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->evidence, sizeof(v->evidence), "the pod's deletion began %" PRId64 " s after the end", -lead_ns / NS_PER_SEC);
+	snprintf(v->evidence, sizeof(v->evidence),
+		 "the pod's deletion began %" PRId64 " s after the end", -lead_ns / NS_PER_SEC);
 }
 
 /*
@@ -278,7 +297,8 @@ static const char *const fates[FAILURE_CLASS_COUNT] = {
 	[FAILURE_NODE_LOST] = "was lost with its node",
 	[FAILURE_NODE_SHUTDOWN] = "ended because its node was shut down",
 	[FAILURE_START_FAILURE] = "could not be started",
-	[FAILURE_COMMAND_NOT_FOUND] = "ended with exit code 127, as a shell does when a command is not found",
+	[FAILURE_COMMAND_NOT_FOUND] =
+		"ended with exit code 127, as a shell does when a command is not found",
 	[FAILURE_COMMAND_NOT_EXECUTABLE] =
 		"ended with exit code 126, as a shell does when a command could not be executed",
 	[FAILURE_UNKNOWN] = "ended for an unknown reason",
@@ -293,7 +313,8 @@ static void add_eviction(const cJSON *pod, struct podview *v)
 	const char *message = json_str(pod, "status.message");
 	size_t len = strlen(v->sentence);
 
-	if (v->class != FAILURE_EVICTED || v->fate || !message || !*message || len + 16 > sizeof(v->sentence))
+	if (v->class != FAILURE_EVICTED || v->fate || !message || !*message ||
+	    len + 16 > sizeof(v->sentence))
 		return;
 	memcpy(v->sentence + len, ": ", 3);
 	text_tame(message, v->sentence + len + 2, MIN(sizeof(v->sentence) - len - 2, (size_t)200));
@@ -310,21 +331,27 @@ const char *podview_memory_limit(const cJSON *pod, const char *container)
 	return json_str_or(spec, "resources.limits.memory", "");
 }
 
-static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code, struct podview *v)
+static void set_sentence(const cJSON *pod, const char *container, int64_t exit_code,
+			 struct podview *v)
 {
-	const char *name = json_str_or(pod, "metadata.name", "?"), *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
+	const char *name = json_str_or(pod, "metadata.name", "?"),
+		   *how = v->fate ? v->fate : fates[v->class], *signal = signal_name(v->signal);
 	const char *limit = podview_memory_limit(pod, container);
 	char text[96];
 
 	if (!how)
-		snprintf(text, sizeof(text), "ended with exit code %" PRId64 "%s%s%s", exit_code, signal ? ", as after " : "",
-			 signal ? signal : "", IS_ONE_OF(v->class, FAILURE_KILLED, FAILURE_TERMINATED) ? " (sender unknown)" : "");
+		snprintf(text, sizeof(text), "ended with exit code %" PRId64 "%s%s%s", exit_code,
+			 signal ? ", as after " : "", signal ? signal : "",
+			 IS_ONE_OF(v->class, FAILURE_KILLED, FAILURE_TERMINATED) ?
+				 " (sender unknown)" :
+				 "");
 	else if (how == fates[FAILURE_KERNEL_OOM_CONTAINER] && *limit)
-		snprintf(text, sizeof(text), "%.*s; the limit is %.32s)", (int)strlen(how) - 1, how, limit);
+		snprintf(text, sizeof(text), "%.*s; the limit is %.32s)", (int)strlen(how) - 1, how,
+			 limit);
 	else
 		snprintf(text, sizeof(text), "%s", how);
-	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container, name,
-		 how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", text);
+	snprintf(v->sentence, sizeof(v->sentence), "Container %.63s of %.253s %s%s", container,
+		 name, how && v->confidence == CONFIDENCE_LIKELY ? "most likely " : "", text);
 }
 
 /* Adds a hint that the image has no shell, and that the webhook has put one before the command. */
@@ -335,9 +362,10 @@ static void add_shell_hint(const cJSON *pod, const char *message, char *sentence
 	if (!json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
 	    (!strstr(message, "exec: \"/bin/sh\"") && !strstr(message, "exec: \"/bin/bash\"")))
 		return;
-	snprintf(sentence + len, size - len,
-		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\""
-		 " leaves it as it is)");
+	snprintf(
+		sentence + len, size - len,
+		" (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\""
+		" leaves it as it is)");
 }
 
 /*
@@ -359,8 +387,8 @@ static void start_error_add(const cJSON *pod, const char *message, char *sentenc
 	add_shell_hint(pod, message, sentence, size);
 }
 
-void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
-		      struct podview *ret_view)
+void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated,
+		      bool current, struct podview *ret_view)
 {
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
 	struct podview v = { .lost = made_up_is_lost(terminated) };
@@ -381,28 +409,34 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 		v.signal = 0;
 	set_sentence(pod, container, exit_code, &v);
 	if (v.class == FAILURE_START_FAILURE)
-		start_error_add(pod, json_str(terminated, "message"), v.sentence, sizeof(v.sentence));
+		start_error_add(pod, json_str(terminated, "message"), v.sentence,
+				sizeof(v.sentence));
 	add_eviction(pod, &v);
 	*ret_view = v;
 }
 
 bool podview_is_open(const cJSON *pod, const char *container, const char *container_id)
 {
-	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", container);
-	const cJSON *forgotten = made_up_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
-	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
+	const cJSON *status =
+		json_find(json_get(pod, "status.containerStatuses"), "name", container);
+	const cJSON *forgotten = made_up_forgotten(status),
+		    *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
+	const char *phase = json_str(pod, "status.phase"),
+		   *id = json_str(terminated, "containerID");
 
 	/* An end without an ID belongs to the same instance, because its number is the same. */
 	if (!terminated || (container_id && id && strcmp(container_id, id) != 0))
 		return false;
-	return !is(phase, "Failed") && !is(phase, "Succeeded") && may_be_from_outside(json_int(terminated, "exitCode", -1));
+	return !is(phase, "Failed") && !is(phase, "Succeeded") &&
+	       may_be_from_outside(json_int(terminated, "exitCode", -1));
 }
 
 bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_view)
 {
 	struct podview v = { .lost = true };
 
-	if ((!by_pod_reason(pod, &v) && !by_disruption(pod, NULL, &v)) || v.class != FAILURE_NODE_LOST)
+	if ((!by_pod_reason(pod, &v) && !by_disruption(pod, NULL, &v)) ||
+	    v.class != FAILURE_NODE_LOST)
 		return false;
 	set_sentence(pod, container, -1, &v);
 	*ret_view = v;
@@ -415,11 +449,12 @@ bool podview_cannot_start(const char *reason)
 	 * ErrImagePull is not listed: it is a single attempt, and the next may succeed.
 	 * ImagePullBackOff follows it.
 	 */
-	return TEXT_IS_ONE_OF(reason, "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError",
-			      "CreateContainerError");
+	return TEXT_IS_ONE_OF(reason, "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+			      "CreateContainerConfigError", "CreateContainerError");
 }
 
-void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view)
+void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting,
+			 struct podview *ret_view)
 {
 	struct podview v = { 0 };
 

@@ -15,12 +15,21 @@
 struct podview {
 	enum failure_class class;
 	enum confidence confidence;
-	int signal;         /* 0: the container did not die by a signal */
-	bool lost;          /* the kubelet found no container to ask: the exit code is made up */
-	bool from_outside;  /* the class comes from the pod's fate, not the exit code: it outranks a sidecar's Killed or Terminated */
-	bool oom_open;      /* the pod's fate explains the end; the kubelet's OOMKilled may be about a kill that the container survived */
+	int signal; /* 0: the container did not die by a signal */
+	bool lost; /* the kubelet found no container to ask: the exit code is made up */
+	/*
+	 * the class comes from the pod's fate, not the exit code: it outranks a sidecar's Killed or
+	 * Terminated
+	 */
+	bool from_outside;
+	/*
+	 * the pod's fate explains the end; the kubelet's OOMKilled may be about a kill that the
+	 * container survived
+	 */
+	bool oom_open;
 	struct ended_by by; /* ENDED_BY_NOBODY if the pod's status names no component */
-	const char *fate;   /* static: what became of the container; NULL if the class says it all */
+	/* static: what became of the container; NULL if the class says it all */
+	const char *fate;
 	char sentence[512]; /* without a full stop at the end, like the sidecar's */
 	char evidence[512]; /* in addition to the kubelet's exit code and reason; "": none */
 };
@@ -30,8 +39,8 @@ struct podview {
  * ContainerStateTerminated. current: it is in state, not lastState, so it is the
  * last instance; the pod's own fate applies to the last instance only.
  */
-void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated, bool current,
-		      struct podview *ret_view);
+void podview_classify(const cJSON *pod, const char *container, const cJSON *terminated,
+		      bool current, struct podview *ret_view);
 
 /*
  * Returns whether the pod's status may still show more about the end of this container's
@@ -53,10 +62,14 @@ bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_v
  */
 bool podview_cannot_start(const char *reason);
 
-/* Returns the memory limit of a container or init container as its pod says it, such as "1Gi"; "": none. */
+/*
+ * Returns the memory limit of a container or init container as its pod says it, such as "1Gi"; "":
+ * none.
+ */
 const char *podview_memory_limit(const cJSON *pod, const char *container);
 
 /*
  * Fills in ret_view for a container that cannot be started. waiting is its ContainerStateWaiting.
  */
-void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view);
+void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting,
+			 struct podview *ret_view);

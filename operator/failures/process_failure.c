@@ -33,7 +33,8 @@ static bool leaves_a_container_alive(const char *class)
 /* Sets the number of the instance, if that instance is still running. */
 static void set_instance(const struct death *d, int64_t ended_ns, struct ray_failure *f)
 {
-	const cJSON *status = json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
+	const cJSON *status =
+		json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
 	int64_t ns;
 
 	if (!json_time(status, "state.running.startedAt", &ns) || ns > ended_ns)
@@ -46,7 +47,7 @@ static int set_identity(const struct death *d, struct ray_failure *f, struct err
 {
 	int64_t ns;
 
-/* The clocks of nodes differ by less. A report from the far future would be kept too long. */
+	/* The clocks of nodes differ by less. A report from the far future would be kept too long. */
 	if (!json_time(d->report, "endedAt", &ns) || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
 	death_set_whose(d, f);
@@ -61,17 +62,20 @@ static void set_name(const struct death *d, const char *id, struct ray_failure *
 {
 	char seed[512];
 
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s", json_str_or(d->pod, "metadata.uid", ""), d->container, id);
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/process/%.200s",
+		 json_str_or(d->pod, "metadata.uid", ""), d->container, id);
 	death_set_name(d, seed, f);
 }
 
 static int set_verdict(const struct death *d, struct ray_failure *f, struct err *err)
 {
-	const char *class = json_str(d->report, "class"), *confidence = json_str(d->report, "confidence");
+	const char *class = json_str(d->report, "class"),
+		   *confidence = json_str(d->report, "confidence");
 	const char *sentence = json_str(d->report, "sentence");
 
 	if (!json_bool(d->report, "final", false) || !sentence || !leaves_a_container_alive(class))
-		return err_set(err, EPROTO, "a failure of class %s that left its container alive", class ? class : "?");
+		return err_set(err, EPROTO, "a failure of class %s that left its container alive",
+			       class ? class : "?");
 	f->class = (enum failure_class)failure_class_from_name(class);
 	if (confidence)
 		f->confidence = (enum confidence)confidence_from_name(confidence);
@@ -99,8 +103,8 @@ static int fill(const struct death *d, const char *id, struct ray_failure *f, st
 	return 0;
 }
 
-int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
-		       struct ray_failure **ret_failure, struct err *err)
+int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report,
+		       int64_t now_ns, struct ray_failure **ret_failure, struct err *err)
 {
 	size_t lost = oom_count();
 	struct death d = { .pod = pod,
@@ -109,7 +113,8 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 			   .report = (cJSON *)report,
 			   .is_signed = report_key_of(pod) }; /* pod_report_parse has compared it */
 
-	if (!object_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
+	if (!object_label(pod, "ray.io/cluster") ||
+	    !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
 

@@ -71,10 +71,14 @@ struct ray_failure {
 	struct owner *owner; /* NULL: not known */
 	char *submission_id; /* of the owner's job */
 	struct ray_failure_first first;
-	/* Ray's exception that ended a driver and what it names, in JSON as termination_take made it. */
+	/*
+	 * Ray's exception that ended a driver and what it names, in JSON as termination_take made
+	 * it.
+	 */
 	char *ray_error;
 	char *memory,
-		*processes; /* figures and processes of the last sample, in JSON as termination_take made it */
+		/* figures and processes of the last sample, in JSON as termination_take made it */
+		*processes;
 	struct ray_failure_notes evidence, missing;
 	char *diagnosis, *advice; /* sentences of the sidecar */
 	char *bundle;

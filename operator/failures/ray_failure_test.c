@@ -79,14 +79,17 @@ static cJSON *failures_of(const cJSON *line)
 		assert_int_equal(failures_from_gone_pod(pod, now_ns, &found, &err), 0);
 	else if (!json_str(line, "answer"))
 		assert_int_equal(failures_from_pod(pod, now_ns, &found, &err), 0);
-	failures = json_str(line, "answer") ? of_answer(line, pod, now_ns) : json_of_failures(&found);
+	failures =
+		json_str(line, "answer") ? of_answer(line, pod, now_ns) : json_of_failures(&found);
 	cJSON_ArrayForEach(failure, failures) {
 		_cleanup_json_ cJSON *sealed = cJSON_Duplicate(failure, true);
 		const cJSON *annotations;
 
 		failure_seal(sealed);
 		annotations = json_get(sealed, "metadata.annotations");
-		json_set_str(failure, "story", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "afterglow.dev/facts")));
+		json_set_str(failure, "story",
+			     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+				     annotations, "afterglow.dev/facts")));
 		json_set_str(failure, "signature", json_str(sealed, "spec.signature"));
 	}
 	sort_members(failures);
@@ -101,7 +104,8 @@ static void whole_rayfailures_follow_from_pods(void **state)
 	(void)state;
 
 	assert_int_equal(file_read(AT_FDCWD, LINES, &text, NULL), 0);
-	for (const char *at = strbuf_str(&text), *end; (end = strchr(at, '\n')); at = end + 1, n_lines++) {
+	for (const char *at = strbuf_str(&text), *end; (end = strchr(at, '\n'));
+	     at = end + 1, n_lines++) {
 		_cleanup_json_ cJSON *line = NULL;
 
 		assert_int_equal(json_parse(at, (size_t)(end - at), &line, NULL), 0);
@@ -138,8 +142,9 @@ static void what_is_not_known_is_left_out(void **state)
 	_cleanup_free_ char *spec = cJSON_PrintUnformatted(json_get(failure, "spec"));
 	_cleanup_free_ char *labels = cJSON_PrintUnformatted(json_get(failure, "metadata.labels"));
 
-	assert_string_equal(spec, "{\"endedAt\":\"2026-11-21T01:05:00Z\",\"class\":\"Unknown\",\"confidence\":"
-				  "\"unknown\",\"verdict\":\"It ended\",\"signature\":\"v1:Unknown:?:?\"}");
+	assert_string_equal(
+		spec, "{\"endedAt\":\"2026-11-21T01:05:00Z\",\"class\":\"Unknown\",\"confidence\":"
+		      "\"unknown\",\"verdict\":\"It ended\",\"signature\":\"v1:Unknown:?:?\"}");
 	assert_string_equal(labels, "{\"ray.io/group\":\"\",\"afterglow.dev/class\":\"Unknown\"}");
 	ray_failure_release(&f);
 }
@@ -147,12 +152,14 @@ static void what_is_not_known_is_left_out(void **state)
 static void a_report_fills_no_more_than_there_is_room_for(void **state)
 {
 	_cleanup_json_ cJSON *report = cJSON_CreateObject();
-	cJSON *processes = json_array_at(report, "processes"), *evidence = json_array_at(report, "evidence");
+	cJSON *processes = json_array_at(report, "processes"),
+	      *evidence = json_array_at(report, "evidence");
 	struct ray_failure f;
 	(void)state;
 
 	for (int i = 0; i < 1000; i++) {
-		json_append(processes, cJSON_Parse("{\"pid\":1,\"growthBytesPerSecond\":-5,\"name\":\"p\"}"));
+		json_append(processes,
+			    cJSON_Parse("{\"pid\":1,\"growthBytesPerSecond\":-5,\"name\":\"p\"}"));
 		json_append(evidence, cJSON_Parse("{\"text\":\"t\"}"));
 	}
 	ray_failure_init(&f);
@@ -162,7 +169,9 @@ static void a_report_fills_no_more_than_there_is_room_for(void **state)
 	ray_failure_add_evidence(&f, "kubelet", "too late");
 	assert_int_equal(f.evidence.n, RAY_FAILURE_NOTES_MAX);
 	_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
-	assert_int_equal(json_int(cJSON_GetArrayItem(json_get(failure, "spec.processes"), 0), "growthBytesPerSecond", 0), -5);
+	assert_int_equal(json_int(cJSON_GetArrayItem(json_get(failure, "spec.processes"), 0),
+				  "growthBytesPerSecond", 0),
+			 -5);
 	assert_null(json_get(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "source"));
 	assert_null(json_get(failure, "spec.memory"));
 	ray_failure_release(&f);
@@ -206,7 +215,8 @@ static void numbers_of_a_process_that_are_none_are_not_believed(void **state)
 
 		ray_failure_take_first(&f, report);
 		_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
-		_cleanup_free_ char *process = cJSON_PrintUnformatted(json_get(failure, "spec.process"));
+		_cleanup_free_ char *process =
+			cJSON_PrintUnformatted(json_get(failure, "spec.process"));
 		assert_string_equal(process, "{\"name\":\"raylet\"}");
 	}
 	ray_failure_release(&f);

@@ -44,7 +44,8 @@ int64_t shown_oldest_start(const cJSON *status)
 
 bool shown_next_is_there(const cJSON *status)
 {
-	const char *id = json_str(status, "containerID"), *last = json_str(status, "lastState.terminated.containerID");
+	const char *id = json_str(status, "containerID"),
+		   *last = json_str(status, "lastState.terminated.containerID");
 
 	return !json_get(status, "state.waiting") || (id && last && strcmp(id, last) != 0);
 }

@@ -15,7 +15,8 @@
 /* The characters of docs/signatures.md. They need no quoting anywhere. */
 static bool is_plain(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr(".:_/+-=,@#~?", c));
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c && strchr(".:_/+-=,@#~?", c));
 }
 
 static bool is_all_plain(const char *text)
@@ -30,7 +31,8 @@ bool signature_is_good(const char *text, const char *class)
 {
 	size_t len = class ? strlen(class) : 0;
 
-	if (!text || !len || strlen(text) > SIGNATURE_MAX || !is_all_plain(text) || strncmp(text, VERSION, strlen(VERSION)) != 0)
+	if (!text || !len || strlen(text) > SIGNATURE_MAX || !is_all_plain(text) ||
+	    strncmp(text, VERSION, strlen(VERSION)) != 0)
 		return false;
 	const char *process = text + strlen(VERSION);
 	if (strncmp(process, class, len) != 0 || process[len] != ':')
@@ -82,7 +84,9 @@ void signature_make(const struct signature_parts *parts, char buf[static SIGNATU
 	const char *class = text_or(parts->class, "Unknown");
 
 	/* The operator knows how it ended, but not why: two such ends may have different causes. */
-	const char *mark = TEXT_IS_ONE_OF(class, "ApplicationError", "Killed", "Terminated", "Unknown") ? "?" : "";
+	const char *mark =
+		TEXT_IS_ONE_OF(class, "ApplicationError", "Killed", "Terminated", "Unknown") ? "?" :
+											       "";
 	char process[PART_MAX], detail[PART_MAX];
 
 	add_part(text_or(parts->process, text_or(parts->container, "?")), process);

@@ -19,19 +19,45 @@
 
 #define TEXT_MAX 254
 #define ENDED_BY_MAX 600
-/* More than the texts of all facts. A longer one was written by a tenant, and each replica would keep a copy. */
+/*
+ * More than the texts of all facts. A longer one was written by a tenant, and each replica would
+ * keep a copy.
+ */
 #define STORY_MAX 8192
 /* KubeRay's annotation on the pods of a cluster whose GCS keeps its tables in Redis. */
 #define FT_ANNOTATION "ray.io/ft-enabled"
 
 enum fact {
-	RUNS_RAY, OUTLIVES_GCS, REPORTED, POD, POD_UID, POD_IP, NODE, RAY_NODE, CONTAINER, LIVES, RESTART, EXIT_CODE, PROCESS, PID,
-	WORKER, SIGNALED, ENDED_BY, NAMED_NODE, NAMED_WORKER, NAMED_IP, NAMED_PID, FACT_COUNT
+	RUNS_RAY,
+	OUTLIVES_GCS,
+	REPORTED,
+	POD,
+	POD_UID,
+	POD_IP,
+	NODE,
+	RAY_NODE,
+	CONTAINER,
+	LIVES,
+	RESTART,
+	EXIT_CODE,
+	PROCESS,
+	PID,
+	WORKER,
+	SIGNALED,
+	ENDED_BY,
+	NAMED_NODE,
+	NAMED_WORKER,
+	NAMED_IP,
+	NAMED_PID,
+	FACT_COUNT
 };
 
 #define TEXT(member) .at = offsetof(struct incident_death, member)
 
-/* path: where the RayFailure has the fact; NULL: it is set otherwise. at: the text's place in a death; 0: it is no text. */
+/*
+ * path: where the RayFailure has the fact; NULL: it is set otherwise. at: the text's place in a
+ * death; 0: it is no text.
+ */
 static const struct {
 	const char *name, *path;
 	size_t at;
@@ -70,7 +96,10 @@ struct story_facts story_facts_of(const cJSON *pod, const char *container, bool 
 	};
 }
 
-/* --- Writing --------------------------------------------------------------------------------------------- */
+/*
+ * --- Writing
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void fact_add(struct strbuf *story, enum fact fact, const char *text)
 {
@@ -88,18 +117,23 @@ static void fact_take(struct strbuf *story, enum fact fact, const cJSON *failure
 	char number[24];
 
 	snprintf(number, sizeof(number), "%" PRId64, json_int(failure, facts[fact].path, 0));
-	fact_add(story, fact, cJSON_IsTrue(value) ? "yes" : cJSON_IsNumber(value) ? number : cJSON_GetStringValue(value));
+	fact_add(story, fact,
+		 cJSON_IsTrue(value)   ? "yes" :
+		 cJSON_IsNumber(value) ? number :
+					 cJSON_GetStringValue(value));
 }
 
 static void sender_take(struct strbuf *story, const cJSON *failure)
 {
-	const char *kind = json_str(failure, "spec.endedBy.kind"), *name = json_str(failure, "spec.endedBy.name");
+	const char *kind = json_str(failure, "spec.endedBy.kind"),
+		   *name = json_str(failure, "spec.endedBy.name");
 	const char *reason = json_str(failure, "spec.endedBy.reason");
 	char text[ENDED_BY_MAX];
 
 	if (!kind || !*kind)
 		return;
-	snprintf(text, sizeof(text), "%.100s/%.253s/%.200s", kind, name ? name : "", reason ? reason : "");
+	snprintf(text, sizeof(text), "%.100s/%.253s/%.200s", kind, name ? name : "",
+		 reason ? reason : "");
 	fact_add(story, ENDED_BY, text);
 }
 
@@ -107,7 +141,8 @@ static void sender_take(struct strbuf *story, const cJSON *failure)
 static void story_put(const struct strbuf *story, cJSON *failure)
 {
 	if (!strbuf_failed(story))
-		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, strbuf_str(story));
+		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"),
+			     STORY_ANNOTATION, strbuf_str(story));
 }
 
 void story_begin(const struct story_facts *its, cJSON *failure)
@@ -120,7 +155,10 @@ void story_begin(const struct story_facts *its, cJSON *failure)
 	story_put(&story, failure);
 }
 
-/* Copies the annotation, with room for `more` bytes, and finds the facts in the copy; "": there is none of that name. */
+/*
+ * Copies the annotation, with room for `more` bytes, and finds the facts in the copy; "": there is
+ * none of that name.
+ */
 static char *facts_find(const cJSON *failure, size_t more, const char *ret_facts[static FACT_COUNT])
 {
 	const char *text = object_annotation(failure, STORY_ANNOTATION);
@@ -136,7 +174,8 @@ static char *facts_find(const cJSON *failure, size_t more, const char *ret_facts
 	memcpy(copy, text, len + 1);
 	for (char *rest = copy, *line; (line = strsep(&rest, "\n"));)
 		for (size_t i = 0, n; i < FACT_COUNT; i++)
-			if (strncmp(line, facts[i].name, n = strlen(facts[i].name)) == 0 && strncmp(line + n, ": ", 2) == 0)
+			if (strncmp(line, facts[i].name, n = strlen(facts[i].name)) == 0 &&
+			    strncmp(line + n, ": ", 2) == 0)
 				ret_facts[i] = line + n + 2;
 	return copy;
 }
@@ -168,7 +207,10 @@ bool story_container_lives(const cJSON *failure)
 	return *its[LIVES];
 }
 
-/* --- Reading --------------------------------------------------------------------------------------------- */
+/*
+ * --- Reading
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static int64_t fact_number(const char *text, int64_t fallback)
 {
@@ -220,7 +262,9 @@ struct story *story_read(const cJSON *failure)
 	facts_read(its, &death);
 	story = malloc(sizeof(*story));
 	if (story)
-		*story = (struct story){ .death = death, .text = TAKE_PTR(text), .is_reported = *its[REPORTED] };
+		*story = (struct story){ .death = death,
+					 .text = TAKE_PTR(text),
+					 .is_reported = *its[REPORTED] };
 	return story;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the facts by which a failure is joined with others in an annotation of its RayFailure,
- * because the operator watches only the metadata: a large cluster has many RayFailures. It has a line "name: value" for
- * each, since `kubectl describe` shows annotations before all else, line by line. Also names
- * the marks that operator/failure_controller/incident_writer.h leaves in the metadata. Pure.
+ * because the operator watches only the metadata: a large cluster has many RayFailures. It has a
+ * line "name: value" for each, since `kubectl describe` shows annotations before all else, line by
+ * line. Also names the marks that operator/failure_controller/incident_writer.h leaves in the
+ * metadata. Pure.
  */
 #pragma once
 
@@ -15,8 +16,9 @@
 #define STORY_ANNOTATION "afterglow.dev/facts"
 /* The marks repeat in the metadata what the status says. They are written after the status. */
 #define INCIDENT_LABEL "afterglow.dev/incident"
-#define CAUSED_BY_ANNOTATION "afterglow.dev/caused-by"	     /* the first cause's name */
-#define CONSEQUENCES_ANNOTATION "afterglow.dev/consequences" /* the number of consequences of a first cause */
+#define CAUSED_BY_ANNOTATION "afterglow.dev/caused-by" /* the first cause's name */
+/* the number of consequences of a first cause */
+#define CONSEQUENCES_ANNOTATION "afterglow.dev/consequences"
 
 /* The facts about a container that only its pod shows. */
 struct story_facts {
@@ -40,8 +42,8 @@ bool story_container_lives(const cJSON *failure);
 
 struct story {
 	struct incident_death death; /* its strings belong to the story, or are static */
-	char *text;		     /* the buffer that the death's strings point into */
-	bool is_reported;		     /* a sidecar saw the end and reported it */
+	char *text; /* the buffer that the death's strings point into */
+	bool is_reported; /* a sidecar saw the end and reported it */
 };
 
 /*

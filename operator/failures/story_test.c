@@ -67,7 +67,8 @@ static void a_story_is_written_whole(void **state)
 
 static void what_is_not_known_is_empty(void **state)
 {
-	struct story *story = story_of("spec: {}\n", METADATA "spec: {container: other, containerLives: true}\n");
+	struct story *story =
+		story_of("spec: {}\n", METADATA "spec: {container: other, containerLives: true}\n");
 
 	(void)state;
 	assert_non_null(story);
@@ -92,10 +93,12 @@ static void a_story_is_readable(void **state)
 	(void)state;
 	story_begin(&facts, failure);
 	story_write(failure);
-	annotation = cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), STORY_ANNOTATION);
-	assert_string_equal(cJSON_GetStringValue(annotation),
-			    "runsRay: yes\noutlivesGCS: yes\nreportedBySidecar: yes\npod: w1\npodUID: u1\nnode: n1\ncontainer: ray-worker\n"
-			    "restartCount: 2\nexitCode: 1\nprocess: raylet\nsignaled: yes\nendedBy: RayJob/train/TTL\n");
+	annotation = cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"),
+						      STORY_ANNOTATION);
+	assert_string_equal(
+		cJSON_GetStringValue(annotation),
+		"runsRay: yes\noutlivesGCS: yes\nreportedBySidecar: yes\npod: w1\npodUID: u1\nnode: n1\ncontainer: ray-worker\n"
+		"restartCount: 2\nexitCode: 1\nprocess: raylet\nsignaled: yes\nendedBy: RayJob/train/TTL\n");
 }
 
 /* A tenant chooses the name of a process. */
@@ -107,8 +110,11 @@ static void texts_of_others_are_bounded(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	snprintf(yaml, sizeof(yaml), METADATA "spec: {container: ray-worker, process: {name: \"\\nexitCode: 7\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n", name,
-		 name);
+	snprintf(
+		yaml, sizeof(yaml),
+		METADATA
+		"spec: {container: ray-worker, process: {name: \"\\nexitCode: 7\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n",
+		name, name);
 	story = story_of(POD, yaml);
 	assert_non_null(story);
 	assert_int_equal(strlen(story->death.process), 253);
@@ -119,8 +125,9 @@ static void texts_of_others_are_bounded(void **state)
 
 static void a_story_that_is_longer_than_ours_is_none(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of("metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: "
-						"{afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}");
+	_cleanup_json_ cJSON *failure =
+		json_of("metadata: {name: f, labels: {afterglow.dev/class: Killed}, annotations: "
+			"{afterglow.dev/ended-at: '2026-11-21T01:29:06Z'}}");
 	cJSON *annotations = json_get(failure, "metadata.annotations");
 	char text[100000];
 	struct story *story;
@@ -163,17 +170,20 @@ static void what_has_no_story_is_none(void **state)
 
 static void only_the_mark_says_that_a_container_lives(void **state)
 {
-	static const char *const classes[] = { "Segfault", "Killed", "RayProcessFailed", "WorkerCrash", "KernelOOMProcess" };
+	static const char *const classes[] = { "Segfault", "Killed", "RayProcessFailed",
+					       "WorkerCrash", "KernelOOMProcess" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		for (int lives = 0; lives < 2; lives++) {
 			char yaml[512];
 
-			snprintf(yaml, sizeof(yaml),
-				 "metadata: {name: f, labels: {afterglow.dev/class: %s}}\nspec: {container: ray-worker%s}\n", classes[i],
-				 lives ? ", containerLives: true" : "");
-			_cleanup_json_ cJSON *pod = json_of(POD), *failure = json_of(yaml), *bare = json_of(yaml);
+			snprintf(
+				yaml, sizeof(yaml),
+				"metadata: {name: f, labels: {afterglow.dev/class: %s}}\nspec: {container: ray-worker%s}\n",
+				classes[i], lives ? ", containerLives: true" : "");
+			_cleanup_json_ cJSON *pod = json_of(POD), *failure = json_of(yaml),
+					     *bare = json_of(yaml);
 			struct story_facts facts = story_facts_of(pod, "ray-worker", true);
 			story_begin(&facts, failure);
 			story_write(failure);

@@ -22,7 +22,8 @@
 #define NUMBER_MAX 999999999999999.0
 
 static const char *const memory_fields[] = {
-	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
+	"limitBytes", "usageBytes", "peakBytes",   "anonBytes",
+	"fileBytes",  "shmemBytes", "sampleAgeMs",
 };
 static const char *const process_numbers[] = { "pid", "rssBytes", "sharedBytes" };
 
@@ -46,7 +47,8 @@ static void take_number(const cJSON *from, cJSON *to, const char *name, double m
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
 
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= min) || !(item->valuedouble <= NUMBER_MAX))
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= min) ||
+	    !(item->valuedouble <= NUMBER_MAX))
 		return;
 	json_set(to, name, cJSON_CreateNumber(trunc(item->valuedouble)));
 }
@@ -91,7 +93,9 @@ static void take_signature(const cJSON *from, cJSON *to)
 		json_set_str(to, "signature", text);
 }
 
-/* Takes a text only if it is whole and has no other characters: a cut ID would be that of another. */
+/*
+ * Takes a text only if it is whole and has no other characters: a cut ID would be that of another.
+ */
 static void take_word(const cJSON *from, cJSON *to, const char *name, size_t max,
 		      const char *charset)
 {

@@ -12,7 +12,8 @@
 
 #include "lib/err.h"
 
-#define TERMINATION_MESSAGE_MAX 16384 /* Kubernetes keeps 4096 bytes; a longer message is not read */
+/* Kubernetes keeps 4096 bytes; a longer message is not read */
+#define TERMINATION_MESSAGE_MAX 16384
 #define TERMINATION_PROCESSES_MAX 5
 #define TERMINATION_NOTES_MAX 16 /* entries of evidence, and as many of missing */
 

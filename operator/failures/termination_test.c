@@ -118,7 +118,9 @@ static void only_the_last_marked_line_counts(void **state)
 
 	(void)state;
 	assert_int_equal(
-		parse("#afterglow/1 {\"exitCode\":1}\n#afterglow/1 {\"exitCode\":2}\ntrailing\n", &json), 0);
+		parse("#afterglow/1 {\"exitCode\":1}\n#afterglow/1 {\"exitCode\":2}\ntrailing\n",
+		      &json),
+		0);
 	assert_int_equal(json_int(json, "exitCode", 0), 2);
 }
 

@@ -42,7 +42,9 @@ void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends)
 			const char *id = json_str(entry, "containerID");
 
 			if (ends.n == UNMET_ENDS_MAX || !is_id(id) ||
-			    !failure_class_is_oom(failure_class_from_name(json_str(entry, "class"))) || !json_str(entry, "cause"))
+			    !failure_class_is_oom(
+				    failure_class_from_name(json_str(entry, "class"))) ||
+			    !json_str(entry, "cause"))
 				continue;
 			memcpy(ends.list[ends.n].container_id, id, UNMET_ID_LEN + 1);
 			ends.list[ends.n].entry = cJSON_Duplicate(entry, true);
@@ -119,8 +121,8 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 
 static bool is_over(const cJSON *pod)
 {
-	return json_str(pod, "metadata.deletionTimestamp") || json_is(pod, "status.phase", "Failed") ||
-	       json_is(pod, "status.phase", "Succeeded");
+	return json_str(pod, "metadata.deletionTimestamp") ||
+	       json_is(pod, "status.phase", "Failed") || json_is(pod, "status.phase", "Succeeded");
 }
 
 bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)

@@ -57,7 +57,7 @@ bool unseen_ends_possible(const cJSON *pod)
  * none.
  */
 static const struct known_end *last_numbered(const cJSON *status, const struct known_end *known,
-					    size_t n_known)
+					     size_t n_known)
 {
 	const char *container = json_str(status, "name");
 	const struct known_end *last = NULL;
@@ -77,8 +77,8 @@ static bool is_young(const cJSON *pod, int64_t now_ns)
 	return json_time(pod, "metadata.creationTimestamp", &ns) && now_ns - ns < YOUNG_POD_NS;
 }
 
-static void count(const cJSON *pod, const cJSON *status, const struct known_end *known, size_t n_known,
-		  int64_t now_ns, struct unseen *ret_unseen)
+static void count(const cJSON *pod, const cJSON *status, const struct known_end *known,
+		  size_t n_known, int64_t now_ns, struct unseen *ret_unseen)
 {
 	const struct known_end *last = last_numbered(status, known, n_known);
 	int64_t until_ns = shown_oldest_start(status) + NS_PER_SEC / 2;
@@ -132,7 +132,8 @@ static void fill(const struct death *d, const cJSON *status, const struct unseen
 	death_set_whose(d, f);
 	death_set_ended_at(d, shown_oldest_text(status), f);
 	set_verdict(status, u, f);
-	snprintf(seed, sizeof(seed), "%.64s/%.63s/unseen/%" PRId64, json_str_or(d->pod, "metadata.uid", ""), d->container, f->restart);
+	snprintf(seed, sizeof(seed), "%.64s/%.63s/unseen/%" PRId64,
+		 json_str_or(d->pod, "metadata.uid", ""), d->container, f->restart);
 	death_set_name(d, seed, f);
 	death_set_story(d, f);
 	ray_failure_sign(f);
@@ -167,8 +168,8 @@ static bool is_settled(const cJSON *pod, const cJSON *status, int64_t now_ns)
 		now_ns - sidecar_ns >= SETTLED_NS);
 }
 
-bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,
-		      struct ray_failures *failures)
+bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known,
+		      int64_t now_ns, struct ray_failures *failures)
 {
 	bool settled = true;
 	struct unseen unseen;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds ends of containers that are recorded nowhere: the pod's status has forgotten them, no
- * operator was running when it showed them, and no sidecar reported them. Only the kubelet's restart
- * count shows that they happened. Pure.
+ * operator was running when it showed them, and no sidecar reported them. Only the kubelet's
+ * restart count shows that they happened. Pure.
  *
  * They are counted from the last end with a numbered RayFailure, because older RayFailures may have
  * been removed. If there is no such end, only a young pod is judged. An exit with code 0 has no
@@ -31,5 +31,5 @@ bool unseen_ends_possible(const cJSON *pod);
  * false if it is too early to judge some of them, because the sidecar may still report them. The
  * caller asks again with the sidecar's next answer, or later if the pod has no sidecar.
  */
-bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,
-		      struct ray_failures *failures);
+bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known,
+		      int64_t now_ns, struct ray_failures *failures);

@@ -40,7 +40,10 @@ const char *const claim_job_fields[] = {
 	NULL,
 };
 
-/* --- Events ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Events
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Returns whether the Event was in time. A repeated Event has the times of its first and its last
@@ -48,10 +51,12 @@ const char *const claim_job_fields[] = {
  */
 static bool is_in_time(const cJSON *event, const struct claim_pod *pod, int64_t *ret_at_ns)
 {
-	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime" };
+	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime",
+					       "series.lastObservedTime" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		if (json_time(event, members[i], ret_at_ns) && *ret_at_ns >= pod->from_ns && *ret_at_ns <= pod->to_ns)
+		if (json_time(event, members[i], ret_at_ns) && *ret_at_ns >= pod->from_ns &&
+		    *ret_at_ns <= pod->to_ns)
 			return true;
 	return false;
 }
@@ -62,15 +67,16 @@ static void set_evidence(struct claim *claim, const char *source, const cJSON *e
 	char text[300];
 
 	claim->source = source;
-	snprintf(text, sizeof(text), "%.60s: %.230s", reason ? reason : "?", message ? message : "");
+	snprintf(text, sizeof(text), "%.60s: %.230s", reason ? reason : "?",
+		 message ? message : "");
 	text_tame(text, claim->evidence, sizeof(claim->evidence));
 }
 
 struct event_row {
 	const char *reason; /* of the Event; NULL: any reason */
-	const char *part;   /* a part of the message */
-	bool names_pod;	    /* the message must contain the pod as "namespace/name" */
-	bool names_group;   /* or the pod's worker group */
+	const char *part; /* a part of the message */
+	bool names_pod; /* the message must contain the pod as "namespace/name" */
+	bool names_group; /* or the pod's worker group */
 	enum ended_by_kind kind;
 	const char *why; /* NULL: the message itself is the explanation */
 };
@@ -124,7 +130,9 @@ static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
 	       !json_is(event, "reason", "EvictionFailed");
 }
 
-/* Finds the first row that any of the Events fits. of_pod: only Events about the pod itself count. */
+/*
+ * Finds the first row that any of the Events fits. of_pod: only Events about the pod itself count.
+ */
 static const struct event_row *row_find(const cJSON *events, const struct event_row *rows, size_t n,
 					const struct claim_pod *pod, bool of_pod,
 					const cJSON **ret_event, int64_t *ret_at_ns)
@@ -164,6 +172,7 @@ static bool claim_by_rows(const cJSON *events, const struct event_row *rows, siz
 
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim)
 {
+	/* clang-format off */
 	static const struct event_row rows[] = {
 		{ "Preempted", "Preempted by", false, false, ENDED_BY_SCHEDULER, NULL },
 		{ "Preempting", "critical pod", false, false, ENDED_BY_KUBELET, NULL },
@@ -174,6 +183,7 @@ bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struc
 		{ NULL, "sigs.k8s.io/descheduler", false, false, ENDED_BY_DESCHEDULER, NULL },
 		{ "TaintManagerEviction", "Marking for deletion", false, false, ENDED_BY_TAINT_EVICTION, NULL },
 	};
+	/* clang-format on */
 
 	return claim_by_rows(events, rows, ARRAY_SIZE(rows), pod, NULL, NULL, NULL, ret_claim);
 }
@@ -189,8 +199,10 @@ static const char *words_after_group(const char *message)
 	return words ? words + 2 : NULL;
 }
 
-bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim)
+bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled,
+			     struct claim *ret_claim)
 {
+	/* clang-format off */
 	static const struct event_row rows[] = {
 		{ "DeletedWorkerPod", "autoscaler scale-down request", true, false, ENDED_BY_RAY_AUTOSCALER, "it scaled the group down" },
 		{ "DeletedWorkerPod", " for group ", true, false, ENDED_BY_KUBERAY, NULL },
@@ -204,6 +216,7 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 		{ "DeletedPod", "Recreate upgradeStrategy", false, false, ENDED_BY_KUBERAY,
 		  "the RayCluster's spec changed, and its upgradeStrategy is Recreate" },
 	};
+	/* clang-format on */
 	struct claim claim = { 0 };
 	const cJSON *event;
 	const struct event_row *row =
@@ -218,27 +231,34 @@ bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, b
 		kind = ENDED_BY_KUBERAY;
 		why = "the pod's name stood in scaleStrategy.workersToDelete";
 	}
-	ended_by_init(&claim.by, kind, "RayCluster", pod->cluster, why ? why : words_after_group(json_str(event, "message")));
+	ended_by_init(&claim.by, kind, "RayCluster", pod->cluster,
+		      why ? why : words_after_group(json_str(event, "message")));
 	set_evidence(&claim, "event of the RayCluster", event);
 	*ret_claim = claim;
 	return true;
 }
 
-bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind, const char *owner,
-			   struct claim *ret_claim)
+bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind,
+			   const char *owner, struct claim *ret_claim)
 {
 	static const struct event_row rows[] = {
-		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY, "it deleted the RayCluster, which was no longer needed" },
+		{ "DeletedRayCluster", "Deleted", true, false, ENDED_BY_KUBERAY,
+		  "it deleted the RayCluster, which was no longer needed" },
 	};
-	const struct claim_pod cluster = { .namespace = pod->namespace, .name = pod->cluster, .from_ns = pod->from_ns, .to_ns = pod->to_ns };
+	const struct claim_pod cluster = { .namespace = pod->namespace,
+					   .name = pod->cluster,
+					   .from_ns = pod->from_ns,
+					   .to_ns = pod->to_ns };
 
 	return pod->cluster &&
 	       claim_by_rows(events, rows, ARRAY_SIZE(rows), &cluster,
 			     "event of what made the RayCluster", owner_kind, owner, ret_claim);
 }
 
-bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim)
+bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node,
+			  struct claim *ret_claim)
 {
+	/* clang-format off */
 	static const struct event_row rows[] = {
 		{ "SpotInterruption", "", false, false, ENDED_BY_AWS_TERMINATION, "its spot instance was interrupted" },
 		{ "ScheduledEvent", "", false, false, ENDED_BY_AWS_TERMINATION, "maintenance of its instance was scheduled" },
@@ -251,15 +271,19 @@ bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, cons
 		{ "Shutdown", "shutdown", false, false, ENDED_BY_NODE_SHUTDOWN, "the kubelet says that the node shuts down" },
 		{ "DeletingNode", "does not exist in the cloud provider", false, false, ENDED_BY_CLOUD_PROVIDER, "the node's machine is gone" },
 	};
+	/* clang-format on */
 
 	return claim_by_rows(events, rows, ARRAY_SIZE(rows), pod, "event of the node", "Node", node,
 			     ret_claim);
 }
 
-/* --- Objects ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Objects
+ * -----------------------------------------------------------------------------------------------
+ */
 
-static bool claims(struct claim *ret_claim, enum ended_by_kind kind, const char *of_kind, const char *name, const char *why,
-		   const char *evidence)
+static bool claims(struct claim *ret_claim, enum ended_by_kind kind, const char *of_kind,
+		   const char *name, const char *why, const char *evidence)
 {
 	struct claim claim = { .source = of_kind };
 
@@ -284,42 +308,56 @@ static bool is_to_be_deleted(const cJSON *group, const char *pod)
 
 bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct claim *ret_claim)
 {
-	const cJSON *group = json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", pod->group);
-	enum ended_by_kind by = claim_is_autoscaled(cluster) ? ENDED_BY_RAY_AUTOSCALER : ENDED_BY_CLIENT;
+	const cJSON *group =
+		json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", pod->group);
+	enum ended_by_kind by =
+		claim_is_autoscaled(cluster) ? ENDED_BY_RAY_AUTOSCALER : ENDED_BY_CLIENT;
 
 	if (is_to_be_deleted(group, pod->name))
 		return claims(ret_claim, by, "RayCluster", pod->cluster, "it scaled the group down",
 			      "the pod's name stands in scaleStrategy.workersToDelete");
 	if (json_bool(group, "suspend", false))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster, "it suspended the worker group",
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
+			      "it suspended the worker group",
 			      "the worker group has suspend: true");
 	if (json_bool(cluster, "spec.suspend", false))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster, "it suspended the RayCluster", "spec.suspend is true");
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
+			      "it suspended the RayCluster", "spec.suspend is true");
 	return false;
 }
 
 bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim)
 {
-	const char *status = json_str(job, "status.jobDeploymentStatus"), *now = json_str(job, "status.rayClusterName");
+	const char *status = json_str(job, "status.jobDeploymentStatus"),
+		   *now = json_str(job, "status.rayClusterName");
 	const char *name = json_str(job, "metadata.name");
 	char why[200], evidence[300];
 
 	if (!name)
 		return false;
-	const char *reason = json_str(job, "status.reason"), *message = json_str(job, "status.message");
+	const char *reason = json_str(job, "status.reason"),
+		   *message = json_str(job, "status.message");
 	/* Of a submitter's pod that failed, KubeRay's words are all there is: it is no Ray node. */
-	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s%s%.40s%s%.140s", status ? status : "?", reason ? ", " : "",
-		 reason ? reason : "", message ? ": " : "", message ? message : "");
+	snprintf(evidence, sizeof(evidence), "jobDeploymentStatus %.40s%s%.40s%s%.140s",
+		 status ? status : "?", reason ? ", " : "", reason ? reason : "",
+		 message ? ": " : "", message ? message : "");
 	if (json_str(job, "metadata.deletionTimestamp"))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name, "it deleted the RayJob, and with it the cluster", "it is being deleted");
-	if ((now && *now && pod->cluster && strcmp(now, pod->cluster) != 0) || TEXT_IS_ONE_OF(status, "Retrying", "Waiting"))
-		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob tries again with another cluster", evidence);
+		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name,
+			      "it deleted the RayJob, and with it the cluster",
+			      "it is being deleted");
+	if ((now && *now && pod->cluster && strcmp(now, pod->cluster) != 0) ||
+	    TEXT_IS_ONE_OF(status, "Retrying", "Waiting"))
+		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
+			      "the RayJob tries again with another cluster", evidence);
 	if (TEXT_IS_ONE_OF(status, "Suspending", "Suspended"))
-		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, "the RayJob was suspended", evidence);
+		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
+			      "the RayJob was suspended", evidence);
 	if (!TEXT_IS_ONE_OF(status, "Complete", "Failed"))
 		return false;
-	snprintf(why, sizeof(why), "the RayJob %s, and KubeRay deletes its cluster (ttlSecondsAfterFinished %d)",
+	snprintf(why, sizeof(why),
+		 "the RayJob %s, and KubeRay deletes its cluster (ttlSecondsAfterFinished %d)",
 		 strcmp(status, "Failed") == 0 ? "failed" : "finished",
-		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0), (int64_t)1 << 30));
+		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0),
+			  (int64_t)1 << 30));
 	return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);
 }

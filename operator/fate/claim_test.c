@@ -65,8 +65,10 @@ static void the_pods_own_events_name_who_evicted_it(void **state)
 		bool found = claim_by_pod_events(events, &pod, &claim);
 
 		if (found != (rows[i].kind != NULL) ||
-		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 || !strstr(claim.by.reason, rows[i].reason))))
-			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind), claim.by.reason);
+		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 ||
+			       !strstr(claim.by.reason, rows[i].reason))))
+			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind),
+				 claim.by.reason);
 	}
 }
 
@@ -112,8 +114,10 @@ static void events_of_the_raycluster_name_who_deleted_its_pods(void **state)
 		bool found = claim_by_cluster_events(events, &pod, rows[i].autoscaled, &claim);
 
 		if (found != (rows[i].kind != NULL) ||
-		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 || !strstr(claim.by.reason, rows[i].reason))))
-			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind), claim.by.reason);
+		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 ||
+			       !strstr(claim.by.reason, rows[i].reason))))
+			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind),
+				 claim.by.reason);
 		if (found)
 			assert_string_equal(claim.by.name, "RayCluster/demo");
 	}
@@ -141,8 +145,10 @@ static void the_raycluster_says_what_was_asked_of_it(void **state)
 		bool found = claim_by_cluster(cluster, &pod, &claim);
 
 		if (found != (rows[i].kind != NULL) ||
-		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 || !strstr(claim.by.reason, rows[i].reason))))
-			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind), claim.by.reason);
+		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 ||
+			       !strstr(claim.by.reason, rows[i].reason))))
+			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind),
+				 claim.by.reason);
 	}
 	assert_false(claim_by_cluster(NULL, &pod, &(struct claim){ 0 }));
 }
@@ -161,25 +167,31 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 		{ "{jobDeploymentStatus: Running, rayClusterName: demo}", NULL, NULL },
 		{ "{}", NULL, NULL },
 	};
-	_cleanup_json_ cJSON *deleted = json_of("metadata: {name: j, deletionTimestamp: '2026-11-21T01:00:00Z'}");
+	_cleanup_json_ cJSON *deleted =
+		json_of("metadata: {name: j, deletionTimestamp: '2026-11-21T01:00:00Z'}");
 	struct claim claim = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char yaml[400];
 
-		snprintf(yaml, sizeof(yaml), "metadata: {name: j}\nspec: {ttlSecondsAfterFinished: 60}\nstatus: %s\n", rows[i].job);
+		snprintf(yaml, sizeof(yaml),
+			 "metadata: {name: j}\nspec: {ttlSecondsAfterFinished: 60}\nstatus: %s\n",
+			 rows[i].job);
 		_cleanup_json_ cJSON *job = json_of(yaml);
 		bool found = claim_by_job(job, &pod, &claim);
 
 		if (found != (rows[i].kind != NULL) ||
-		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 || !strstr(claim.by.reason, rows[i].reason))))
-			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind), claim.by.reason);
+		    (found && (strcmp(ended_by_kind_name(claim.by.kind), rows[i].kind) != 0 ||
+			       !strstr(claim.by.reason, rows[i].reason))))
+			fail_msg("row %zu: %s: %s", i, ended_by_kind_name(claim.by.kind),
+				 claim.by.reason);
 	}
-	_cleanup_json_ cJSON *submitter =
-		json_of("metadata: {name: j}\nstatus: {jobDeploymentStatus: Failed, reason: SubmissionFailed, message: 'BackoffLimitExceeded'}\n");
+	_cleanup_json_ cJSON *submitter = json_of(
+		"metadata: {name: j}\nstatus: {jobDeploymentStatus: Failed, reason: SubmissionFailed, message: 'BackoffLimitExceeded'}\n");
 	assert_true(claim_by_job(submitter, &pod, &claim));
-	assert_string_equal(claim.evidence, "jobDeploymentStatus Failed, SubmissionFailed: BackoffLimitExceeded");
+	assert_string_equal(claim.evidence,
+			    "jobDeploymentStatus Failed, SubmissionFailed: BackoffLimitExceeded");
 	/* KubeRay's message may quote the program of the job. */
 	_cleanup_json_ cJSON *hostile = json_of(
 		"metadata: {name: j}\n"
@@ -194,15 +206,20 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 
 static void events_of_the_owner_and_of_the_node_are_understood(void **state)
 {
-	_cleanup_json_ cJSON *service = json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo"));
-	_cleanup_json_ cJSON *other = json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo-2"));
+	_cleanup_json_ cJSON *service =
+		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo"));
+	_cleanup_json_ cJSON *other =
+		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo-2"));
 	_cleanup_json_ cJSON *dotted =
 		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo.x"));
 	_cleanup_json_ cJSON *sentence =
 		json_of(EVENT("DeletedRayCluster", "Deleted the RayCluster ml/demo."));
-	_cleanup_json_ cJSON *spot = json_of(EVENT("SpotInterruption", "Spot Interruption notice for instance i-1"));
-	_cleanup_json_ cJSON *scaled = json_of(EVENT("ScaleDown", "marked the node as toBeDeleted/unschedulable"));
-	_cleanup_json_ cJSON *quiet = json_of(EVENT("NodeNotReady", "Node n1 status is now: NodeNotReady"));
+	_cleanup_json_ cJSON *spot =
+		json_of(EVENT("SpotInterruption", "Spot Interruption notice for instance i-1"));
+	_cleanup_json_ cJSON *scaled =
+		json_of(EVENT("ScaleDown", "marked the node as toBeDeleted/unschedulable"));
+	_cleanup_json_ cJSON *quiet =
+		json_of(EVENT("NodeNotReady", "Node n1 status is now: NodeNotReady"));
 	struct claim claim = { 0 };
 
 	(void)state;

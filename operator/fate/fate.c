@@ -17,7 +17,8 @@
 bool fate_is_cluster_going(const struct fate_facts *facts)
 {
 	return facts->cluster_state == FATE_ABSENT ||
-	       (facts->cluster_state == FATE_FOUND && json_str(facts->cluster, "metadata.deletionTimestamp"));
+	       (facts->cluster_state == FATE_FOUND &&
+		json_str(facts->cluster, "metadata.deletionTimestamp"));
 }
 
 /* Returns the objects to read: first those that are cheap to read and that many deaths share. */
@@ -34,9 +35,11 @@ static unsigned wanted_sources(const struct ray_failure *f, const struct fate_fa
 		return FATE_POD_EVENTS;
 	if (kind == ENDED_BY_EVICTION_API)
 		return FATE_NODE | FATE_POD_EVENTS | of_gone_node;
-	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && f->owner && f->owner->kind == OWNER_RAY_JOB)
+	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && f->owner &&
+	    f->owner->kind == OWNER_RAY_JOB)
 		return FATE_NODE | FATE_JOB;
-	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && f->owner && f->owner->kind == OWNER_RAY_SERVICE)
+	if (kind == ENDED_BY_CLIENT && fate_is_cluster_going(facts) && f->owner &&
+	    f->owner->kind == OWNER_RAY_SERVICE)
 		return FATE_NODE | FATE_OWNER_EVENTS;
 	if (kind == ENDED_BY_CLIENT)
 		return FATE_NODE | FATE_POD_EVENTS | FATE_CLUSTER_EVENTS | of_gone_node;
@@ -76,7 +79,8 @@ bool fate_depends_on_node(const struct ray_failure *f)
 {
 	enum ended_by_kind kind = f->ended_by.kind;
 
-	return can_be_asked(f, FATE_NODE) && (kind == ENDED_BY_CLIENT || kind == ENDED_BY_EVICTION_API);
+	return can_be_asked(f, FATE_NODE) &&
+	       (kind == ENDED_BY_CLIENT || kind == ENDED_BY_EVICTION_API);
 }
 
 /*
@@ -113,11 +117,13 @@ static void add_events_path(const char *namespace, const char *selector, struct 
 	url_encode(selector, out);
 }
 
-static void add_events_of(const char *namespace, const char *kind, const char *name, struct strbuf *out)
+static void add_events_of(const char *namespace, const char *kind, const char *name,
+			  struct strbuf *out)
 {
 	char selector[400];
 
-	snprintf(selector, sizeof(selector), "involvedObject.kind=%.60s,involvedObject.name=%.253s", kind, name);
+	snprintf(selector, sizeof(selector), "involvedObject.kind=%.60s,involvedObject.name=%.253s",
+		 kind, name);
 	add_events_path(namespace, selector, out);
 }
 

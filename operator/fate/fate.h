@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A pod's status says that the pod was deleted, evicted or lost, but seldom by which component. Other objects
- * say that: the Node's taints and conditions (node_mark.h), Events (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next
- * names the objects to read next. fate_refine draws the conclusion from those that were read: who ended it, the class (NodeShutdown
- * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is missing. A conclusion from Events or
- * from a tenant's objects is likely at best. Pure: operator/failure_controller/inquiry.h does the reading.
+ * Theory of operation. A pod's status says that the pod was deleted, evicted or lost, but seldom by
+ * which component. Other objects say that: the Node's taints and conditions (node_mark.h), Events
+ * (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next names the objects to read next.
+ * fate_refine draws the conclusion from those that were read: who ended it, the class (NodeShutdown
+ * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is
+ * missing. A conclusion from Events or from a tenant's objects is likely at best. Pure:
+ * operator/failure_controller/inquiry.h does the reading.
  */
 #pragma once
 
@@ -34,11 +36,12 @@ enum fate_state {
 
 /* Objects belong to the caller. */
 struct fate_facts {
-	unsigned asked;			   /* the sources that have answered, or never will */
+	unsigned asked; /* the sources that have answered, or never will */
 	enum fate_state node_state, job_state, cluster_state;
 	const cJSON *node, *job, *cluster; /* NULL unless found; cluster comes from the watch */
-	const cJSON *pod_events, *cluster_events, *owner_events, *node_events; /* EventLists, or NULL */
-	int64_t now_ns;			   /* since 1970 */
+	/* EventLists, or NULL */
+	const cJSON *pod_events, *cluster_events, *owner_events, *node_events;
+	int64_t now_ns; /* since 1970 */
 };
 
 /* Returns whether the pod's RayCluster is being deleted, or is gone. */
@@ -64,5 +67,7 @@ bool fate_event_may_follow(const struct ray_failure *failure, int64_t now_ns);
 /* Appends the path and query of the GET request for a source. */
 void fate_path(const struct ray_failure *failure, enum fate_source source, struct strbuf *out);
 
-/* Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed. */
+/*
+ * Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed.
+ */
 bool fate_refine(struct ray_failure *failure, const struct fate_facts *facts);

@@ -57,7 +57,8 @@ static void check(const struct ray_failure *f)
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
 
 	if (!text || !f->verdict || strlen(f->verdict) > 1024 || strcmp(f->pod_uid, "u1") != 0 ||
-	    f->confidence == CONFIDENCE_CERTAIN || strlen(f->ended_by.reason) > 256 || strlen(f->ended_by.name) > 320)
+	    f->confidence == CONFIDENCE_CERTAIN || strlen(f->ended_by.reason) > 256 ||
+	    strlen(f->ended_by.name) > 320)
 		abort();
 }
 
@@ -68,10 +69,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 1 << 16 || json_parse((const char *)data, size, &input, NULL) < 0)
 		return 0;
 	const cJSON *events = json_get(input, "events");
-	const struct fate_facts facts = { .asked = ~0u, .node = json_get(input, "node"), .node_state = FATE_FOUND,
-					  .job = json_get(input, "job"), .job_state = FATE_FOUND, .cluster = json_get(input, "cluster"),
-					  .cluster_state = FATE_FOUND, .pod_events = events, .cluster_events = events,
-					  .owner_events = events, .node_events = events, .now_ns = 1795223101 * NS_PER_SEC };
+	const struct fate_facts facts = { .asked = ~0u,
+					  .node = json_get(input, "node"),
+					  .node_state = FATE_FOUND,
+					  .job = json_get(input, "job"),
+					  .job_state = FATE_FOUND,
+					  .cluster = json_get(input, "cluster"),
+					  .cluster_state = FATE_FOUND,
+					  .pod_events = events,
+					  .cluster_events = events,
+					  .owner_events = events,
+					  .node_events = events,
+					  .now_ns = 1795223101 * NS_PER_SEC };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct ray_failure *failure = failure_new(i);

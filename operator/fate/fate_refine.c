@@ -40,9 +40,11 @@ static void look_at_node(struct look *l)
 	int64_t created_ns;
 
 	l->node_is_gone = facts->node_state == FATE_ABSENT ||
-			  (facts->node_state == FATE_FOUND && json_time(facts->node, "metadata.creationTimestamp", &created_ns) &&
+			  (facts->node_state == FATE_FOUND &&
+			   json_time(facts->node, "metadata.creationTimestamp", &created_ns) &&
 			   created_ns > l->ended_ns + CLOCKS_NS);
-	l->has_mark = facts->node_state == FATE_FOUND && !l->node_is_gone && fresh && node_mark_find(facts->node, &l->mark) &&
+	l->has_mark = facts->node_state == FATE_FOUND && !l->node_is_gone && fresh &&
+		      node_mark_find(facts->node, &l->mark) &&
 		      l->mark.by.at_ns <= l->ended_ns + CLOCKS_NS;
 }
 
@@ -82,7 +84,8 @@ static void tell(const struct look *l, const char *sentence, const struct ended_
 
 	while (len && sentence[len - 1] == '.')
 		len--;
-	snprintf(text, sizeof(text), "%.*s (%s%s)", (int)MIN(len, (size_t)500), sentence, sure ? "" : "most likely ", ended_by_text(by, who));
+	snprintf(text, sizeof(text), "%.*s (%s%s)", (int)MIN(len, (size_t)500), sentence,
+		 sure ? "" : "most likely ", ended_by_text(by, who));
 	ray_failure_set(&l->failure->verdict, text);
 }
 
@@ -101,14 +104,17 @@ static void set_by(const struct look *l, struct ended_by by, bool sure)
 	tell(l, f->verdict ? f->verdict : "", &by, sure);
 }
 
-/* Changes the class. The verdict becomes likely, because it rests on marks of a node or on Events. */
+/*
+ * Changes the class. The verdict becomes likely, because it rests on marks of a node or on Events.
+ */
 static void become(const struct look *l, enum failure_class class, const char *how)
 {
 	struct ray_failure *f = l->failure;
 	const char *pod = ray_failure_text(f->pod);
 	char text[512];
 
-	snprintf(text, sizeof(text), "Container %.63s of %.253s most likely ended because %s", f->container, pod ? pod : "?", how);
+	snprintf(text, sizeof(text), "Container %.63s of %.253s most likely ended because %s",
+		 f->container, pod ? pod : "?", how);
 	ray_failure_set(&f->verdict, text);
 	f->class = class;
 	f->confidence = CONFIDENCE_LIKELY;
@@ -132,7 +138,10 @@ static void take_claim(const struct look *l, const struct claim *claim)
 
 static void say_event_unproved(const struct look *l)
 {
-	add_missing(l, "proof of who wrote that Event: everybody who may create Events in the namespace can write one", "the API server's audit log");
+	add_missing(
+		l,
+		"proof of who wrote that Event: everybody who may create Events in the namespace can write one",
+		"the API server's audit log");
 }
 
 /* Uses an Event that names the pod. The sentence says that it is the only trace. */
@@ -145,23 +154,29 @@ static void take_event_alone(const struct look *l, const struct claim *claim)
 static void say_node_refused(const struct look *l)
 {
 	if (l->facts->node_state == FATE_REFUSED)
-		add_missing(l, "the node's taints and conditions, which would show a drain or a reclaimed machine: the operator may not read nodes",
-			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
+		add_missing(
+			l,
+			"the node's taints and conditions, which would show a drain or a reclaimed machine: the operator may not read nodes",
+			"the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
 /* Returns whether there is a source that could not be read and may name somebody. */
 static bool is_unseen(const struct look *l)
 {
-	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && ray_failure_text(l->failure->node));
+	return !l->facts->pod_events ||
+	       (l->facts->node_state == FATE_UNSEEN && ray_failure_text(l->failure->node));
 }
 
 static void say_nobody(const struct look *l)
 {
 	tell(l, l->failure->verdict, &l->failure->ended_by, true);
 	say_node_refused(l);
-	add_missing(l, is_unseen(l) ? "which client of the API it was: Events or the node, which may name it, could not be read" :
-				      "which client of the API it was: no Event, node or RayCluster names it",
-		    "the API server's audit log");
+	add_missing(
+		l,
+		is_unseen(l) ?
+			"which client of the API it was: Events or the node, which may name it, could not be read" :
+			"which client of the API it was: no Event, node or RayCluster names it",
+		"the API server's audit log");
 }
 
 static bool by_cluster(struct look *l)
@@ -169,7 +184,8 @@ static bool by_cluster(struct look *l)
 	const cJSON *cluster = l->facts->cluster_state == FATE_FOUND ? l->facts->cluster : NULL;
 	struct claim claim;
 
-	if (!l->pod.name || (!claim_by_cluster_events(l->facts->cluster_events, &l->pod, claim_is_autoscaled(cluster), &claim) &&
+	if (!l->pod.name || (!claim_by_cluster_events(l->facts->cluster_events, &l->pod,
+						      claim_is_autoscaled(cluster), &claim) &&
 			     !claim_by_cluster(cluster, &l->pod, &claim)))
 		return false;
 	take_claim(l, &claim);
@@ -179,7 +195,8 @@ static bool by_cluster(struct look *l)
 static bool by_end_of_cluster(struct look *l)
 {
 	const struct owner *of = l->failure->owner;
-	const char *owner_kind = of ? owner_kind_name(of->kind) : NULL, *owner = of ? of->name : NULL;
+	const char *owner_kind = of ? owner_kind_name(of->kind) : NULL,
+		   *owner = of ? of->name : NULL;
 	struct claim claim = { .source = "RayCluster" };
 
 	if (!fate_is_cluster_going(l->facts))
@@ -188,9 +205,12 @@ static bool by_end_of_cluster(struct look *l)
 	    !claim_by_owner_events(l->facts->owner_events, &l->pod, owner_kind, owner, &claim)) {
 		bool by_owner = l->facts->job_state == FATE_ABSENT;
 
-		ended_by_init(&claim.by, ENDED_BY_CLIENT, by_owner ? owner_kind : "RayCluster", by_owner ? owner : l->pod.cluster,
-			      by_owner ? "it deleted the RayJob, and with it the cluster" : "it deleted the RayCluster");
-		snprintf(claim.evidence, sizeof(claim.evidence), "the %s is deleted", by_owner ? "RayJob" : "RayCluster");
+		ended_by_init(&claim.by, ENDED_BY_CLIENT, by_owner ? owner_kind : "RayCluster",
+			      by_owner ? owner : l->pod.cluster,
+			      by_owner ? "it deleted the RayJob, and with it the cluster" :
+					 "it deleted the RayCluster");
+		snprintf(claim.evidence, sizeof(claim.evidence), "the %s is deleted",
+			 by_owner ? "RayJob" : "RayCluster");
 	}
 	take_claim(l, &claim);
 	return true;
@@ -205,7 +225,9 @@ static void by_client(struct look *l, bool evicted)
 		return;
 	if (l->has_mark && l->mark.reclaimed)
 		take_mark(l);
-	else if (l->node_is_gone && claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
+	else if (l->node_is_gone &&
+		 claim_by_node_events(l->facts->node_events, &l->pod,
+				      ray_failure_text(l->failure->node), &claim))
 		take_claim(l, &claim);
 	else if (claim_by_pod_events(l->facts->pod_events, &l->pod, &claim))
 		take_event_alone(l, &claim);
@@ -230,16 +252,21 @@ static void by_taint(struct look *l)
 		take_mark(l);
 		return;
 	}
-	if (l->facts->node_state == FATE_FOUND && !l->node_is_gone && node_mark_no_execute(l->facts->node, text, &lost)) {
+	if (l->facts->node_state == FATE_FOUND && !l->node_is_gone &&
+	    node_mark_no_execute(l->facts->node, text, &lost)) {
 		if (!lost)
-			become(l, FAILURE_POD_DELETED, "its node was given a taint that the pod does not tolerate");
+			become(l, FAILURE_POD_DELETED,
+			       "its node was given a taint that the pod does not tolerate");
 		add_evidence(l, "node", text);
-		ended_by_init(&by, ENDED_BY_TAINT_EVICTION, "Node", ray_failure_text(l->failure->node), lost ? "the node does not answer" : text);
+		ended_by_init(&by, ENDED_BY_TAINT_EVICTION, "Node",
+			      ray_failure_text(l->failure->node),
+			      lost ? "the node does not answer" : text);
 		set_by(l, by, !lost);
 		if (!lost)
 			return;
 	}
-	if (claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
+	if (claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node),
+				 &claim))
 		take_claim(l, &claim);
 	say_node_refused(l);
 }
@@ -250,7 +277,8 @@ static void by_pod_gc(struct look *l)
 
 	if (l->has_mark && l->mark.reclaimed)
 		take_mark(l);
-	else if (claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
+	else if (claim_by_node_events(l->facts->node_events, &l->pod,
+				      ray_failure_text(l->failure->node), &claim))
 		take_claim(l, &claim);
 	else if (l->node_is_gone)
 		add_evidence(l, "node", "no such node exists any more");
@@ -261,7 +289,8 @@ static bool by_scheduler(struct look *l)
 {
 	struct claim claim;
 
-	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) || claim.by.kind != ENDED_BY_SCHEDULER)
+	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) ||
+	    claim.by.kind != ENDED_BY_SCHEDULER)
 		return false;
 	/* The status proves that it was the scheduler. Only the Event says for which pod. */
 	add_evidence(l, claim.source, claim.evidence);
@@ -279,7 +308,8 @@ static bool by_machine(struct look *l)
 	if (!l->has_mark || !l->mark.reclaimed)
 		return false;
 	take_mark(l);
-	add_missing(l, "who sent SIGTERM: the node's mark is the only evidence", "the node's system log");
+	add_missing(l, "who sent SIGTERM: the node's mark is the only evidence",
+		    "the node's system log");
 	return true;
 }
 

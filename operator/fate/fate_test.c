@@ -149,27 +149,39 @@ static void each_trace_leads_to_who_ended_the_pod(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *node = json_or_null(rows[i].node);
-		_cleanup_json_ cJSON *pod_events = json_or_null(rows[i].pod_events), *cluster = json_or_null(rows[i].cluster);
+		_cleanup_json_ cJSON *pod_events = json_or_null(rows[i].pod_events),
+				     *cluster = json_or_null(rows[i].cluster);
 		_cleanup_json_ cJSON *cluster_events = json_or_null(rows[i].cluster_events);
-		struct fate_facts facts = { .asked = ~0u, .node = node, .pod_events = pod_events, .cluster = cluster,
-					    .cluster_events = cluster_events, .node_state = rows[i].node_state,
-					    .cluster_state = rows[i].cluster_state, .now_ns = T_NOW };
+		struct fate_facts facts = { .asked = ~0u,
+					    .node = node,
+					    .pod_events = pod_events,
+					    .cluster = cluster,
+					    .cluster_events = cluster_events,
+					    .node_state = rows[i].node_state,
+					    .cluster_state = rows[i].cluster_state,
+					    .now_ns = T_NOW };
 		_cleanup_json_ cJSON *failure = refined(rows[i].failure, &facts);
 		const char *kind = json_str(failure, "spec.endedBy.kind");
 
-		if (strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 || !says(failure, rows[i].verdict) ||
-		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0 || strcmp(kind ? kind : "", rows[i].kind) != 0 ||
+		if (strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 ||
+		    !says(failure, rows[i].verdict) ||
+		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0 ||
+		    strcmp(kind ? kind : "", rows[i].kind) != 0 ||
 		    is_missing(failure, rows[i].missing) != (rows[i].missing != NULL))
 			fail_msg("%s: %s", rows[i].what, cJSON_Print(failure));
-		assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(failure, "metadata.labels"), "afterglow.dev/class")),
-				    rows[i].class);
+		assert_string_equal(
+			cJSON_GetStringValue(cJSON_GetObjectItem(
+				json_get(failure, "metadata.labels"), "afterglow.dev/class")),
+			rows[i].class);
 	}
 }
 
 static void the_time_is_when_the_deletion_was_asked_for(void **state)
 {
 	_cleanup_json_ cJSON *node = json_of(NODE(CORDON));
-	struct fate_facts facts = { .asked = ~0u, .node = node, .node_state = FATE_FOUND, .now_ns = T_NOW };
+	struct fate_facts facts = {
+		.asked = ~0u, .node = node, .node_state = FATE_FOUND, .now_ns = T_NOW
+	};
 	_cleanup_json_ cJSON *failure = refined(EVICTED_BY_API, &facts);
 
 	(void)state;
@@ -181,7 +193,10 @@ static void the_time_is_when_the_deletion_was_asked_for(void **state)
 static void marks_of_a_node_say_nothing_of_a_death_of_long_ago(void **state)
 {
 	_cleanup_json_ cJSON *node = json_of(NODE(CORDON));
-	struct fate_facts facts = { .asked = ~0u, .node = node, .node_state = FATE_FOUND, .now_ns = T_NOW + 3600 * NS_PER_SEC };
+	struct fate_facts facts = { .asked = ~0u,
+				    .node = node,
+				    .node_state = FATE_FOUND,
+				    .now_ns = T_NOW + 3600 * NS_PER_SEC };
 	struct ray_failure *failure = failure_of_yaml(EVICTED_BY_API);
 
 	(void)state;
@@ -193,8 +208,11 @@ static void marks_of_a_node_say_nothing_of_a_death_of_long_ago(void **state)
 static void a_rayjob_that_finished_takes_its_pods_along(void **state)
 {
 	struct ray_failure *failure = failure_of_yaml(DELETED);
-	_cleanup_json_ cJSON *job = json_of("metadata: {name: train}\nstatus: {jobDeploymentStatus: Complete, rayClusterName: demo}\n");
-	struct fate_facts facts = { .job = job, .job_state = FATE_FOUND, .cluster_state = FATE_ABSENT, .now_ns = T_NOW };
+	_cleanup_json_ cJSON *job = json_of(
+		"metadata: {name: train}\nstatus: {jobDeploymentStatus: Complete, rayClusterName: demo}\n");
+	struct fate_facts facts = {
+		.job = job, .job_state = FATE_FOUND, .cluster_state = FATE_ABSENT, .now_ns = T_NOW
+	};
 	struct owner owner;
 
 	(void)state;
@@ -260,7 +278,8 @@ static void the_paths_are_encoded(void **state)
 		{ FATE_NODE_EVENTS, "/api/v1/namespaces/default/events?limit=500&fieldSelector=involvedObject.kind%3DNode%2CinvolvedObject.name%3Dn%2F1" },
 		{ FATE_JOB, "/apis/ray.io/v1/namespaces/ml/rayjobs/train" },
 	};
-	struct ray_failure *failure = failure_of_yaml("metadata: {namespace: ml}\nspec: {node: n/1, podUID: 'u&1', cluster: demo, owner: {kind: RayJob, name: train}}");
+	struct ray_failure *failure = failure_of_yaml(
+		"metadata: {namespace: ml}\nspec: {node: n/1, podUID: 'u&1', cluster: demo, owner: {kind: RayJob, name: train}}");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -294,14 +313,17 @@ static void the_pods_status_names_who_ended_it_where_it_can(void **state)
 		struct err err = { 0 };
 		struct ray_failures failures = { 0 };
 
-		snprintf(yaml, sizeof(yaml),
-			 "metadata: {name: w, namespace: ml, uid: u1, labels: {ray.io/cluster: demo}%s}\nspec: {nodeName: n1, containers: [{name: ray-worker}]}\n"
-			 "status: {%s, containerStatuses: [{name: ray-worker, restartCount: 0, state: {terminated: {exitCode: 143, "
-			 "containerID: 'containerd://a', finishedAt: '2026-11-21T01:05:00Z'}}}]}\n", pods[i].metadata, pods[i].status);
+		snprintf(
+			yaml, sizeof(yaml),
+			"metadata: {name: w, namespace: ml, uid: u1, labels: {ray.io/cluster: demo}%s}\nspec: {nodeName: n1, containers: [{name: ray-worker}]}\n"
+			"status: {%s, containerStatuses: [{name: ray-worker, restartCount: 0, state: {terminated: {exitCode: 143, "
+			"containerID: 'containerd://a', finishedAt: '2026-11-21T01:05:00Z'}}}]}\n",
+			pods[i].metadata, pods[i].status);
 		_cleanup_json_ cJSON *pod = json_of(yaml);
 		assert_int_equal(failures_from_pod(pod, T_NOW, &failures, &err), 0);
 		const struct ended_by *by = &failures.list[0]->ended_by;
-		if (strcmp(ended_by_kind_name(by->kind), pods[i].kind) != 0 || !strstr(by->reason, pods[i].reason))
+		if (strcmp(ended_by_kind_name(by->kind), pods[i].kind) != 0 ||
+		    !strstr(by->reason, pods[i].reason))
 			fail_msg("row %zu: %s, %s", i, ended_by_kind_name(by->kind), by->reason);
 		ray_failures_release(&failures);
 	}

@@ -39,6 +39,7 @@ static const struct mark_row {
 	enum ended_by_kind kind;
 	bool reclaimed;
 	const char *reason;
+	/* clang-format off */
 } rows[] = {
 	{ TAINT, "aws-node-termination-handler/spot-itn", NULL, NULL, ENDED_BY_AWS_TERMINATION, true,
 	  "its spot instance was interrupted" },
@@ -72,24 +73,27 @@ static const struct mark_row {
 	{ TAINT, "remediator.aks.microsoft.com/unschedulable", NULL, NULL, ENDED_BY_AKS_EVENT, false, "AKS drains or repairs the node" },
 	{ TAINT, "node.kubernetes.io/unschedulable", NULL, NULL, ENDED_BY_DRAIN, false, "the node is cordoned" },
 };
+/* clang-format on */
 
 static void taint_text(const cJSON *taint, char *buf, size_t size)
 {
-	const char *key = json_str(taint, "key"), *value = json_str(taint, "value"), *effect = json_str(taint, "effect");
+	const char *key = json_str(taint, "key"), *value = json_str(taint, "value"),
+		   *effect = json_str(taint, "effect");
 	char text[300];
 
-	snprintf(text, sizeof(text), "taint %.120s%s%.80s:%.30s", key ? key : "?", value && *value ? "=" : "",
-		 value ? value : "", effect ? effect : "?");
+	snprintf(text, sizeof(text), "taint %.120s%s%.80s:%.30s", key ? key : "?",
+		 value && *value ? "=" : "", value ? value : "", effect ? effect : "?");
 	text_tame(text, buf, size);
 }
 
 static void condition_text(const cJSON *condition, char *buf, size_t size)
 {
-	const char *message = json_str(condition, "message"), *status = json_str(condition, "status");
+	const char *message = json_str(condition, "message"),
+		   *status = json_str(condition, "status");
 	char text[300];
 
-	snprintf(text, sizeof(text), "condition %.60s %.10s: %.180s", json_str(condition, "type"), status ? status : "?",
-		 message ? message : "");
+	snprintf(text, sizeof(text), "condition %.60s %.10s: %.180s", json_str(condition, "type"),
+		 status ? status : "?", message ? message : "");
 	text_tame(text, buf, size);
 }
 
@@ -102,18 +106,23 @@ static int64_t time_of(const struct mark_row *row, const cJSON *found)
 
 	if (json_time(found, row->place == TAINT ? "timeAdded" : "lastTransitionTime", &ns))
 		return ns;
-	if (row->kind == ENDED_BY_CLUSTER_AUTOSCALER && value && sscanf(value, "%11lld", &seconds) == 1 && seconds > 0 && seconds < 4102444800)
+	if (row->kind == ENDED_BY_CLUSTER_AUTOSCALER && value &&
+	    sscanf(value, "%11lld", &seconds) == 1 && seconds > 0 && seconds < 4102444800)
 		return seconds * NS_PER_SEC;
 	return 0;
 }
 
 static const cJSON *find(const cJSON *node, const struct mark_row *row)
 {
-	const cJSON *found = row->place == TAINT ? json_find(json_get(node, "spec.taints"), "key", row->key) :
-						   json_find(json_get(node, "status.conditions"), "type", row->key);
-	const char *status = json_str(found, "status"), *text = json_str(found, row->place == TAINT ? "value" : "message");
+	const cJSON *found =
+		row->place == TAINT ?
+			json_find(json_get(node, "spec.taints"), "key", row->key) :
+			json_find(json_get(node, "status.conditions"), "type", row->key);
+	const char *status = json_str(found, "status"),
+		   *text = json_str(found, row->place == TAINT ? "value" : "message");
 
-	if (!found || (row->status && (!status || strcmp(status, row->status) != 0)) || (row->part && (!text || !strstr(text, row->part))))
+	if (!found || (row->status && (!status || strcmp(status, row->status) != 0)) ||
+	    (row->part && (!text || !strstr(text, row->part))))
 		return NULL;
 	return found;
 }
@@ -126,7 +135,8 @@ bool node_mark_find(const cJSON *node, struct node_mark *ret_mark)
 
 		if (!found)
 			continue;
-		ended_by_init(&mark.by, rows[i].kind, "Node", json_str(node, "metadata.name"), rows[i].reason);
+		ended_by_init(&mark.by, rows[i].kind, "Node", json_str(node, "metadata.name"),
+			      rows[i].reason);
 		mark.by.at_ns = time_of(&rows[i], found);
 		if (rows[i].place == TAINT)
 			taint_text(found, mark.evidence, sizeof(mark.evidence));
@@ -140,7 +150,8 @@ bool node_mark_find(const cJSON *node, struct node_mark *ret_mark)
 
 bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost)
 {
-	static const char *const lost[] = { "node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready" };
+	static const char *const lost[] = { "node.kubernetes.io/unreachable",
+					    "node.kubernetes.io/not-ready" };
 
 	json_each(taint, json_get(node, "spec.taints")) {
 		const char *effect = json_str(taint, "effect"), *key = json_str(taint, "key");

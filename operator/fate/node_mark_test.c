@@ -70,9 +70,11 @@ static void each_project_marks_its_nodes_in_its_own_way(void **state)
 
 		if (found != (rows[i].kind != NULL))
 			fail_msg("row %zu: %s", i, found ? mark.evidence : "no mark");
-		if (found && (strcmp(ended_by_kind_name(mark.by.kind), rows[i].kind) != 0 || mark.reclaimed != rows[i].reclaimed ||
+		if (found && (strcmp(ended_by_kind_name(mark.by.kind), rows[i].kind) != 0 ||
+			      mark.reclaimed != rows[i].reclaimed ||
 			      !strstr(mark.evidence, rows[i].evidence)))
-			fail_msg("row %zu: %s, %d, %s", i, ended_by_kind_name(mark.by.kind), mark.reclaimed, mark.evidence);
+			fail_msg("row %zu: %s, %d, %s", i, ended_by_kind_name(mark.by.kind),
+				 mark.reclaimed, mark.evidence);
 	}
 }
 
@@ -121,7 +123,8 @@ static void taints_that_end_pods_are_distinguished_from_those_that_keep_new_pods
 		bool lost = false;
 		char text[300];
 
-		if (node_mark_no_execute(node, text, &lost) != rows[i].found || lost != rows[i].lost)
+		if (node_mark_no_execute(node, text, &lost) != rows[i].found ||
+		    lost != rows[i].lost)
 			fail_msg("row %zu", i);
 	}
 }

@@ -59,11 +59,13 @@ static bool is_of_its_life(const cJSON *event, const struct ray_failure *f, bool
 	bool first = f->restart == 0 || f->restart == RAY_FAILURE_NONE;
 	int64_t from = 0, to;
 
-	if (!ended || time_parse(ended, &to, NULL) < 0 || (started && time_parse(started, &from, NULL) < 0))
+	if (!ended || time_parse(ended, &to, NULL) < 0 ||
+	    (started && time_parse(started, &from, NULL) < 0))
 		return false;
 	if (started && !first && !may_be_at_once)
 		from += NS_PER_SEC;
-	return is_within(event, "firstTimestamp", from, to) || is_within(event, "lastTimestamp", from, to);
+	return is_within(event, "firstTimestamp", from, to) ||
+	       is_within(event, "lastTimestamp", from, to);
 }
 
 /* Returns what the Event says if it has that reason and is about the container; NULL if not. */
@@ -88,11 +90,11 @@ static const char *event_message(const cJSON *event, const struct ray_failure *f
 static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 {
 	const char *message = event_message(event, f, "Killing");
-	const char *what = !message					? NULL :
-			   strstr(message, "failed liveness probe")	? "liveness probe" :
-			   strstr(message, "failed startup probe")	? "startup probe" :
-			   strcmp(message, "FailedPostStartHook") == 0	? POST_START :
-									  NULL;
+	const char *what = !message				       ? NULL :
+			   strstr(message, "failed liveness probe")    ? "liveness probe" :
+			   strstr(message, "failed startup probe")     ? "startup probe" :
+			   strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
+									 NULL;
 
 	return what && is_of_its_life(event, f, strcmp(what, POST_START) == 0) ? what : NULL;
 }
@@ -169,7 +171,9 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 	f->confidence = CONFIDENCE_LIKELY;
 	set_sender(f, what, event);
 	ray_failure_drop_missing(f, "who sent the signal");
-	ray_failure_add_missing(f, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
+	ray_failure_add_missing(
+		f, "proof that the kubelet wrote the Event: others may write such Events as well",
+		"the kubelet's log on the node");
 }
 
 bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)

@@ -17,6 +17,7 @@
 bool probe_kill_possible(const struct ray_failure *failure);
 
 /*
- * Changes the class of failure to ProbeKilled or StartFailure if an Event in the EventList says so, and returns whether it did.
+ * Changes the class of failure to ProbeKilled or StartFailure if an Event in the EventList says so,
+ * and returns whether it did.
  */
 bool probe_kill_refine(struct ray_failure *failure, const cJSON *events);

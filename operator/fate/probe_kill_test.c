@@ -92,10 +92,13 @@ static void the_events_decide(void **state)
 		/* Anybody with the right to create Events could have written it. */
 		assert_int_equal(failure->missing.n, 1);
 		assert_non_null(strstr(failure->missing.list[0].subject,
-				       expected ? "proof that the kubelet wrote the Event" : "who sent the signal"));
+				       expected ? "proof that the kubelet wrote the Event" :
+						  "who sent the signal"));
 		assert_int_equal(failure->evidence.n, expected);
 		if (expected)
-			assert_non_null(strstr(failure->verdict, hook ? "its postStart hook failed" : "probe failed"));
+			assert_non_null(
+				strstr(failure->verdict,
+				       hook ? "its postStart hook failed" : "probe failed"));
 		ray_failure_free(failure);
 	}
 }
@@ -106,16 +109,19 @@ static void what_memory_high_slowed_down_is_why_the_probe_failed(void **state)
 		const char *source;
 		bool slowed;
 	} cases[] = { { "memory.high", true }, { "memory.events", false }, { NULL, false } };
-	_cleanup_json_ cJSON *events = json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+	_cleanup_json_ cJSON *events =
+		json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
 
-		ray_failure_add_evidence(failure, cases[i].source, "for 40 s up to the last sample");
+		ray_failure_add_evidence(failure, cases[i].source,
+					 "for 40 s up to the last sample");
 		assert_true(probe_kill_refine(failure, events));
 		assert_non_null(strstr(failure->verdict, "liveness probe failed"));
-		assert_int_equal(strstr(failure->verdict, "memory.high had slowed it down") != NULL, cases[i].slowed);
+		assert_int_equal(strstr(failure->verdict, "memory.high had slowed it down") != NULL,
+				 cases[i].slowed);
 		ray_failure_free(failure);
 	}
 }
@@ -175,8 +181,9 @@ static void of_the_probes_words_the_last_ones_are_evidence(void **state)
 		for (size_t i = 0; i < 2; i++) {
 			_cleanup_json_ cJSON *other = json_of(others[i ^ first]);
 
-			cJSON_AddItemToArray(json_get(events, "items"),
-					     cJSON_DetachItemFromArray(json_get(other, "items"), 0));
+			cJSON_AddItemToArray(
+				json_get(events, "items"),
+				cJSON_DetachItemFromArray(json_get(other, "items"), 0));
 		}
 		assert_true(probe_kill_refine(failure, events));
 		assert_int_equal(failure->evidence.n, 2);
@@ -190,7 +197,8 @@ static void of_the_probes_words_the_last_ones_are_evidence(void **state)
 static void gaps_without_a_name_are_left_alone(void **state)
 {
 	struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
-	_cleanup_json_ cJSON *events = json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+	_cleanup_json_ cJSON *events =
+		json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
 	(void)state;
 
 	ray_failure_add_missing(failure, NULL, "y");
@@ -202,7 +210,8 @@ static void gaps_without_a_name_are_left_alone(void **state)
 
 static void what_is_explained_needs_no_events(void **state)
 {
-	static const char *const explained[] = { "KernelOOMContainer", "Evicted", "PodDeleted", "Segfault", "StartFailure" };
+	static const char *const explained[] = { "KernelOOMContainer", "Evicted", "PodDeleted",
+						 "Segfault", "StartFailure" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(explained); i++) {
@@ -212,7 +221,9 @@ static void what_is_explained_needs_no_events(void **state)
 		assert_false(probe_kill_possible(failure));
 		ray_failure_free(failure);
 	}
-	const char *const raylets[] = { RAYLET("certain", "SIGKILL", "false"), RAYLET("likely", "SIGSEGV", "false"), RAYLET("likely", "SIGKILL", "true") };
+	const char *const raylets[] = { RAYLET("certain", "SIGKILL", "false"),
+					RAYLET("likely", "SIGSEGV", "false"),
+					RAYLET("likely", "SIGKILL", "true") };
 
 	for (size_t i = 0; i < ARRAY_SIZE(raylets); i++) {
 		struct ray_failure *failure = failure_of_yaml(raylets[i]);

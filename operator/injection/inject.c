@@ -77,7 +77,8 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
  */
 static void add_launchers(cJSON *pod_spec, const struct launchers *launchers)
 {
-	cJSON *volume = json_named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
+	cJSON *volume = json_named_new("afterglow-bin"),
+	      *config_map = json_object_at(volume, "configMap");
 	cJSON *items = json_array_at(config_map, "items");
 
 	json_set_str(config_map, "name", LAUNCHER_CONFIGMAP);
@@ -109,8 +110,12 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	 * A pod that fills an emptyDir is evicted, so the sidecar may use only three quarters of
 	 * it.
 	 */
-	add_empty_dir(pod_spec, "afterglow-spool", NULL,
-		      in->policy->store.spool_max ? quantity_format_bytes(MIN(in->policy->store.spool_max / 3, INT64_MAX / 4) * 4, size) : "1Gi");
+	add_empty_dir(
+		pod_spec, "afterglow-spool", NULL,
+		in->policy->store.spool_max ?
+			quantity_format_bytes(
+				MIN(in->policy->store.spool_max / 3, INT64_MAX / 4) * 4, size) :
+			"1Gi");
 	/*
 	 * Adds the volume for the files that the sidecar writes all the time, and for a spool that
 	 * cannot be written. It counts as the sidecar's memory, not Ray's.
@@ -233,7 +238,8 @@ static int64_t grace(const cJSON *pod_spec)
 {
 	int64_t seconds = json_int(pod_spec, "terminationGracePeriodSeconds", 0);
 
-	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
+	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) :
+					      0;
 }
 
 /*
@@ -271,11 +277,13 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
 	json_append_str(args, "--warn-at");
 	json_append_str(args, text);
-	add_hooks(args, "--hook-at-threshold", json_get(in->policy->recording.hooks, "atThreshold"));
+	add_hooks(args, "--hook-at-threshold",
+		  json_get(in->policy->recording.hooks, "atThreshold"));
 	add_hooks(args, "--hook-at-death", json_get(in->policy->recording.hooks, "atDeath"));
 	if (in->policy->recording.core_dumps != CORE_DUMPS_SUMMARY) {
 		json_append_str(args, "--cores");
-		json_append_str(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" : "off");
+		json_append_str(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" :
+											    "off");
 	}
 	if (in->hold_s > 0) {
 		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
@@ -337,7 +345,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
 	json_set_int(security, "runAsUser", SIDECAR_UID);
 	/* Files below /var/log belong to root and a group; fsGroup does not apply to them. */
-	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
+	json_set_int(security, "runAsGroup",
+		     policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
 	json_append_str(json_array_at(json_object_at(security, "capabilities"), "drop"), "ALL");
@@ -349,7 +358,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 static bool has_number(const char *text, const char *number)
 {
 	for (const char *at = text; (at = strstr(at, number)); at++)
-		if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[strlen(number)]))
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[strlen(number)]))
 			return true;
 	return false;
 }
@@ -393,8 +403,8 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 }
 
 /*
- * Adds resources. The sidecar needs 2 MiB itself. Its children, which unwind, pack and ship, run one
- * after the other. In a pod with resources of its own the sidecar has no requests, because the
+ * Adds resources. The sidecar needs 2 MiB itself. Its children, which unwind, pack and ship, run
+ * one after the other. In a pod with resources of its own the sidecar has no requests, because the
  * requests of all containers together may not exceed the pod's. A pod stays in its class of quality
  * of service, and what LimitRanges say about a container is kept, or the pod would be refused.
  */
@@ -458,7 +468,8 @@ static void add_sidecar(cJSON *pod_spec, const cJSON *ray, const struct injectio
  */
 bool inject_is_done(const cJSON *pod_spec)
 {
-	const cJSON *sidecar = json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER);
+	const cJSON *sidecar =
+		json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER);
 
 	return json_find(json_get(sidecar, "volumeMounts"), "mountPath", RUN_DIR) != NULL &&
 	       json_find(json_get(sidecar, "volumeMounts"), "mountPath", SPOOL_DIR) != NULL;
@@ -490,7 +501,10 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }
 
-/* Returns the smallest size of an emptyDir on the disk that the container mounts. 0: none has a limit. */
+/*
+ * Returns the smallest size of an emptyDir on the disk that the container mounts. 0: none has a
+ * limit.
+ */
 static int64_t volume_limit(const cJSON *pod_spec, const cJSON *ray)
 {
 	int64_t least = 0, bytes;
@@ -503,16 +517,16 @@ static int64_t volume_limit(const cJSON *pod_spec, const cJSON *ray)
 			   *limit = json_str(empty_dir, "sizeLimit");
 
 		/* An empty medium is the disk, too. */
-		if ((!medium || !*medium) && limit && quantity_parse(limit, &bytes, NULL) >= 0 && bytes > 0 &&
-		    (least == 0 || bytes < least))
+		if ((!medium || !*medium) && limit && quantity_parse(limit, &bytes, NULL) >= 0 &&
+		    bytes > 0 && (least == 0 || bytes < least))
 			least = bytes;
 	}
 	return least;
 }
 
 /*
- * Returns how large a core may be. It counts against the limit of the disk or volume that it goes to
- * until the sidecar has kept it, and several processes may crash together.
+ * Returns how large a core may be. It counts against the limit of the disk or volume that it goes
+ * to until the sidecar has kept it, and several processes may crash together.
  */
 static int64_t core_max(const cJSON *pod_spec, const cJSON *ray, const struct policy *policy)
 {

@@ -19,12 +19,12 @@
 
 struct injection {
 	cJSON *ray; /* Ray's container in the pod's spec; NULL: the first */
-	const char *cluster;         /* RayCluster's name */
-	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: no */
+	const char *cluster; /* RayCluster's name */
+	const char *wait_port; /* wait for $FQ_RAY_IP:port before the command; NULL: no */
 	bool oom_group;
-	bool store;                  /* the claim exists */
-	const char *prefix;          /* words before the command (--prefix); NULL: none */
-	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
+	bool store; /* the claim exists */
+	const char *prefix; /* words before the command (--prefix); NULL: none */
+	int64_t hold_s; /* --hold-on-failure, 0: not at all */
 	struct limit_rules rules; /* of the namespace */
 	const struct policy *policy;
 	const struct launchers *launchers;

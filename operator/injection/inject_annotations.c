@@ -50,7 +50,7 @@ int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_anno
 		    const struct policy *policy)
 {
 	const char *text = inject_annotations_annotation(cluster_annotations, template_annotations,
-				      "afterglow.dev/hold-on-failure");
+							 "afterglow.dev/hold-on-failure");
 	char *end;
 
 	if (!text || *text < '0' || *text > '9')

@@ -23,7 +23,9 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/testing.h"
 
-static struct policy policy = { .sidecar_image = (char *)"img", .store.claim = (char *)"c", .recording.warn_at = 0.9 };
+static struct policy policy = { .sidecar_image = (char *)"img",
+				.store.claim = (char *)"c",
+				.recording.warn_at = 0.9 };
 
 static const char spec_yaml[] =
 	"containers:\n- {name: ray, image: i, command: [/bin/bash, -c, --], args: [\"%s\"]}\n"
@@ -45,13 +47,18 @@ static const cJSON *at(const cJSON *spec, int i)
 static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(void **state)
 {
 	/* the pod's policy, that of Ray's container, when the sidecar leaves */
-	static const char *const rows[][3] = { { "Never", NULL, "any" }, { "OnFailure", NULL, "success" }, { "Always", NULL, NULL },
-					       { NULL, NULL, NULL }, { "Always", "Never", "any" }, { "Always", "OnFailure", "success" },
-					       { "Never", "Always", NULL } };
+	static const char *const rows[][3] = {
+		{ "Never", NULL, "any" },     { "OnFailure", NULL, "success" },
+		{ "Always", NULL, NULL },     { NULL, NULL, NULL },
+		{ "Always", "Never", "any" }, { "Always", "OnFailure", "success" },
+		{ "Never", "Always", NULL }
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &policy,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		if (rows[i][0])
 			json_set_str(spec, "restartPolicy", rows[i][0]);
@@ -61,18 +68,27 @@ static void a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container(vo
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args")),
 				    *command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		char wanted[64];
-		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"", rows[i][2] ? rows[i][2] : "");
-		assert_int_equal(strstr(args, rows[i][2] ? wanted : "--leave-after") != NULL, rows[i][2] != NULL);
-		assert_int_equal(strstr(command, " --wait-after-success ") != NULL, rows[i][2] != NULL);
-		assert_non_null(strstr(command, rows[i][2] && strcmp(rows[i][2], "any") == 0 ? " --wait-sidecar 60 " : " --wait-sidecar 10 "));
-		assert_true(rows[i][1] ? json_is(at(spec, 2), "restartPolicy", rows[i][1]) : !json_get(at(spec, 2), "restartPolicy"));
+		snprintf(wanted, sizeof(wanted), "\"--leave-after\",\"%s\"",
+			 rows[i][2] ? rows[i][2] : "");
+		assert_int_equal(strstr(args, rows[i][2] ? wanted : "--leave-after") != NULL,
+				 rows[i][2] != NULL);
+		assert_int_equal(strstr(command, " --wait-after-success ") != NULL,
+				 rows[i][2] != NULL);
+		assert_non_null(strstr(command, rows[i][2] && strcmp(rows[i][2], "any") == 0 ?
+							" --wait-sidecar 60 " :
+							" --wait-sidecar 10 "));
+		assert_true(rows[i][1] ? json_is(at(spec, 2), "restartPolicy", rows[i][1]) :
+					 !json_get(at(spec, 2), "restartPolicy"));
 	}
 }
 
 static void the_sidecar_of_a_container_that_its_rules_may_restart_leaves_after_a_success(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
-	_cleanup_json_ cJSON *spec = json_of("containers: [{name: ray, command: [ray], restartPolicy: Never, restartPolicyRules: [{action: Restart}]}]\n");
+	struct injection in = { .cluster = "demo",
+				.policy = &policy,
+				.launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = json_of(
+		"containers: [{name: ray, command: [ray], restartPolicy: Never, restartPolicyRules: [{action: Restart}]}]\n");
 
 	(void)state;
 	assert_true(inject(spec, &in));
@@ -85,16 +101,24 @@ static void the_sidecar_stays_as_long_as_the_pod_has_for_its_end(void **state)
 	static const struct {
 		int64_t pod;
 		const char *sidecar;
-	} rows[] = { { 30, NULL }, { 5, NULL }, { -7, NULL }, { 120, "\"--grace\",\"115\"" }, { 90000, "\"--grace\",\"3600\"" } };
+	} rows[] = { { 30, NULL },
+		     { 5, NULL },
+		     { -7, NULL },
+		     { 120, "\"--grace\",\"115\"" },
+		     { 90000, "\"--grace\",\"3600\"" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &policy,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		json_set_int(spec, "terminationGracePeriodSeconds", rows[i].pod);
 		assert_true(inject(spec, &in));
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-		assert_int_equal(strstr(args, rows[i].sidecar ? rows[i].sidecar : "--grace") != NULL, rows[i].sidecar != NULL);
+		assert_int_equal(strstr(args, rows[i].sidecar ? rows[i].sidecar : "--grace") !=
+					 NULL,
+				 rows[i].sidecar != NULL);
 	}
 }
 
@@ -102,24 +126,37 @@ static void it_knows_what_the_ray_container_may_write_to_the_disk(void **state)
 {
 	static const struct {
 		const char *limit, *wanted; /* NULL: there is none */
-	} rows[] = { { NULL, NULL }, { "10Gi", "\"--disk-limit\",\"10737418240\"" }, { "1G", "\"--disk-limit\",\"1000000000\"" },
-		     { "0", NULL }, { "much", NULL } };
+	} rows[] = { { NULL, NULL },
+		     { "10Gi", "\"--disk-limit\",\"10737418240\"" },
+		     { "1G", "\"--disk-limit\",\"1000000000\"" },
+		     { "0", NULL },
+		     { "much", NULL } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &policy,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		if (rows[i].limit)
-			json_set_str(json_object_at(json_object_at(ray_container(spec), "resources"), "limits"), "ephemeral-storage", rows[i].limit);
+			json_set_str(
+				json_object_at(json_object_at(ray_container(spec), "resources"),
+					       "limits"),
+				"ephemeral-storage", rows[i].limit);
 		assert_true(inject(spec, &in));
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-		assert_int_equal(strstr(args, rows[i].wanted ? rows[i].wanted : "--disk-limit") != NULL, rows[i].wanted != NULL);
+		assert_int_equal(strstr(args, rows[i].wanted ? rows[i].wanted : "--disk-limit") !=
+					 NULL,
+				 rows[i].wanted != NULL);
 	}
 }
 
 static void it_is_put_in_once_and_last(void **state)
 {
-	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
+	struct injection in = { .cluster = "demo",
+				.store = true,
+				.policy = &policy,
+				.launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true"), *once = NULL;
 
 	(void)state;
@@ -130,12 +167,15 @@ static void it_is_put_in_once_and_last(void **state)
 	assert_string_equal(json_str(at(spec, 0), "name"), "ray");
 	assert_string_equal(json_str(at(spec, 1), "name"), "other");
 	assert_string_equal(json_str(at(spec, 2), "name"), "afterglow");
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"), "mine");
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(spec, "volumes"), 0), "name"),
+			    "mine");
 }
 
 static void the_sidecar_alone_reaches_the_nodes_socket(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	struct injection in = { .cluster = "demo",
+				.policy = &policy,
+				.launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true");
 	const cJSON *container;
 	int mounts = 0;
@@ -143,10 +183,15 @@ static void the_sidecar_alone_reaches_the_nodes_socket(void **state)
 	(void)state;
 	assert_true(inject(spec, &in));
 	cJSON_ArrayForEach(container, json_get(spec, "containers"))
-		mounts += json_find(json_get(container, "volumeMounts"), "name", "afterglow-node") != NULL;
+		mounts += json_find(json_get(container, "volumeMounts"), "name",
+				    "afterglow-node") != NULL;
 	assert_int_equal(mounts, 1);
-	assert_string_equal(json_str(json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-node"), "mountPath"), "/afterglow/node");
-	assert_non_null(json_get(json_find(json_get(spec, "volumes"), "name", "afterglow-node"), "emptyDir"));
+	assert_string_equal(
+		json_str(json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-node"),
+			 "mountPath"),
+		"/afterglow/node");
+	assert_non_null(json_get(json_find(json_get(spec, "volumes"), "name", "afterglow-node"),
+				 "emptyDir"));
 }
 
 static void a_pod_that_mounts_a_volume_to_come_goes_without(void **state)
@@ -168,8 +213,12 @@ static void a_pod_that_mounts_a_volume_to_come_goes_without(void **state)
 
 static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void **state)
 {
-	struct injection in = { .cluster = "demo", .store = true, .policy = &policy, .launchers = testing_launchers() };
-	_cleanup_json_ cJSON *pod = json_of("metadata: {name: a}\n"), *none = json_of("spec: {containers: [{name: ray}]}\n");
+	struct injection in = { .cluster = "demo",
+				.store = true,
+				.policy = &policy,
+				.launchers = testing_launchers() };
+	_cleanup_json_ cJSON *pod = json_of("metadata: {name: a}\n"),
+			     *none = json_of("spec: {containers: [{name: ray}]}\n");
 	cJSON *spec = spec_with("true");
 
 	(void)state;
@@ -180,8 +229,10 @@ static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void *
 	_cleanup_free_ char *with = cJSON_PrintUnformatted(spec);
 	assert_non_null(strstr(with, " --wait-sidecar 60 --wait-after-success 60 "));
 	assert_true(inject_undo(pod, "pods \"a\" is forbidden: maximum memory is 1Mi"));
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.annotations"), INJECT_REFUSED_ANNOTATION)),
-			    "maximum memory is 1Mi");
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.annotations"),
+							 INJECT_REFUSED_ANNOTATION)),
+		"maximum memory is 1Mi");
 	_cleanup_free_ char *without = cJSON_PrintUnformatted(spec);
 	assert_null(strstr(without, "--wait-sidecar"));
 	assert_null(strstr(without, "--wait-after-success"));
@@ -197,12 +248,15 @@ static void without_the_sidecar_the_pod_is_as_before_but_for_the_launcher(void *
 
 static void the_sidecars_resources_and_pull_secrets_are_the_policys(void **state)
 {
-	static const char yaml[] = "sidecarImage: r/s:1\nsidecarResources: {requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"
-				   "sidecarImagePullSecrets: [registry, mine]\n";
-	_cleanup_json_ cJSON *spec = json_of("imagePullSecrets: [{name: mine}]\ncontainers: [{name: ray, command: [a], resources: "
-					   "{limits: {memory: 1Gi}}}]\n"),
-		       *resources = json_of("{requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"),
-		       *secrets = json_of("[{name: mine}, {name: registry}]\n");
+	static const char yaml[] =
+		"sidecarImage: r/s:1\nsidecarResources: {requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"
+		"sidecarImagePullSecrets: [registry, mine]\n";
+	_cleanup_json_ cJSON *
+		spec = json_of(
+		       "imagePullSecrets: [{name: mine}]\ncontainers: [{name: ray, command: [a], resources: "
+		       "{limits: {memory: 1Gi}}}]\n"),
+	       *resources = json_of("{requests: {cpu: 50m, memory: 100Mi}, limits: {cpu: 1}}\n"),
+	       *secrets = json_of("[{name: mine}, {name: registry}]\n");
 	_cleanup_(policy_release) struct policy p = { 0 };
 	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
 	struct err err = { 0 };
@@ -223,19 +277,23 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 	(void)state;
 	for (int kernel_log = 0; kernel_log <= 1; kernel_log++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &p,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true"), *expected = NULL;
 		_cleanup_free_ char *args = NULL;
 
 		p.recording.kernel_log = kernel_log;
 		assert_true(inject(spec, &in));
-		expected = json_of(kernel_log ? "{runAsNonRoot: false, runAsUser: 0, runAsGroup: 65532, "
-						"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
-						"capabilities: {drop: [ALL], add: [SYSLOG, SETUID]}, "
-						"seccompProfile: {type: RuntimeDefault}}\n" :
-						"{runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, "
-						"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
-						"capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n");
+		expected = json_of(
+			kernel_log ?
+				"{runAsNonRoot: false, runAsUser: 0, runAsGroup: 65532, "
+				"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
+				"capabilities: {drop: [ALL], add: [SYSLOG, SETUID]}, "
+				"seccompProfile: {type: RuntimeDefault}}\n" :
+				"{runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, "
+				"allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, "
+				"capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n");
 		assert_json(json_get(at(spec, 2), "securityContext"), expected);
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 		assert_int_equal(strstr(args, "\"--run-as\",\"65532\"") != NULL, kernel_log);
@@ -255,7 +313,10 @@ static void a_nodes_syslog_is_mounted_into_the_sidecar_alone(void **state)
 	p.syslog = (char *)"/var/log";
 	p.syslog_group = 4;
 	assert_true(inject(spec, &in));
-	assert_string_equal(json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-syslog"), "hostPath.path"), "/var/log");
+	assert_string_equal(
+		json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-syslog"),
+			 "hostPath.path"),
+		"/var/log");
 	mount = json_find(json_get(at(spec, 2), "volumeMounts"), "name", "afterglow-syslog");
 	assert_true(json_bool(mount, "readOnly", false));
 	assert_null(json_find(json_get(at(spec, 0), "volumeMounts"), "name", "afterglow-syslog"));
@@ -270,7 +331,9 @@ static void a_nodes_syslog_is_mounted_into_the_sidecar_alone(void **state)
 
 static void metrics_take_no_port_of_the_node(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	struct injection in = { .cluster = "demo",
+				.policy = &policy,
+				.launchers = testing_launchers() };
 	(void)state;
 
 	for (int host = 0; host <= 1; host++) {
@@ -301,14 +364,19 @@ static void metrics_take_no_port_that_the_pods_own_containers_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &policy,
+					.launchers = testing_launchers() };
 		char yaml[512];
-		snprintf(yaml, sizeof(yaml), "containers: [%s]\n%s", rows[i].container, rows[i].others);
+		snprintf(yaml, sizeof(yaml), "containers: [%s]\n%s", rows[i].container,
+			 rows[i].others);
 		_cleanup_json_ cJSON *spec = json_of(yaml);
 		assert_true(inject(spec, &in));
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 1), "args"));
-		assert_true(strstr(args, rows[i].want ? rows[i].want : "") && !strstr(args, "--http") == !rows[i].want);
-		assert_int_equal(json_int(cJSON_GetArrayItem(json_get(at(spec, 1), "ports"), 0), "containerPort", 0),
+		assert_true(strstr(args, rows[i].want ? rows[i].want : "") &&
+			    !strstr(args, "--http") == !rows[i].want);
+		assert_int_equal(json_int(cJSON_GetArrayItem(json_get(at(spec, 1), "ports"), 0),
+					  "containerPort", 0),
 				 rows[i].want ? strtol(rows[i].want + 1, NULL, 10) : 0);
 	}
 }
@@ -330,13 +398,17 @@ static void bundles_take_a_share_of_the_ephemeral_storage_at_most(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &p,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 
 		p.store.spool_max = rows[i].max;
 		if (rows[i].storage)
-			json_set_str(json_object_at(json_object_at(ray_container(spec), "resources"), "limits"), "ephemeral-storage",
-				     rows[i].storage);
+			json_set_str(
+				json_object_at(json_object_at(ray_container(spec), "resources"),
+					       "limits"),
+				"ephemeral-storage", rows[i].storage);
 		assert_true(inject(spec, &in));
 		_cleanup_free_ char *args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 		assert_int_equal(strstr(args, "--spool-max") != NULL, rows[i].option != NULL);
@@ -354,7 +426,8 @@ static void the_largest_spool_makes_a_volume_of_a_valid_size(void **state)
 	(void)state;
 	p.store.spool_max = INT64_MAX;
 	assert_true(inject(spec, &in));
-	size = json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"), "emptyDir.sizeLimit");
+	size = json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"),
+			"emptyDir.sizeLimit");
 	assert_non_null(size);
 	assert_true(strtoll(size, NULL, 10) > INT64_MAX / 2);
 }
@@ -363,7 +436,9 @@ static void the_largest_spool_makes_a_volume_of_a_valid_size(void **state)
 static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
+	struct injection in = {
+		.cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers()
+	};
 	_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
 	_cleanup_free_ char *args = NULL, *others = NULL;
 
@@ -382,17 +457,25 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	p.store.no_proxy = (char *)".svc";
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\","
-				     "\"--store-s3-encryption\",\"aws:kms\",\"--store-s3-kms-key-id\",\"alias/a\","
-				     "\"--store-cores-prefix\",\"_cores\",\"--store-s3-path-style\",\"--store-s3-bucket-key\","
-				     "\"--store-proxy\",\"http://p:1\",\"--store-no-proxy\",\".svc\","
-				     "\"--store-ca\",\"/afterglow/store-ca/ca.crt\",\"--spool-max\",\"3221225472\""));
-	volume = json_of("{name: afterglow-credentials, secret: {secretName: keys, optional: true, defaultMode: 292}}\n");
+	assert_non_null(strstr(
+		args,
+		"\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\","
+		"\"--store-s3-encryption\",\"aws:kms\",\"--store-s3-kms-key-id\",\"alias/a\","
+		"\"--store-cores-prefix\",\"_cores\",\"--store-s3-path-style\",\"--store-s3-bucket-key\","
+		"\"--store-proxy\",\"http://p:1\",\"--store-no-proxy\",\".svc\","
+		"\"--store-ca\",\"/afterglow/store-ca/ca.crt\",\"--spool-max\",\"3221225472\""));
+	volume = json_of(
+		"{name: afterglow-credentials, secret: {secretName: keys, optional: true, defaultMode: 292}}\n");
 	assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);
-	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/credentials"));
-	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/store-ca"));
+	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath",
+				  "/afterglow/credentials"));
+	assert_non_null(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath",
+				  "/afterglow/store-ca"));
 	assert_null(json_find(json_get(spec, "volumes"), "name", "afterglow-store"));
-	assert_string_equal(json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"), "emptyDir.sizeLimit"), "4Gi");
+	assert_string_equal(
+		json_str(json_find(json_get(spec, "volumes"), "name", "afterglow-spool"),
+			 "emptyDir.sizeLimit"),
+		"4Gi");
 	for (int i = 0; i < 2; i++) {
 		free(others);
 		others = cJSON_PrintUnformatted(at(spec, i));
@@ -416,7 +499,10 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.store = true,
+					.policy = &p,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true"), *volume = NULL;
 		_cleanup_free_ char *args = NULL, *others = NULL;
 		char yaml[300];
@@ -430,12 +516,19 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 			json_set_str(spec, "serviceAccountName", "ray");
 		assert_true(inject(spec, &in));
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-		assert_non_null(strstr(args, "\"--store-s3-role-arn\",\"arn:aws:iam::1:role/r\",\"--store-s3-sts-endpoint\",\"https://sts\""));
-		snprintf(yaml, sizeof(yaml), "{name: afterglow-credentials, projected: {defaultMode: 292, sources: [{serviceAccountToken: %s}]}}\n",
-			 rows[i].token);
+		assert_non_null(strstr(
+			args,
+			"\"--store-s3-role-arn\",\"arn:aws:iam::1:role/r\",\"--store-s3-sts-endpoint\",\"https://sts\""));
+		snprintf(
+			yaml, sizeof(yaml),
+			"{name: afterglow-credentials, projected: {defaultMode: 292, sources: [{serviceAccountToken: %s}]}}\n",
+			rows[i].token);
 		volume = json_of(yaml);
-		assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);
-		assert_true(json_bool(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath", "/afterglow/credentials"), "readOnly", false));
+		assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"),
+			    volume);
+		assert_true(json_bool(json_find(json_get(at(spec, 2), "volumeMounts"), "mountPath",
+						"/afterglow/credentials"),
+				      "readOnly", false));
 		assert_string_equal(json_str(spec, "serviceAccountName"), i ? "ray" : "default");
 		others = cJSON_PrintUnformatted(at(spec, 0));
 		assert_null(strstr(others, "afterglow-credentials"));
@@ -445,7 +538,9 @@ static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers() };
+	struct injection in = {
+		.cluster = "demo", .store = true, .policy = &p, .launchers = testing_launchers()
+	};
 	_cleanup_json_ cJSON *spec = spec_with("true");
 	_cleanup_free_ char *args = NULL;
 
@@ -454,7 +549,9 @@ static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 	p.store.keep_max = 1 << 30;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-	assert_non_null(strstr(args, "\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
+	assert_non_null(strstr(
+		args,
+		"\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
 }
 
 /* Replaces $$ by $, in the text itself, as Kubernetes does. */
@@ -490,7 +587,9 @@ static int run(const cJSON *container)
 
 static void without_a_launcher_the_command_runs_all_the_same(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	struct injection in = { .cluster = "demo",
+				.policy = &policy,
+				.launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("a='x y'; test \\\"$a\\\" = 'x y' && exit 7");
 
 	(void)state;
@@ -512,23 +611,32 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &policy,
+					.launchers = testing_launchers() };
 		char yaml[256];
 
-		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, command: [%s], args: [x]}]\n", rows[i].command);
+		snprintf(yaml, sizeof(yaml),
+			 "containers: [{name: ray, image: i, command: [%s], args: [x]}]\n",
+			 rows[i].command);
 		_cleanup_json_ cJSON *spec = json_of(yaml);
 		assert_true(inject(spec, &in));
-		assert_string_equal(cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 0)->valuestring, rows[i].shell);
+		assert_string_equal(
+			cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 0)->valuestring,
+			rows[i].shell);
 		/* bash would run BASH_ENV; other shells do not know the option. */
-		assert_int_equal(strcmp(cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 1)->valuestring, "--posix") == 0,
-				 strcmp(rows[i].shell, "/bin/bash") == 0);
+		assert_int_equal(
+			strcmp(cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 1)->valuestring,
+			       "--posix") == 0,
+			strcmp(rows[i].shell, "/bin/bash") == 0);
 	}
 }
 
 /* Returns a port on which nobody listens yet. */
 static int unused_port(char port[static 8])
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(address);
 
@@ -556,7 +664,9 @@ static void expect_wait(const cJSON *container, int fd)
 
 static void without_a_launcher_a_worker_still_waits_for_the_head(void **state)
 {
-	struct injection in = { .cluster = "demo", .policy = &policy, .launchers = testing_launchers() };
+	struct injection in = { .cluster = "demo",
+				.policy = &policy,
+				.launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("exit 7");
 	char port[8];
 	_cleanup_close_ int fd = unused_port(port);
@@ -582,13 +692,15 @@ static void a_worker_without_a_sidecar_waits_for_the_head_as_well(void **state)
 
 static void a_command_that_is_no_shells_does_not_wait(void **state)
 {
-	static const char *const commands[] = { "command: [python3, -m, x], ", "command: [], ", "command: [/opt/bashful], ", "" };
+	static const char *const commands[] = { "command: [python3, -m, x], ", "command: [], ",
+						"command: [/opt/bashful], ", "" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		char yaml[256];
 
-		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, %sargs: [x]}]\n", commands[i]);
+		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, %sargs: [x]}]\n",
+			 commands[i]);
 		_cleanup_json_ cJSON *spec = json_of(yaml), *before = json_of(yaml);
 		assert_false(launch_command_wait(ray_container(spec), "6379"));
 		assert_true(cJSON_Compare(spec, before, true));
@@ -639,7 +751,9 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &p,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		_cleanup_free_ char *args = NULL, *command = NULL;
 
@@ -652,11 +766,13 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 		assert_int_equal(strstr(args, "--cores") != NULL, rows[i].args != NULL);
 		if (rows[i].args)
 			assert_non_null(strstr(args, rows[i].args));
-		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].limit && rows[i].asked_for);
+		assert_int_equal(strstr(command, " --cores-max ") != NULL,
+				 rows[i].limit && rows[i].asked_for);
 		if (rows[i].limit && rows[i].asked_for)
 			assert_non_null(strstr(command, " --cores-max 1073741824 "));
 		/* Whole cores are asked for, so they are worth the container's memory. */
-		assert_int_equal(strstr(command, " --cores-in-memory ") != NULL, rows[i].core_dumps == CORE_DUMPS_FULL);
+		assert_int_equal(strstr(command, " --cores-in-memory ") != NULL,
+				 rows[i].core_dumps == CORE_DUMPS_FULL);
 	}
 }
 
@@ -679,14 +795,21 @@ static void a_core_takes_a_share_of_the_ephemeral_storage_at_most(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy p = policy;
-		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		struct injection in = { .cluster = "demo",
+					.policy = &p,
+					.launchers = testing_launchers() };
 		_cleanup_json_ cJSON *spec = spec_with("true");
 		_cleanup_free_ char *command = NULL;
 
 		p.recording.core_dump_limit = rows[i].limit;
 		if (rows[i].storage)
-			json_set_str(json_object_at(json_object_at(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "resources"), "limits"),
-				     "ephemeral-storage", rows[i].storage);
+			json_set_str(
+				json_object_at(
+					json_object_at(
+						cJSON_GetArrayItem(json_get(spec, "containers"), 0),
+						"resources"),
+					"limits"),
+				"ephemeral-storage", rows[i].storage);
 		assert_true(inject(spec, &in));
 		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].option != NULL);
@@ -694,7 +817,10 @@ static void a_core_takes_a_share_of_the_ephemeral_storage_at_most(void **state)
 	}
 }
 
-/* Returns the command of a container with these volumes, whose cores may have 4 GiB; the caller frees it. */
+/*
+ * Returns the command of a container with these volumes, whose cores may have 4 GiB; the caller
+ * frees it.
+ */
 static char *core_command_with(const char *mounts, const char *volumes)
 {
 	struct policy p = policy;
@@ -702,7 +828,8 @@ static char *core_command_with(const char *mounts, const char *volumes)
 	_cleanup_json_ cJSON *spec = spec_with("true");
 
 	p.recording.core_dump_limit = INT64_C(4) << 30;
-	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts", json_of(mounts));
+	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
+		 json_of(mounts));
 	json_set(spec, "volumes", json_of(volumes));
 	assert_true(inject(spec, &in));
 	return cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
@@ -734,7 +861,9 @@ static void a_volume_of_a_few_bytes_bounds_the_core_as_well(void **state)
 static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 {
 	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers(), .hold_s = 600 };
+	struct injection in = {
+		.cluster = "demo", .policy = &p, .launchers = testing_launchers(), .hold_s = 600
+	};
 	_cleanup_json_ cJSON *spec = spec_with("true"),
 			     *hooks = json_of("{atThreshold: [\"py-spy dump --pid $AFTERGLOW_PID\", b], "
 					      "atDeath: [\"echo $(id) $$ it's\"]}");
@@ -745,10 +874,11 @@ static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
 	/* Each $ is doubled, because Kubernetes removes one of two. */
-	assert_non_null(strstr(args, "\"--hook-at-threshold\",\"py-spy dump --pid $$AFTERGLOW_PID\","
-				     "\"--hook-at-threshold\",\"b\","
-				     "\"--hook-at-death\",\"echo $$(id) $$$$ it's\","
-				     "\"--hold-on-failure\",\"600\""));
+	assert_non_null(strstr(args,
+			       "\"--hook-at-threshold\",\"py-spy dump --pid $$AFTERGLOW_PID\","
+			       "\"--hook-at-threshold\",\"b\","
+			       "\"--hook-at-death\",\"echo $$(id) $$$$ it's\","
+			       "\"--hold-on-failure\",\"600\""));
 }
 
 static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **state)
@@ -772,12 +902,15 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 		p.recording.stacks_at_threshold = i % 2;
 		p.recording.stacks_at_wait = i % 2 ? 1800 : 0;
 		if (rows[i % ARRAY_SIZE(rows)].grace >= 0)
-			json_set_int(spec, "terminationGracePeriodSeconds", rows[i % ARRAY_SIZE(rows)].grace);
+			json_set_int(spec, "terminationGracePeriodSeconds",
+				     rows[i % ARRAY_SIZE(rows)].grace);
 		assert_true(inject(spec, &in));
 		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-		snprintf(wanted, sizeof(wanted), "\"--stacks-at-stop\",%s", rows[i % ARRAY_SIZE(rows)].seconds);
+		snprintf(wanted, sizeof(wanted), "\"--stacks-at-stop\",%s",
+			 rows[i % ARRAY_SIZE(rows)].seconds);
 		assert_int_equal(strstr(args, wanted) != NULL, p.recording.stacks_at_stop);
-		assert_int_equal(strstr(args, "--stacks-at-stop") != NULL, p.recording.stacks_at_stop);
+		assert_int_equal(strstr(args, "--stacks-at-stop") != NULL,
+				 p.recording.stacks_at_stop);
 		assert_int_equal(strstr(args, "\"--stacks-at-threshold\"") != NULL,
 				 p.recording.stacks_at_threshold);
 		assert_int_equal(strstr(args, "\"--stacks-at-wait\",\"1800\"") != NULL, i % 2);
@@ -804,7 +937,8 @@ static void hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *cluster = json_of(rows[i].cluster), *template = json_of(rows[i].template);
+		_cleanup_json_ cJSON *cluster = json_of(rows[i].cluster),
+				     *template = json_of(rows[i].template);
 		const char *prefix = inject_prefix(cluster, template);
 
 		assert_int_equal(inject_hold(cluster, template, &p), rows[i].hold);

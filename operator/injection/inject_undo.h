@@ -13,6 +13,7 @@
 
 /*
  * Removes the sidecar from a pod that was refused with it, and notes the reason in the pod; the
- * launcher stays, and waits for no sidecar. Returns false and changes nothing if the pod does not have our sidecar.
+ * launcher stays, and waits for no sidecar. Returns false and changes nothing if the pod does not
+ * have our sidecar.
  */
 bool inject_undo(cJSON *pod, const char *reason);

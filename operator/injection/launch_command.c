@@ -34,7 +34,10 @@ static void put_in_front(cJSON *container, const char *script)
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
 	json_append_str(command, bash ? "/bin/bash" : "/bin/sh");
-	/* Else bash would run the file that BASH_ENV names, once more than the command's own shell does. */
+	/*
+	 * Else bash would run the file that BASH_ENV names, once more than the command's own shell
+	 * does.
+	 */
 	if (bash)
 		json_append_str(command, "--posix");
 	json_append_str(command, "-c");

@@ -15,10 +15,10 @@
 #define WAIT_LAST_SIDECAR_S 60
 
 /*
- * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS would
- * hand that mode down. It sets POSIXLY_CORRECT to y itself; another value is the container's own, which
- * the command has to get. Another shell may have BASH_VERSION in its environment, and without `command`
- * it would end at an option that it does not know.
+ * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS
+ * would hand that mode down. It sets POSIXLY_CORRECT to y itself; another value is the container's
+ * own, which the command has to get. Another shell may have BASH_VERSION in its environment, and
+ * without `command` it would end at an option that it does not know.
  */
 #define LEAVE_POSIX_MODE \
 	"[ -z \"$BASH_VERSION\" ] || [ \"$POSIXLY_CORRECT\" != y ] || command set +o posix 2>/dev/null; "
@@ -44,7 +44,8 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --name '%s' --socket %s", in->container, in->socket);
 	if (in->termination_log)
 		add_quoted(sb, "--termination-log", in->termination_log);
-	strbuf_addf(sb, " --wait-sidecar %d", in->never_restarted ? WAIT_LAST_SIDECAR_S : WAIT_SIDECAR_S);
+	strbuf_addf(sb, " --wait-sidecar %d",
+		    in->never_restarted ? WAIT_LAST_SIDECAR_S : WAIT_SIDECAR_S);
 	if (in->ends_pod)
 		strbuf_addf(sb, " --wait-after-success %d", WAIT_LAST_SIDECAR_S);
 	if (in->cores)
@@ -60,10 +61,11 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 /* Adds a wait for the head without the launcher, by means of bash alone. */
 static void add_wait(struct strbuf *sb, const char *port)
 {
-	strbuf_addf(sb,
-		    "[ ! -x /bin/bash ] || /bin/bash -c 'for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") "
-		    "2>/dev/null && break; sleep 1; done'; ",
-		    port);
+	strbuf_addf(
+		sb,
+		"[ ! -x /bin/bash ] || /bin/bash -c 'for i in {1..300}; do (exec 3<>\"/dev/tcp/$FQ_RAY_IP/%s\") "
+		"2>/dev/null && break; sleep 1; done'; ",
+		port);
 }
 
 /*
@@ -78,28 +80,32 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 		sb, LEAVE_POSIX_MODE
 		"afterglow() { AFTERGLOW_ENVIRONMENT=${afterglow_lost-} exec /proc/self/fd/./3 --self-fd 3");
 	add_options(sb, in);
-	strbuf_adds(sb, " \"$@\"; }; case ${BASH_VERSION:+$HOSTTYPE} in x86_64|aarch64) afterglow_machine=$HOSTTYPE;; "
-			"*) afterglow_machine=$$(uname -m);; esac; case $afterglow_machine in ");
+	strbuf_adds(
+		sb,
+		" \"$@\"; }; case ${BASH_VERSION:+$HOSTTYPE} in x86_64|aarch64) afterglow_machine=$HOSTTYPE;; "
+		"*) afterglow_machine=$$(uname -m);; esac; case $afterglow_machine in ");
 	for (size_t i = 0; i < in->launchers->n; i++) {
 		const struct launcher *l = &in->launchers->of[i];
 
-		strbuf_addf(sb, "%s) afterglow_file=%s/%s afterglow_sum=%s;; ", l->machine, in->dir, l->file, l->sha256);
+		strbuf_addf(sb, "%s) afterglow_file=%s/%s afterglow_sum=%s;; ", l->machine, in->dir,
+			    l->file, l->sha256);
 	}
 	strbuf_adds(sb, "*) afterglow_file=;; esac; ");
 }
 
 /*
- * What this shell changes in the environment is handed over as text. As long as that is shorter than
- * this line of shell, which the kernel took before, the launcher's arguments fit, too. If not, the kernel
- * may refuse them (E2BIG), so all of them are tried first.
+ * What this shell changes in the environment is handed over as text. As long as that is shorter
+ * than this line of shell, which the kernel took before, the launcher's arguments fit, too. If not,
+ * the kernel may refuse them (E2BIG), so all of them are tried first.
  */
 #define SURELY_FITS 1000
 
 /*
  * The file that is verified is the file that runs, because both use descriptor 3. A file that
  * cannot be opened would end some shells, so this is checked before. An exec that fails ends the
- * shell, too, so the launcher is started in a process of its own first. It says there what this shell
- * changes in the environment (sidecar/launch/environment.h). bash is told to go on if exec fails.
+ * shell, too, so the launcher is started in a process of its own first. It says there what this
+ * shell changes in the environment (sidecar/launch/environment.h). bash is told to go on if exec
+ * fails.
  */
 char *launch_script(const struct launch_script *in)
 {

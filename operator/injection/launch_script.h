@@ -14,16 +14,19 @@
 
 struct launch_script {
 	const struct launchers *launchers;
-	const char *dir, *socket;      /* where the launchers' files are; paths, of plain letters */
-	const char *container;         /* its name, a DNS label */
-	const char *termination_log;   /* the container's own terminationMessagePath; NULL: Kubernetes' default */
-	const char *wait_port;         /* wait for $FQ_RAY_IP:port before the command; NULL: do not wait */
-	const char *prefix;            /* words before the command; NULL: none */
+	const char *dir, *socket; /* where the launchers' files are; paths, of plain letters */
+	const char *container; /* its name, a DNS label */
+	/* the container's own terminationMessagePath; NULL: Kubernetes' default */
+	const char *termination_log;
+	/* wait for $FQ_RAY_IP:port before the command; NULL: do not wait */
+	const char *wait_port;
+	const char *prefix; /* words before the command; NULL: none */
 	bool ends_pod; /* the sidecar ends after the container's success, so that the pod can end */
 	bool never_restarted; /* and after its failure */
 	bool cores;
-	bool cores_in_memory; /* also where the node's core pattern leads to a filesystem in memory */
-	int64_t cores_max;             /* bytes, at most, of each core; 0: the launcher's default */
+	/* also where the node's core pattern leads to a filesystem in memory */
+	bool cores_in_memory;
+	int64_t cores_max; /* bytes, at most, of each core; 0: the launcher's default */
 };
 
 /*

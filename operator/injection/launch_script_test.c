@@ -28,7 +28,8 @@ static const char launcher[] =
 	"for a; do printf '[%s]' \"$a\"; done\n";
 
 /* The programs that are /bin/sh in the images of Debian, Red Hat and Alpine. */
-static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash", "/bin/bash --posix" };
+static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash",
+				      "/bin/bash --posix" };
 
 static char dir[] = "/tmp/launch_script_test.XXXXXX";
 static struct launchers launchers; /* of this machine and of another one; their files are in dir */
@@ -53,7 +54,8 @@ static void write_file(const char *name, const char *text, mode_t mode)
 }
 
 /* Appends the output of `SHELL -c SCRIPT afterglow COMMAND` from both streams. */
-static void run_command(struct launch_script in, const char *shell, const char *command, char ret_text[static 1024])
+static void run_command(struct launch_script in, const char *shell, const char *command,
+			char ret_text[static 1024])
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(8192), whole = STRBUF_INIT(512);
 	_cleanup_free_ char *script = NULL;
@@ -96,8 +98,9 @@ static void assert_runs(struct launch_script in, const char *want)
 static void the_launcher_gets_the_command_word_by_word(void **state)
 {
 	(void)state;
-	assert_runs((struct launch_script){ 0 },
-		    "[--self-fd][3][--name][ray][--socket][/s][--wait-sidecar][10][--][/usr/bin/printf][%s-][a b][c]");
+	assert_runs(
+		(struct launch_script){ 0 },
+		"[--self-fd][3][--name][ray][--socket][/s][--wait-sidecar][10][--][/usr/bin/printf][%s-][a b][c]");
 }
 
 static void a_prefix_reaches_the_launcher_as_it_is_written(void **state)
@@ -133,9 +136,11 @@ static void a_file_that_comes_in_its_place_after_the_check_is_not_started(void *
 	char path[PATH_MAX], *old = strdup(getenv("PATH")), tool[1024];
 
 	(void)state;
-	snprintf(tool, sizeof(tool),
-		 "#!/bin/sh\n/usr/bin/sha256sum\n/bin/rm -f %s/afterglow-launch\n"
-		 "printf '#!/bin/sh\\necho swapped\\n' >%s/afterglow-launch\n/bin/chmod 755 %s/afterglow-launch\n", dir, dir, dir);
+	snprintf(
+		tool, sizeof(tool),
+		"#!/bin/sh\n/usr/bin/sha256sum\n/bin/rm -f %s/afterglow-launch\n"
+		"printf '#!/bin/sh\\necho swapped\\n' >%s/afterglow-launch\n/bin/chmod 755 %s/afterglow-launch\n",
+		dir, dir, dir);
 	write_file("sha256sum", tool, 0755);
 	snprintf(path, sizeof(path), "%s:%s", dir, old);
 	setenv("PATH", path, 1);
@@ -179,7 +184,8 @@ static void a_launcher_that_the_kernel_refuses_is_left_out(void **state)
 		char text[1024];
 
 		run((struct launch_script){ 0 }, shells[i], text);
-		if (strlen(text) < strlen(BARE) || strcmp(text + strlen(text) - strlen(BARE), BARE) != 0)
+		if (strlen(text) < strlen(BARE) ||
+		    strcmp(text + strlen(text) - strlen(BARE), BARE) != 0)
 			fail_msg("%s: \"%s\"", shells[i], text);
 	}
 	launchers.of[0] = usual;
@@ -207,7 +213,8 @@ static void bash_starts_no_process_but_sha256sum(void **state)
 static void without_a_launcher_the_command_runs(void **state)
 {
 	(void)state;
-	assert_runs((struct launch_script){ .dir = "/no/launcher", .prefix = "'\"", .cores = true }, BARE);
+	assert_runs((struct launch_script){ .dir = "/no/launcher", .prefix = "'\"", .cores = true },
+		    BARE);
 }
 
 static void with_tools(const char *const *tools, size_t n, const char *want)
@@ -270,8 +277,10 @@ static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
 
 		/* So that the bare command runs, after everything that comes before it */
 		write_file("afterglow-launch", launcher, 0444);
-		run_command((struct launch_script){ 0 }, shells[i],
-			    "/bin/sh -c 'env | grep -i ^afterglow; [ ! -e /proc/self/fd/3 ] || readlink /proc/self/fd/3'", text);
+		run_command(
+			(struct launch_script){ 0 }, shells[i],
+			"/bin/sh -c 'env | grep -i ^afterglow; [ ! -e /proc/self/fd/3 ] || readlink /proc/self/fd/3'",
+			text);
 		assert_null(strstr(text, "afterglow"));
 	}
 	write_file("afterglow-launch", launcher, 0755);
@@ -336,7 +345,8 @@ static void bash_hands_down_its_options_and_runs_bash_env_once(void **state)
 	snprintf(path, sizeof(path), "%s/env", dir);
 	setenv("BASH_ENV", path, 1);
 	setenv("SHELLOPTS", "pipefail", 1);
-	assert_runs_with("/bin/bash --posix", "/bin/bash -c 'echo \"$SHELLOPTS $(env | grep -c ^POSIX)\"' it",
+	assert_runs_with("/bin/bash --posix",
+			 "/bin/bash -c 'echo \"$SHELLOPTS $(env | grep -c ^POSIX)\"' it",
 			 "BASH_ENV of it\nbraceexpand:hashall:interactive-comments:pipefail 0\n");
 	unsetenv("SHELLOPTS");
 	unsetenv("BASH_ENV");
@@ -375,10 +385,13 @@ static void the_real_launcher_runs_under_its_name(void **state)
 		write_file("afterglow-launch", "", 0755);
 		snprintf(path, sizeof(path), "%s/afterglow-launch", dir);
 		unlink(path);
-		assert_int_equal(file_write(AT_FDCWD, path, real.of[0].data, real.of[0].len, 0755, NULL), 0);
+		assert_int_equal(
+			file_write(AT_FDCWD, path, real.of[0].data, real.of[0].len, 0755, NULL), 0);
 		launchers.of[0] = launcher_of(real.of[0].machine, real.of[0].data, real.of[0].len);
-		run_command((struct launch_script){ 0 }, shells[i],
-			    "/bin/sh -c 'cat /proc/$PPID/comm; head -c 16 /proc/$PPID/cmdline; ls -l /proc/self/fd; exit 7'; echo $?", out);
+		run_command(
+			(struct launch_script){ 0 }, shells[i],
+			"/bin/sh -c 'cat /proc/$PPID/comm; head -c 16 /proc/$PPID/cmdline; ls -l /proc/self/fd; exit 7'; echo $?",
+			out);
 		assert_memory_equal(out, "afterglow-launc\nafterglow-launch", 32);
 		assert_null(strstr(out, "/afterglow-launch"));
 	}

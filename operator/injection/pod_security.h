@@ -11,4 +11,5 @@
  * it would not. The levels baseline and restricted both refuse it. labels are the namespace's; NULL
  * if they cannot be read: then it may refuse.
  */
-void pod_security_judge(const char *namespace, const cJSON *labels, char reason[static POD_SECURITY_REASON_MAX]);
+void pod_security_judge(const char *namespace, const cJSON *labels,
+			char reason[static POD_SECURITY_REASON_MAX]);

@@ -30,10 +30,12 @@ static int64_t qos_quantity(const cJSON *list, const char *name)
 
 static bool is_not_equalized(const cJSON *container)
 {
-	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
+	const cJSON *limits = json_get(container, "resources.limits"),
+		    *requests = json_get(container, "resources.requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
-		int64_t limit = qos_quantity(limits, counted[i]), request = qos_quantity(requests, counted[i]);
+		int64_t limit = qos_quantity(limits, counted[i]),
+			request = qos_quantity(requests, counted[i]);
 		if (limit <= 0 || (json_get(requests, counted[i]) && request != limit))
 			return true;
 	}
@@ -47,7 +49,8 @@ bool qos_is_guaranteed(const cJSON *pod_spec)
 
 static bool asks_for_something(const cJSON *container)
 {
-	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
+	const cJSON *limits = json_get(container, "resources.limits"),
+		    *requests = json_get(container, "resources.requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
 		if (qos_quantity(limits, counted[i]) > 0 || qos_quantity(requests, counted[i]) > 0)
@@ -82,7 +85,8 @@ static void fill_limit(cJSON *limits, const cJSON *requests, const char *name, c
 void qos_equalize(cJSON *resources, const char *cpu, const char *memory)
 {
 	const char *const fallback[] = { cpu, memory };
-	cJSON *limits = json_object_at(resources, "limits"), *requests = json_object_at(resources, "requests");
+	cJSON *limits = json_object_at(resources, "limits"),
+	      *requests = json_object_at(resources, "requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
 		fill_limit(limits, requests, counted[i], fallback[i]);

@@ -18,7 +18,10 @@
  */
 bool qos_is_guaranteed(const cJSON *pod_spec);
 
-/* Returns whether no container and no init container of the pod has a limit or request of CPU or memory. */
+/*
+ * Returns whether no container and no init container of the pod has a limit or request of CPU or
+ * memory.
+ */
 bool qos_is_best_effort(const cJSON *pod_spec);
 
 /*
@@ -43,8 +46,8 @@ struct limit_rules {
 void qos_add_rules(struct limit_rules *rules, const cJSON *limit_range);
 
 /*
- * Changes requests and limits until they keep the rules, in place. Where there is a ratio, an absent
- * limit is set as qos_equalize does, because the API server refuses a container without one.
+ * Changes requests and limits until they keep the rules, in place. Where there is a ratio, an
+ * absent limit is set as qos_equalize does, because the API server refuses a container without one.
  */
 void qos_keep_rules(cJSON *resources, const struct limit_rules *rules, const char *cpu,
 		    const char *memory, const char *disk);

@@ -61,7 +61,9 @@ static void a_pod_is_best_effort_when_nothing_in_it_has_cpu_or_memory(void **sta
 	}
 }
 
-static void equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none(void **state)
+static void
+equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none(
+	void **state)
 {
 	static const struct {
 		const char *before, *after;
@@ -95,7 +97,10 @@ static void requests_and_limits_are_changed_until_they_keep_the_rules_of_the_nam
 		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: '4'}}]}}",
 		  "{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}",
 		  "{requests: {cpu: 10m, memory: 64Mi}, limits: {memory: 256Mi}}" },
-		/* The smallest ratio counts, also that of the whole pod, and a ratio of CPUs needs a limit. */
+		/*
+		 * The smallest ratio counts, also that of the whole pod, and a ratio of CPUs needs
+		 * a limit.
+		 */
 		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: 4}}, {type: Pod, maxLimitRequestRatio: {memory: '1.5', cpu: '2'}}]}}",
 		  "{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}",
 		  "{requests: {cpu: 50m, memory: \"178956971\"}, limits: {memory: 256Mi, cpu: 100m}}" },
@@ -136,14 +141,19 @@ static void requests_and_limits_are_changed_until_they_keep_the_rules_of_the_nam
 		{ LIMITS("maxLimitRequestRatio: {ephemeral-storage: '2'}"), OURS,
 		  "{requests: {cpu: 10m, memory: 16Mi, ephemeral-storage: 512Mi}, limits: {memory: 256Mi, ephemeral-storage: 1Gi}}" },
 		{ LIMITS("max: {memory: nonsense}, min: {memory: -5}"), OURS, OURS },
-		/* An absent request is the limit, as without a LimitRange, and nothing is asked for without either. */
+		/*
+		 * An absent request is the limit, as without a LimitRange, and nothing is asked for
+		 * without either.
+		 */
 		{ LIMITS("max: {memory: 512Mi, cpu: '2'}"), "{limits: {memory: 128Mi}}",
 		  "{requests: {memory: 128Mi}, limits: {memory: 128Mi}}" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *range = json_of(rows[i].range), *resources = json_of(rows[i].before), *want = json_of(rows[i].after);
+		_cleanup_json_ cJSON *range = json_of(rows[i].range),
+				     *resources = json_of(rows[i].before),
+				     *want = json_of(rows[i].after);
 		struct limit_rules rules = { 0 };
 
 		qos_add_rules(&rules, range);

@@ -37,7 +37,10 @@ static bool is_for_windows(const cJSON *pod_spec)
 			      "windows");
 }
 
-/* Returns whether a word leaves its process to the command behind it: an option, env. No command begins with "fi". */
+/*
+ * Returns whether a word leaves its process to the command behind it: an option, env. No command
+ * begins with "fi".
+ */
 static bool hands_over(const char *word)
 {
 	return *word == '-' || *word == '$' || strchr(word, '=') ||
@@ -98,7 +101,8 @@ static void recording_note_refusal(enum recording recording, const struct record
 				   cJSON *notes)
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
-		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
+		notes_addf(notes, NOTE_RECORDING, "NoSidecar",
+			   "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
 	else if (reasons[recording].refusal)
 		notes_addf(notes, NOTE_RECORDING, recording_name(recording),
@@ -110,7 +114,8 @@ static void recording_note_refusal(enum recording recording, const struct record
  * Notes the settings that the namespace does not permit. Ray starts without them; with them it
  * would not start at all.
  */
-static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r, cJSON *notes)
+static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r,
+		      cJSON *notes)
 {
 	const char *leak = report_key_leak(pod_spec, ray);
 
@@ -120,9 +125,11 @@ static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct reco
 			"PersistentVolumeClaim %s of namespace %s %s: bundles stay in the pod and are lost with it",
 			r->policy->store.claim, r->namespace, r->store_claim_trouble);
 	if (r->policy->recording.kernel_log && r->kernel_log_refused)
-		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
+		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused",
+			   "pods run without the kernel log: %s", r->kernel_log_refused);
 	if (r->policy->syslog && r->kernel_log_refused)
-		notes_addf(notes, NOTE_RECORDING, "SyslogRefused", "pods run without the node's syslog: %s", r->kernel_log_refused);
+		notes_addf(notes, NOTE_RECORDING, "SyslogRefused",
+			   "pods run without the node's syslog: %s", r->kernel_log_refused);
 	if (store_secrets_reader(pod_spec, r->policy))
 		notes_addf(
 			notes, NOTE_RECORDING, "CredentialsWithheld",
@@ -134,10 +141,11 @@ static void note_gaps(const cJSON *pod_spec, const cJSON *ray, const struct reco
 			   "group %s: %s, so reports are not signed, and none is certain", r->group,
 			   leak);
 	if (json_bool(pod_spec, "hostNetwork", false))
-		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
-			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
-			   "that die while their container lives get no RayFailure; ends of containers do",
-			   r->group);
+		notes_addf(
+			notes, NOTE_RECORDING, "NodeNetwork",
+			"group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
+			"that die while their container lives get no RayFailure; ends of containers do",
+			r->group);
 }
 
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *r, cJSON *notes)

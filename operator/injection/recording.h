@@ -14,16 +14,18 @@
 
 struct recording_request {
 	const char *namespace;
-	const char *cluster;                /* the RayCluster's name */
-	const char *group;                  /* the group's name, for notes */
-	const cJSON *cluster_annotations;   /* NULL: it has none, or is not known */
-	const cJSON *pod_annotations;       /* they override the cluster's */
-	const char *wait_port;              /* as in struct injection */
+	const char *cluster; /* the RayCluster's name */
+	const char *group; /* the group's name, for notes */
+	const cJSON *cluster_annotations; /* NULL: it has none, or is not known */
+	const cJSON *pod_annotations; /* they override the cluster's */
+	const char *wait_port; /* as in struct injection */
 	const struct policy *policy;
-	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
-	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it admits it */
+	/* why the pod must not mount policy->store.claim; NULL: it may */
+	const char *store_claim_trouble;
+	/* why the namespace would refuse a pod that reads the node's logs; NULL: it admits it */
+	const char *kernel_log_refused;
 	struct limit_rules rules; /* what LimitRanges permit, as far as it is known */
-	const struct launchers *launchers;  /* the launchers to use; NULL: there are none */
+	const struct launchers *launchers; /* the launchers to use; NULL: there are none */
 };
 
 /*
@@ -46,4 +48,5 @@ const char *recording_name(enum recording recording);
  * both already stays as it is. Messages for people are added to notes (podspec/notes.h), topic
  * NOTE_RECORDING.
  */
-enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);
+enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request,
+			       cJSON *notes);

@@ -33,7 +33,8 @@ static bool field_has_key(const cJSON *field_ref)
 	static const char all[] = "metadata.annotations";
 	const char *path = json_str_or(field_ref, "fieldPath", "");
 
-	return strcmp(path, all) == 0 || (strncmp(path, all, strlen(all)) == 0 && strstr(path, REPORT_KEY_ANNOTATION));
+	return strcmp(path, all) == 0 ||
+	       (strncmp(path, all, strlen(all)) == 0 && strstr(path, REPORT_KEY_ANNOTATION));
 }
 
 static bool files_have_key(const cJSON *downward)
@@ -58,7 +59,8 @@ static bool container_has_key(const cJSON *pod_spec, const cJSON *container)
 		if (field_has_key(json_get(variable, "valueFrom.fieldRef")))
 			return true;
 	json_each(mount, json_get(container, "volumeMounts"))
-		if (volume_has_key(json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"))))
+		if (volume_has_key(json_find(json_get(pod_spec, "volumes"), "name",
+					     json_str(mount, "name"))))
 			return true;
 	return false;
 }

@@ -26,5 +26,8 @@ const char *report_key_leak(const cJSON *pod_spec, const cJSON *ray);
 /* Sets the annotation of a pod that has the sidecar. key "": the pod stays as it is. */
 void report_key_annotate(cJSON *pod, const char *key);
 
-/* Returns the key of a pod; NULL if it has none, because an older operator made it, or it would be shared. */
+/*
+ * Returns the key of a pod; NULL if it has none, because an older operator made it, or it would be
+ * shared.
+ */
 const char *report_key_of(const cJSON *pod);

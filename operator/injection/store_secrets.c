@@ -31,12 +31,16 @@ static void add_secret(cJSON *pod_spec, const char *name, const char *secret_nam
  */
 static void add_token(cJSON *pod_spec, const struct policy *policy)
 {
-	cJSON *volume = json_named_new("afterglow-credentials"), *projected = json_object_at(volume, "projected");
-	cJSON *source = cJSON_CreateObject(), *token = json_object_at(source, "serviceAccountToken");
+	cJSON *volume = json_named_new("afterglow-credentials"),
+	      *projected = json_object_at(volume, "projected");
+	cJSON *source = cJSON_CreateObject(),
+	      *token = json_object_at(source, "serviceAccountToken");
 	const char *audience = policy->store.s3_token_audience;
 
 	json_set_str(token, "audience", audience ? audience : TOKEN_AUDIENCE);
-	json_set_int(token, "expirationSeconds", policy->store.s3_token_expiry ? policy->store.s3_token_expiry : TOKEN_EXPIRY_S);
+	json_set_int(token, "expirationSeconds",
+		     policy->store.s3_token_expiry ? policy->store.s3_token_expiry :
+						     TOKEN_EXPIRY_S);
 	json_set_str(token, "path", "web-identity-token");
 	json_append(json_array_at(projected, "sources"), source);
 	json_set_int(projected, "defaultMode", 0444);

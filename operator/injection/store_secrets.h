@@ -13,8 +13,8 @@
 #define STORE_SECRETS_CA STORE_SECRETS_DIR "/ca.crt" /* for --store-ca */
 
 /*
- * Returns the name of a container that could read the credentials (pod_tracer); NULL: there is none,
- * or the policy has no credentials.
+ * Returns the name of a container that could read the credentials (pod_tracer); NULL: there is
+ * none, or the policy has no credentials.
  */
 const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy);
 

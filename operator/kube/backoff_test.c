@@ -12,7 +12,9 @@
 
 static void delays_double_from_0_8_s_to_30_s_and_are_spread_over_twice_that(void **state)
 {
-	static const int64_t floor_ms[] = { 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000 };
+	static const int64_t floor_ms[] = {
+		800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000
+	};
 	(void)state;
 
 	for (uint64_t seed = 1; seed < 200; seed++) {

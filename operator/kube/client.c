@@ -59,7 +59,10 @@ static void call_free(struct client_call *call)
 	free(call);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void client_pump(evutil_socket_t fd, short what, void *arg);
 
@@ -84,7 +87,8 @@ static int host_of(const char *server, char **ret_host, struct err *err)
 	return *ret_host ? 0 : err_set(err, ENOMEM, "API client");
 }
 
-int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err)
+int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client,
+	       struct err *err)
 {
 	struct client *client = calloc(1, sizeof(*client));
 
@@ -96,7 +100,8 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
 	client->pump = evtimer_new(base, client_pump, client);
-	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
+	int r = client->pump ? http_new(base, &client->http, err) :
+			       err_set(err, ENOMEM, "API client");
 	if (r == 0)
 		r = host_of(client->config.server, &client->host, err);
 	if (r < 0) {
@@ -131,7 +136,8 @@ const char *client_host(const struct client *client)
 	return client->host;
 }
 
-void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg)
+void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble,
+		    void *arg)
 {
 	client->observe = observe;
 	client->trouble = trouble;
@@ -148,7 +154,10 @@ const char *client_namespace(const struct client *client)
 	return client->config.namespace;
 }
 
-/* --- Waiting ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Waiting
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void wait_append(struct client_call *call)
 {
@@ -170,7 +179,9 @@ static void wait_remove(struct client_call *call)
 /* Ends a call that was not sent, or not sent again. */
 static void fail_call(struct client_call *call, const struct err *err)
 {
-	struct client_response response = { .reason = "", .maybe_done = call->maybe_done, .err = *err };
+	struct client_response response = { .reason = "",
+					    .maybe_done = call->maybe_done,
+					    .err = *err };
 
 	err_wrap(&response.err, "%s %.*s", call->method, (int)strcspn(call->path, "?"), call->path);
 	LIST_REMOVE(call, link);
@@ -178,7 +189,10 @@ static void fail_call(struct client_call *call, const struct err *err)
 	call_free(call);
 }
 
-/* --- Credentials ------------------------------------------------------------------------------------------ */
+/*
+ * --- Credentials
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* Returns whether any credential is another than before. */
 static bool refresh(struct client *client, bool force)
@@ -186,7 +200,8 @@ static bool refresh(struct client *client, bool force)
 	struct err err = { 0 };
 	bool changed = false;
 
-	if (kubeconfig_refresh(&client->config, now_boottime_ns(), force, &changed, &err) < 0 && client->trouble)
+	if (kubeconfig_refresh(&client->config, now_boottime_ns(), force, &changed, &err) < 0 &&
+	    client->trouble)
 		client->trouble(client->arg, &err);
 	return changed;
 }
@@ -200,7 +215,10 @@ static bool renew(struct client_call *call)
 	return refresh(call->client, true);
 }
 
-/* --- Sending ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Sending
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static int call_send(struct client_call *call, struct err *err);
 
@@ -216,7 +234,8 @@ static void send_or_fail(struct client_call *call)
 
 	wait_remove(call);
 	if (is_write(call) && client->fence && !client->fence(client->fence_arg))
-		err_set(&err, EPERM, "not sent%s: this replica does not hold the lease", call->maybe_done ? " again" : "");
+		err_set(&err, EPERM, "not sent%s: this replica does not hold the lease",
+			call->maybe_done ? " again" : "");
 	else
 		call_send(call, &err);
 	if (err.code)
@@ -234,7 +253,10 @@ static void client_pump(evutil_socket_t, short, void *arg)
 		send_or_fail(TAILQ_FIRST(&client->waiting));
 }
 
-/* --- Answers ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void on_done(void *arg, const struct http_response *http)
 {
@@ -257,7 +279,9 @@ static void on_done(void *arg, const struct http_response *http)
 	}
 	client_response_read(http, call->method, call->path, call->fields, &response);
 	response.maybe_done |= call->maybe_done && http->status / 100 != 2;
-	/* An answer that did not come whole is none, or callers would take its object for absent. */
+	/*
+	 * An answer that did not come whole is none, or callers would take its object for absent.
+	 */
 	if (!call->data && response.err.code && http->status / 100 == 2) {
 		response.status = 0;
 		response.maybe_done = true;
@@ -290,14 +314,16 @@ static int call_send(struct client_call *call, struct err *err)
 	strbuf_addf(&accept, "Accept: %s", call->accept ? call->accept : "application/json");
 	headers[n++] = strbuf_str(&accept);
 	if (call->body) {
-		strbuf_addf(&type, "Content-Type: %s", call->content_type ? call->content_type : "application/json");
+		strbuf_addf(&type, "Content-Type: %s",
+			    call->content_type ? call->content_type : "application/json");
 		headers[n++] = strbuf_str(&type);
 	}
 	if (config->token.text) {
 		strbuf_addf(&token, "Authorization: Bearer %s", config->token.text);
 		headers[n++] = strbuf_str(&token);
 	}
-	if (strbuf_failed(&url) || strbuf_failed(&accept) || strbuf_failed(&type) || strbuf_failed(&token))
+	if (strbuf_failed(&url) || strbuf_failed(&accept) || strbuf_failed(&type) ||
+	    strbuf_failed(&token))
 		return err_set(err, EFBIG, "%s: URL or header too long", call->method);
 	struct http_request request = {
 		.method = call->method,
@@ -312,7 +338,8 @@ static int call_send(struct client_call *call, struct err *err)
 		.fence = is_write(call) ? call->client->fence : NULL,
 		.fence_arg = call->client->fence_arg,
 	};
-	return http_start(call->client->http, &request, call->data ? on_data : NULL, on_done, call, &call->http_call, err);
+	return http_start(call->client->http, &request, call->data ? on_data : NULL, on_done, call,
+			  &call->http_call, err);
 }
 
 static int copy(const char *text, char **ret_copy)
@@ -321,15 +348,16 @@ static int copy(const char *text, char **ret_copy)
 	return text && !*ret_copy ? -ENOMEM : 0;
 }
 
-int client_start(struct client *client, const struct client_request *request, client_done_fn done, void *arg,
-		 struct client_call **ret_call, struct err *err)
+int client_start(struct client *client, const struct client_request *request, client_done_fn done,
+		 void *arg, struct client_call **ret_call, struct err *err)
 {
 	struct client_call *call = calloc(1, sizeof(*call));
 
 	if (!call)
 		return err_set(err, ENOMEM, "API request");
 	if (copy(request->path, &call->path) < 0 || copy(request->accept, &call->accept) < 0 ||
-	    copy(request->content_type, &call->content_type) < 0 || copy(request->body, &call->body) < 0) {
+	    copy(request->content_type, &call->content_type) < 0 ||
+	    copy(request->body, &call->body) < 0) {
 		call_free(call);
 		return err_set(err, ENOMEM, "API request");
 	}

@@ -32,7 +32,8 @@ typedef void (*client_observe_fn)(void *arg, const char *method, int code);
 typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 
 /* Takes the content of config, which is empty afterwards, even on failure. */
-int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
+int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client,
+	       struct err *err);
 void client_free(struct client *client); /* drops all calls without their callbacks */
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble,
 		    void *arg);
@@ -58,40 +59,48 @@ struct client_request {
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
 	bool asks; /* a POST that changes nothing, so the fence is not asked */
-	void (*drop)(void *arg); /* called in place of done when the call is cancelled; may be NULL */
-	const char *const *fields; /* an answer that is not a Status keeps only these (projection.h); NULL: all. Must outlive the call */
-	http_data_fn data; /* gets the bytes of a stream, so that done gets none; NULL: done gets the whole answer */
+	/* called in place of done when the call is cancelled; may be NULL */
+	void (*drop)(void *arg);
+	/*
+	 * an answer that is not a Status keeps only these (projection.h); NULL: all. Must outlive
+	 * the call
+	 */
+	const char *const *fields;
+	/* gets the bytes of a stream, so that done gets none; NULL: done gets the whole answer */
+	http_data_fn data;
 };
 /* Calls done once unless cancelled; never before it returns. */
-int client_start(struct client *client, const struct client_request *request, client_done_fn done, void *arg,
-		 struct client_call **ret_call, struct err *err);
+int client_start(struct client *client, const struct client_request *request, client_done_fn done,
+		 void *arg, struct client_call **ret_call, struct err *err);
 void client_cancel(struct client_call *call);
 
-int client_get(struct client *client, const struct resource *resource, const char *namespace, const char *name,
-	       client_done_fn done, void *arg, struct err *err);
+int client_get(struct client *client, const struct resource *resource, const char *namespace,
+	       const char *name, client_done_fn done, void *arg, struct err *err);
 /* POST of an object with apiVersion, kind and namespace. fields: as in client_request. */
-int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,
-		  struct err *err);
+int client_create(struct client *client, const cJSON *object, const char *const *fields,
+		  client_done_fn done, void *arg, struct err *err);
 /*
  * Applies object on the server side as field manager "afterglow", forced, so that we own these
  * fields. subresource is NULL or "status".
  */
-int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
-		 struct err *err);
+int client_apply(struct client *client, const cJSON *object, const char *subresource,
+		 client_done_fn done, void *arg, struct err *err);
 /*
  * Merges the object into the stored object. If it has a resourceVersion, only if that is still the
  * same.
  */
-int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
+int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg,
+		 struct err *err);
 /*
  * Does the same for the status subresource. The server ignores the rest of object, except
  * metadata.uid, which must be the same.
  */
-int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
+int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg,
+			struct err *err);
 /*
  * Deletes the object that metadata.{namespace,name} names, if it still has metadata.uid (and
  * resourceVersion, if given), so that a successor of the same name is safe. grace_s < 0 means the
  * object's own grace period.
  */
-int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
-		  struct err *err);
+int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done,
+		  void *arg, struct err *err);

@@ -11,8 +11,9 @@
 #define URL_MAX 16384
 
 /* Starts a request for the path that was collected in `path`. */
-static int start_simple(struct client *client, const char *method, const struct strbuf *path, const char *content_type,
-			const char *body, const char *const *fields, client_done_fn done, void *arg, struct err *err)
+static int start_simple(struct client *client, const char *method, const struct strbuf *path,
+			const char *content_type, const char *body, const char *const *fields,
+			client_done_fn done, void *arg, struct err *err)
 {
 	struct client_request request = {
 		.method = method,
@@ -27,8 +28,8 @@ static int start_simple(struct client *client, const char *method, const struct 
 	return client_start(client, &request, done, arg, NULL, err);
 }
 
-int client_get(struct client *client, const struct resource *resource, const char *namespace, const char *name,
-	       client_done_fn done, void *arg, struct err *err)
+int client_get(struct client *client, const struct resource *resource, const char *namespace,
+	       const char *name, client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 
@@ -55,8 +56,8 @@ static int object_path(const cJSON *object, bool to_list, const char *subresourc
 	return 0;
 }
 
-int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,
-		  struct err *err)
+int client_create(struct client *client, const cJSON *object, const char *const *fields,
+		  client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
@@ -67,13 +68,16 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 	if (!body)
 		return err_set(err, ENOMEM, "create a %s", json_str(object, "kind"));
 	strbuf_adds(&path, "?fieldManager=" CLIENT_FIELD_MANAGER);
-	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg, err);
+	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg,
+			    err);
 }
 
-static int client_objects_patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
-				client_done_fn done, void *arg, struct err *err)
+static int client_objects_patch(struct client *client, const cJSON *object, const char *subresource,
+				const char *query, const char *content_type, client_done_fn done,
+				void *arg, struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX), body = STRBUF_INIT(CLIENT_OBJECT_MAX);
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX),
+				       body = STRBUF_INIT(CLIENT_OBJECT_MAX);
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
 	int r = object_path(object, false, subresource, &path, err);
 
@@ -84,24 +88,30 @@ static int client_objects_patch(struct client *client, const cJSON *object, cons
 	if (!text || strbuf_failed(&body))
 		return err_set(err, ENOMEM, "patch a %s", json_str(object, "kind"));
 	strbuf_adds(&path, query);
-	return start_simple(client, "PATCH", &path, content_type, strbuf_str(&body), NULL, done, arg, err);
+	return start_simple(client, "PATCH", &path, content_type, strbuf_str(&body), NULL, done,
+			    arg, err);
 }
 
-int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
+int client_apply(struct client *client, const cJSON *object, const char *subresource,
+		 client_done_fn done, void *arg, struct err *err)
+{
+	return client_objects_patch(client, object, subresource,
+				    "?fieldManager=" CLIENT_FIELD_MANAGER "&force=true",
+				    "application/apply-patch+yaml", done, arg, err);
+}
+
+int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg,
 		 struct err *err)
 {
-	return client_objects_patch(client, object, subresource, "?fieldManager=" CLIENT_FIELD_MANAGER "&force=true", "application/apply-patch+yaml", done, arg,
-				    err);
+	return client_objects_patch(client, object, NULL, "?fieldManager=" CLIENT_FIELD_MANAGER,
+				    "application/merge-patch+json", done, arg, err);
 }
 
-int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
+int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg,
+			struct err *err)
 {
-	return client_objects_patch(client, object, NULL, "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
-}
-
-int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
-{
-	return client_objects_patch(client, object, "status", "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
+	return client_objects_patch(client, object, "status", "?fieldManager=" CLIENT_FIELD_MANAGER,
+				    "application/merge-patch+json", done, arg, err);
 }
 
 static char *delete_options(const cJSON *object, int grace_s)
@@ -126,8 +136,8 @@ static char *delete_options(const cJSON *object, int grace_s)
 	return oom_count() == lost ? cJSON_PrintUnformatted(options) : NULL;
 }
 
-int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
-		  struct err *err)
+int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done,
+		  void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX);
 	_cleanup_free_ char *body = delete_options(object, grace_s);
@@ -139,5 +149,6 @@ int client_delete(struct client *client, const cJSON *object, int grace_s, clien
 		return err_set(err, EINVAL, "delete a %s without a uid", json_str(object, "kind"));
 	if (!body)
 		return err_set(err, ENOMEM, "delete a %s", json_str(object, "kind"));
-	return start_simple(client, "DELETE", &path, "application/json", body, NULL, done, arg, err);
+	return start_simple(client, "DELETE", &path, "application/json", body, NULL, done, arg,
+			    err);
 }

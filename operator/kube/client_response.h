@@ -7,10 +7,12 @@
 
 struct client_response {
 	int status; /* 0: none, or none that came whole */
-	cJSON *object; /* the server's object or Status, or NULL; take it with TAKE_PTR to keep it */
+	/* the server's object or Status, or NULL; take it with TAKE_PTR to keep it */
+	cJSON *object;
 	const char *reason; /* of a Status: "AlreadyExists", or "" */
 	int64_t retry_after_ns;
-	bool maybe_done; /* the request may have been carried out: it, or a try before it, got no whole answer */
+	/* the request may have been carried out: it, or a try before it, got no whole answer */
+	bool maybe_done;
 	struct err err; /* set unless status is 2xx: says all in one line */
 };
 
@@ -18,8 +20,8 @@ struct client_response {
  * Makes the response to a request of that method and path. fields is as in client_request. The
  * object belongs to the caller; reason points into it.
  */
-void client_response_read(const struct http_response *http, const char *method, const char *path, const char *const *fields,
-			  struct client_response *ret_response);
+void client_response_read(const struct http_response *http, const char *method, const char *path,
+			  const char *const *fields, struct client_response *ret_response);
 
 /*
  * Returns whether a write was refused because its namespace is being deleted, or is gone, so that

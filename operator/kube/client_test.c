@@ -210,7 +210,9 @@ static void a_deadline_of_less_than_a_millisecond_is_one(void **state)
 	/* The server does not answer, and keeps the connection open */
 	fake_server_start(&server, script, 0);
 	struct client *client = fake_client(&server, NULL);
-	struct client_request request = { .method = "GET", .path = "/x", .deadline_ns = NS_PER_MS / 2 };
+	struct client_request request = { .method = "GET",
+					  .path = "/x",
+					  .deadline_ns = NS_PER_MS / 2 };
 	assert_int_equal(client_start(client, &request, keep, &o, NULL, &err), 0);
 	turn_until(server.base, &o.done);
 	assert_int_equal(o.code, ETIMEDOUT);
@@ -245,7 +247,8 @@ static void never(void *arg, struct client_response *response)
 
 static void calls_can_be_cancelled_from_inside_their_own_stream(void **state)
 {
-	static const struct exchange script[] = { { "GET", "/stream", 200, "one\ntwo\nthree\n", NULL, NULL, true } };
+	static const struct exchange script[] = { { "GET", "/stream", 200, "one\ntwo\nthree\n",
+						    NULL, NULL, true } };
 	struct fake_server server;
 	struct cancelling c = { 0 };
 	struct err err = { 0 };
@@ -272,9 +275,15 @@ static bool allow_none(void *arg)
 
 static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 {
-	static const struct exchange script[] = { { "GET", "/pods/x", 200, "{}" }, { "POST", "/subjectaccessreviews", 201, "{}" } };
-	const struct client_request question = { .method = "POST", .path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-						 .content_type = "application/json", .body = "{}", .asks = true };
+	static const struct exchange script[] = { { "GET", "/pods/x", 200, "{}" },
+						  { "POST", "/subjectaccessreviews", 201, "{}" } };
+	const struct client_request question = {
+		.method = "POST",
+		.path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+		.content_type = "application/json",
+		.body = "{}",
+		.asks = true
+	};
 	struct fake_server server;
 	struct outcome write = { 0 }, read = { 0 }, answer = { 0 };
 	struct client_call *call;
@@ -292,8 +301,11 @@ static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 	assert_int_equal(write.status, 0);
 	assert_int_equal(write.code, EPERM);
 	assert_false(write.maybe_done);
-	assert_non_null(strstr(write.text, "POST /api/v1/namespaces/ns/pods: not sent: this replica does not hold the lease"));
-	assert_int_equal(client_get(client, resource_find("v1", "Pod"), "ns", "x", keep, &read, &err), 0);
+	assert_non_null(strstr(
+		write.text,
+		"POST /api/v1/namespaces/ns/pods: not sent: this replica does not hold the lease"));
+	assert_int_equal(
+		client_get(client, resource_find("v1", "Pod"), "ns", "x", keep, &read, &err), 0);
 	turn_until(server.base, &read.done);
 	assert_int_equal(read.status, 200);
 	/* A replica that does not hold the lease asks about rights, too. */
@@ -379,7 +391,9 @@ static void a_write_that_is_tried_again_may_have_been_done_by_the_first_try(void
 		assert_int_equal(o.status, i == 0 ? 403 : i == 1 ? 201 : 0);
 		assert_int_equal(o.maybe_done, i != 1);
 		if (i == 2)
-			assert_non_null(strstr(o.text, "POST /pods: not sent again: this replica does not hold the lease"));
+			assert_non_null(strstr(
+				o.text,
+				"POST /pods: not sent again: this replica does not hold the lease"));
 		cJSON_Delete(o.object);
 		client_free(client);
 		unlink(file);

@@ -58,7 +58,10 @@ static void elector_on_deadline(evutil_socket_t, short, void *arg)
 		feed_kind(e, LEASE_TICK);
 }
 
-/* --- The object ------------------------------------------------------------------------------------------ */
+/*
+ * --- The object
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* MicroTime has exactly six digits. */
 static void format_now(char buf[static LEASE_TIME_MAX])
@@ -80,11 +83,13 @@ static cJSON *lease_object(const struct elector *e, const struct lease_record *w
 	json_set_str(object, "kind", e->resource->kind);
 	json_set_str(metadata, "namespace", e->o.namespace);
 	json_set_str(metadata, "name", e->o.name);
-	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by", "afterglow");
+	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by",
+		     "afterglow");
 	if (write->rv[0])
 		json_set_str(metadata, "resourceVersion", write->rv);
 	json_set_str(spec, "holderIdentity", write->holder);
-	json_set_int(spec, "leaseDurationSeconds", write->holder[0] ? LEASE_DURATION_NS / NS_PER_SEC : 1);
+	json_set_int(spec, "leaseDurationSeconds",
+		     write->holder[0] ? LEASE_DURATION_NS / NS_PER_SEC : 1);
 	json_set_str(spec, "acquireTime", write->acquired[0] ? write->acquired : now);
 	json_set_str(spec, "renewTime", now);
 	json_set_int(spec, "leaseTransitions", write->transitions);
@@ -99,7 +104,8 @@ static bool elector_copy_text(const cJSON *object, const char *path, char *buf, 
 
 static bool read_record(const cJSON *object, struct lease_record *ret_record)
 {
-	struct lease_record record = { .transitions = MAX(json_int(object, "spec.leaseTransitions", 0), 0) };
+	struct lease_record record = { .transitions = MAX(
+					       json_int(object, "spec.leaseTransitions", 0), 0) };
 
 	if (!elector_copy_text(object, "spec.holderIdentity", record.holder,
 			       sizeof(record.holder)) ||
@@ -114,7 +120,10 @@ static bool read_record(const cJSON *object, struct lease_record *ret_record)
 	return true;
 }
 
-/* --- Requests --------------------------------------------------------------------------------------------- */
+/*
+ * --- Requests
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void elector_tell(struct elector *e, const struct err *err)
 {
@@ -137,7 +146,8 @@ static void elector_on_answer(void *arg, struct client_response *response)
 		event.record = &record;
 	} else if (status == 404 && e->asked == LEASE_GET) {
 		event.kind = LEASE_ABSENT;
-	} else if (e->asked != LEASE_GET && (status == 409 || (status == 404 && e->asked == LEASE_UPDATE))) {
+	} else if (e->asked != LEASE_GET &&
+		   (status == 409 || (status == 404 && e->asked == LEASE_UPDATE))) {
 		event.kind = LEASE_CONFLICT;
 	} else if (!response->err.code) {
 		err_set(&response->err, EPROTO, "lease %s/%s: no Lease in the answer",
@@ -164,7 +174,9 @@ static int elector_ask(struct elector *e, const struct lease_step *step, struct 
 	if (strbuf_failed(&path))
 		return err_set(err, ENAMETOOLONG, "lease %s/%s", e->o.namespace, e->o.name);
 	struct client_request request = {
-		.method = get ? "GET" : create ? "POST" : "PUT",
+		.method = get	 ? "GET" :
+			  create ? "POST" :
+				   "PUT",
 		.path = strbuf_str(&path),
 		.body = body,
 		.deadline_ns = LEASE_REQUEST_NS,
@@ -174,7 +186,10 @@ static int elector_ask(struct elector *e, const struct lease_step *step, struct 
 	return client_start(e->o.client, &request, elector_on_answer, e, &e->call, err);
 }
 
-/* --- Decisions -------------------------------------------------------------------------------------------- */
+/*
+ * --- Decisions
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void elector_finish(struct elector *e)
 {
@@ -223,7 +238,10 @@ static void elector_feed(struct elector *e, const struct lease_event *event)
 		e->o.on_acquired(e->o.arg);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static int make_identity(struct elector *e, struct err *err)
 {
@@ -238,13 +256,15 @@ static int make_identity(struct elector *e, struct err *err)
 	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
 	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
 	snprintf(identity, sizeof(identity),
-		 "%s_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", host, u[0], u[1], u[2], u[3],
-		 u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+		 "%s_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", host,
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+		 u[13], u[14], u[15]);
 	lease_init(&e->lease, identity, seed | 1);
 	return 0;
 }
 
-int elector_new(const struct elector_options *options, struct elector **ret_elector, struct err *err)
+int elector_new(const struct elector_options *options, struct elector **ret_elector,
+		struct err *err)
 {
 	struct elector *e = calloc(1, sizeof(*e));
 

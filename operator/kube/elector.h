@@ -24,7 +24,8 @@ struct elector_options {
 };
 
 /* The client and the strings of options must outlive it. */
-int elector_new(const struct elector_options *options, struct elector **ret_elector, struct err *err);
+int elector_new(const struct elector_options *options, struct elector **ret_elector,
+		struct err *err);
 void elector_free(struct elector *elector);
 
 void elector_start(struct elector *elector);

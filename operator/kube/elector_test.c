@@ -53,8 +53,12 @@ static void on_done(void *arg)
 
 static void bed_start(struct bed *bed, const struct exchange *script, size_t n)
 {
-	struct elector_options options = { .namespace = "ops", .name = "op", .on_acquired = on_acquired,
-					   .on_lost = on_lost, .on_trouble = on_trouble, .arg = bed };
+	struct elector_options options = { .namespace = "ops",
+					   .name = "op",
+					   .on_acquired = on_acquired,
+					   .on_lost = on_lost,
+					   .on_trouble = on_trouble,
+					   .arg = bed };
 	struct err err = { 0 };
 
 	*bed = (struct bed){ 0 };
@@ -107,7 +111,8 @@ static void a_lease_that_is_not_there_is_made_and_given_back_at_the_end(void **s
 	assert_string_equal(json_str(made, "spec.holderIdentity"), elector_identity(bed.elector));
 	assert_int_equal(json_int(made, "spec.leaseDurationSeconds", 0), 15);
 	assert_int_equal(json_int(made, "spec.leaseTransitions", -1), 0);
-	assert_int_equal(strlen(json_str(made, "spec.renewTime")), strlen("2026-11-21T01:00:00.000000Z"));
+	assert_int_equal(strlen(json_str(made, "spec.renewTime")),
+			 strlen("2026-11-21T01:00:00.000000Z"));
 	assert_null(json_get(made, "metadata.resourceVersion"));
 
 	elector_stop(bed.elector, on_done, &bed);

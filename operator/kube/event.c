@@ -34,7 +34,8 @@ static void set_event_time(cJSON *event, int64_t now_ns)
 	json_set_str(event, "eventTime", text);
 }
 
-static void set_regarding(cJSON *event, const char *api_version, const char *kind, const cJSON *object)
+static void set_regarding(cJSON *event, const char *api_version, const char *kind,
+			  const cJSON *object)
 {
 	cJSON *regarding = json_object_at(event, "regarding");
 
@@ -47,14 +48,16 @@ static void set_regarding(cJSON *event, const char *api_version, const char *kin
 
 static cJSON *event_new(const cJSON *object, const char *reason, const char *note, int64_t now_ns)
 {
-	const char *object_name = json_str_or(object, "metadata.name", "object"), *uid = json_str_or(object, "metadata.uid", "");
+	const char *object_name = json_str_or(object, "metadata.name", "object"),
+		   *uid = json_str_or(object, "metadata.uid", "");
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(65536);
 	char name[300], hash[11];
 
 	strbuf_addf(&seed, "%s/%s/%s", uid, reason, note);
 	sha256_hex(strbuf_str(&seed), seed.len, 10, hash);
 	snprintf(name, sizeof(name), "%.200s.%s", object_name, hash);
-	cJSON *event = object_new("events.k8s.io/v1", "Event", json_str(object, "metadata.namespace"), name);
+	cJSON *event = object_new("events.k8s.io/v1", "Event",
+				  json_str(object, "metadata.namespace"), name);
 	set_event_time(event, now_ns);
 	json_set_str(event, "reportingController", "afterglow.dev/operator");
 	json_set_str(event, "reportingInstance", "afterglow-operator");
@@ -63,8 +66,9 @@ static cJSON *event_new(const cJSON *object, const char *reason, const char *not
 	return event;
 }
 
-static cJSON *event_about(const char *api_version, const char *kind, const cJSON *object, const char *type, const char *reason,
-			  const char *action, const char *note, int64_t now_ns)
+static cJSON *event_about(const char *api_version, const char *kind, const cJSON *object,
+			  const char *type, const char *reason, const char *action,
+			  const char *note, int64_t now_ns)
 {
 	cJSON *event = event_new(object, reason, note, now_ns);
 
@@ -74,14 +78,15 @@ static cJSON *event_about(const char *api_version, const char *kind, const cJSON
 	return event;
 }
 
-cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
-		       int64_t now_ns)
+cJSON *event_of_object(const cJSON *object, const char *type, const char *reason,
+		       const char *action, const char *note, int64_t now_ns)
 {
-	return event_about(json_str(object, "apiVersion"), json_str(object, "kind"), object, type, reason, action, note, now_ns);
+	return event_about(json_str(object, "apiVersion"), json_str(object, "kind"), object, type,
+			   reason, action, note, now_ns);
 }
 
-cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
-			int64_t now_ns)
+cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason,
+			const char *action, const char *note, int64_t now_ns)
 {
 	return event_about("ray.io/v1", "RayCluster", cluster, type, reason, action, note, now_ns);
 }
@@ -92,8 +97,8 @@ cJSON *event_warning(const cJSON *cluster, const char *reason, const char *actio
 	return event_of_cluster(cluster, "Warning", reason, action, note, now_ns);
 }
 
-cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
-		    int64_t now_ns)
+cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action,
+		    const char *note, int64_t now_ns)
 {
 	return event_about("v1", "Pod", pod, type, reason, action, note, now_ns);
 }

@@ -35,7 +35,8 @@ bool event_filter_lately(const struct event_filter *filter, const char *key, int
 	return until && now_ns < *until;
 }
 
-bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns)
+bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns,
+			  int64_t again_ns)
 {
 	if (now_ns >= filter->sweep_ns)
 		event_filter_sweep(filter, now_ns);

@@ -16,7 +16,8 @@
 
 /* Starts zeroed. */
 struct event_filter {
-	struct namespace_map until; /* key -> int64_t: boottime until which it is not emitted again */
+	/* key -> int64_t: boottime until which it is not emitted again */
+	struct namespace_map until;
 	int64_t sweep_ns; /* when expired keys are removed next */
 };
 
@@ -26,7 +27,8 @@ void event_filter_release(struct event_filter *filter);
  * Returns whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted
  * again within again_ns. False without memory, and when there is no room for the key.
  */
-bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns);
+bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns,
+			  int64_t again_ns);
 
 /* Returns whether it was emitted, and is not to be emitted again yet. */
 bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns);

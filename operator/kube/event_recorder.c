@@ -41,7 +41,8 @@ struct event_recorder {
 
 static void event_recorder_on_tick(evutil_socket_t fd, short what, void *arg);
 
-int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err)
+int event_recorder_new(const struct event_recorder_options *options,
+		       struct event_recorder **ret_recorder, struct err *err)
 {
 	struct event_recorder *recorder = calloc(1, sizeof(*recorder));
 
@@ -124,15 +125,16 @@ static void event_recorder_on_written(void *, struct client_response *response)
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
 	/* A namespace that is being deleted refuses Events. */
-	if (response->status / 100 != 2 && response->status != 403 && response->status != 404 && !there)
+	if (response->status / 100 != 2 && response->status != 403 && response->status != 404 &&
+	    !there)
 		log_warning_limited("an Event was not written: %s", err_text(&response->err));
 }
 
 static void write_event(struct event_recorder *recorder, const struct message *m)
 {
 	struct err err = { 0 };
-	int r = client_event(recorder->o.client, m->event, m->again == EVENT_ONCE, event_recorder_on_written,
-			     NULL, &err);
+	int r = client_event(recorder->o.client, m->event, m->again == EVENT_ONCE,
+			     event_recorder_on_written, NULL, &err);
 
 	if (r < 0)
 		log_warning_limited("an Event was not written: %s", err_text(&err));
@@ -166,7 +168,8 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 		return;
 	}
 	*m = (struct message){ .namespace = namespace, .event = event, .again = again };
-	event_recorder_put(json_is(event, "type", "Warning") ? &recorder->warnings : &recorder->others, m);
+	event_recorder_put(
+		json_is(event, "type", "Warning") ? &recorder->warnings : &recorder->others, m);
 	if (!event_pending(recorder->tick, EV_TIMEOUT, NULL))
 		event_active(recorder->tick, 0, 0);
 }

@@ -35,7 +35,8 @@ struct event_recorder_options {
 	unsigned interval_ms; /* from one Event to the next; 0: 100 */
 };
 
-int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err);
+int event_recorder_new(const struct event_recorder_options *options,
+		       struct event_recorder **ret_recorder, struct err *err);
 void event_recorder_free(struct event_recorder *recorder); /* NULL is allowed */
 
 /* Queues event and takes it. NULL counts as an Event for which there was no memory. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which Events are written, and in which order, against a server that answers from a script. */
+/*
+ * Tests of which Events are written, and in which order, against a server that answers from a
+ * script.
+ */
 #include "operator/kube/event_recorder.h"
 
 #include "lib/json.h"
@@ -44,7 +47,10 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 	allowed = true;
 	fake_server_start(&f->server, script, n);
 	f->client = fake_client(&f->server, NULL);
-	struct event_recorder_options options = { .base = f->server.base, .client = f->client, .may_write = may_write, .interval_ms = f->interval_ms };
+	struct event_recorder_options options = { .base = f->server.base,
+						  .client = f->client,
+						  .may_write = may_write,
+						  .interval_ms = f->interval_ms };
 	assert_int_equal(event_recorder_new(&options, &f->recorder, &err), 0);
 }
 

@@ -19,14 +19,17 @@
 
 static cJSON *cluster(void)
 {
-	return json_of("{apiVersion: ray.io/v1, kind: RayCluster, metadata: {namespace: ml, name: demo, uid: u1}}");
+	return json_of(
+		"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {namespace: ml, name: demo, uid: u1}}");
 }
 
 static void the_same_words_about_the_same_object_have_one_name(void **state)
 {
 	_cleanup_json_ cJSON *about = cluster();
-	_cleanup_json_ cJSON *one = event_warning(about, "R", "A", "note", NOW), *again = event_warning(about, "R", "A", "note", NOW + NS_PER_SEC);
-	_cleanup_json_ cJSON *other = event_warning(about, "R", "A", "another note", NOW), *reason = event_warning(about, "S", "A", "note", NOW);
+	_cleanup_json_ cJSON *one = event_warning(about, "R", "A", "note", NOW),
+			     *again = event_warning(about, "R", "A", "note", NOW + NS_PER_SEC);
+	_cleanup_json_ cJSON *other = event_warning(about, "R", "A", "another note", NOW),
+			     *reason = event_warning(about, "S", "A", "note", NOW);
 	(void)state;
 
 	assert_string_equal(json_str(one, "metadata.name"), json_str(again, "metadata.name"));
@@ -34,7 +37,8 @@ static void the_same_words_about_the_same_object_have_one_name(void **state)
 	assert_string_not_equal(json_str(one, "metadata.name"), json_str(reason, "metadata.name"));
 	json_set_str(json_get(about, "metadata"), "uid", "u2");
 	_cleanup_json_ cJSON *successor = event_warning(about, "R", "A", "note", NOW);
-	assert_string_not_equal(json_str(one, "metadata.name"), json_str(successor, "metadata.name"));
+	assert_string_not_equal(json_str(one, "metadata.name"),
+				json_str(successor, "metadata.name"));
 }
 
 static void an_event_says_of_what_it_is_and_when(void **state)
@@ -76,9 +80,11 @@ static void a_note_is_cut_between_characters(void **state)
 
 static void an_event_of_an_object_takes_its_kind_from_there(void **state)
 {
-	_cleanup_json_ cJSON *about = json_of("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: system, name: l}}");
+	_cleanup_json_ cJSON *about = json_of(
+		"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: system, name: l}}");
 	_cleanup_json_ cJSON *pod = json_of("{metadata: {namespace: ml, name: w, uid: u}}");
-	_cleanup_json_ cJSON *event = event_of_object(about, "Warning", "R", "A", "n", NOW), *of_pod = event_of_pod(pod, "Normal", "R", "A", "n", NOW);
+	_cleanup_json_ cJSON *event = event_of_object(about, "Warning", "R", "A", "n", NOW),
+			     *of_pod = event_of_pod(pod, "Normal", "R", "A", "n", NOW);
 	(void)state;
 
 	assert_string_equal(json_str(event, "regarding.kind"), "Lease");

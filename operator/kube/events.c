@@ -67,7 +67,8 @@ static char *series_patch(const cJSON *event, const char *time)
 static void events_on_read(void *arg, struct client_response *response)
 {
 	struct report *report = arg;
-	_cleanup_free_ char *patch = response->status == 200 ? series_patch(response->object, report->time) : NULL;
+	_cleanup_free_ char *patch =
+		response->status == 200 ? series_patch(response->object, report->time) : NULL;
 
 	if (!patch || events_ask(report, "PATCH", patch, events_finish) < 0)
 		events_finish(report, response);
@@ -82,11 +83,13 @@ static void events_on_created(void *arg, struct client_response *response)
 		events_finish(report, response);
 }
 
-static struct report *report_new(struct client *client, const cJSON *event, client_done_fn done, void *arg)
+static struct report *report_new(struct client *client, const cJSON *event, client_done_fn done,
+				 void *arg)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	const char *time = json_str_or(event, "eventTime", ""), *name = json_str_or(event, "metadata.name", "");
+	const char *time = json_str_or(event, "eventTime", ""),
+		   *name = json_str_or(event, "metadata.name", "");
 
 	if (!report)
 		return NULL;
@@ -100,7 +103,8 @@ static struct report *report_new(struct client *client, const cJSON *event, clie
 	return NULL;
 }
 
-int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
+int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done,
+		 void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(event);
@@ -116,8 +120,9 @@ int client_event(struct client *client, const cJSON *event, bool once, client_do
 	struct client_request request = {
 		.method = "POST", .path = strbuf_str(&path), .body = body, .drop = report_free
 	};
-	int r = strbuf_failed(&path) ? err_set(err, ENAMETOOLONG, "event") :
-				       client_start(client, &request, events_on_created, report, NULL, err);
+	int r = strbuf_failed(&path) ?
+			err_set(err, ENAMETOOLONG, "event") :
+			client_start(client, &request, events_on_created, report, NULL, err);
 	if (r < 0)
 		report_free(report);
 	return r;

@@ -9,7 +9,8 @@
 #include "operator/kube/client.h"
 
 /*
- * Calls done once, with the answer to the last request. once: an existing Event of that name stays as
- * it is, because another replica may have emitted it, and done gets the 409.
+ * Calls done once, with the answer to the last request. once: an existing Event of that name stays
+ * as it is, because another replica may have emitted it, and done gets the 409.
  */
-int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err);
+int client_event(struct client *client, const cJSON *event, bool once, client_done_fn done,
+		 void *arg, struct err *err);

@@ -26,8 +26,9 @@ static void keep(void *arg, struct client_response *response)
 
 static cJSON *event(void)
 {
-	cJSON *e = cJSON_Parse("{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"namespace\":\"ns\","
-			       "\"name\":\"x.1\"},\"eventTime\":\"2026-11-21T01:00:00.000000Z\",\"reason\":\"R\"}");
+	cJSON *e = cJSON_Parse(
+		"{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"namespace\":\"ns\","
+		"\"name\":\"x.1\"},\"eventTime\":\"2026-11-21T01:00:00.000000Z\",\"reason\":\"R\"}");
 
 	assert_non_null(e);
 	return e;
@@ -56,7 +57,8 @@ static struct strbuf tell(const struct exchange *script, size_t n, int status)
 
 static void a_new_event_is_one_request(void **state)
 {
-	static const struct exchange script[] = { { "POST", COLLECTION "?fieldManager=afterglow", 201, "{}" } };
+	static const struct exchange script[] = { { "POST", COLLECTION "?fieldManager=afterglow",
+						    201, "{}" } };
 
 	(void)state;
 
@@ -89,8 +91,10 @@ static void the_second_begins_a_series_and_the_next_are_counted(void **state)
 static void what_fails_is_passed_on(void **state)
 {
 	static const struct exchange refused[] = { { "POST", COLLECTION, 403, "{}" } };
-	static const struct exchange conflict[] = { { "POST", COLLECTION, 409, "{\"reason\":\"Conflict\"}" } };
-	static const struct exchange gone[] = { { "POST", COLLECTION, 409, EXISTS }, { "GET", "/x.1", 404, "{}" } };
+	static const struct exchange conflict[] = { { "POST", COLLECTION, 409,
+						      "{\"reason\":\"Conflict\"}" } };
+	static const struct exchange gone[] = { { "POST", COLLECTION, 409, EXISTS },
+						{ "GET", "/x.1", 404, "{}" } };
 
 	(void)state;
 

@@ -48,8 +48,9 @@ struct http_call {
 	void *fence_arg;
 	bool too_long, refused, fenced;
 	/*
-	 * An attempt went out. libcurl repeats a request by itself when a kept connection breaks, and the
-	 * error is that of the last attempt: a refused connection says nothing about the first one.
+	 * An attempt went out. libcurl repeats a request by itself when a kept connection breaks,
+	 * and the error is that of the last attempt: a refused connection says nothing about the
+	 * first one.
 	 */
 	bool sent;
 	char curl_text[CURL_ERROR_SIZE];
@@ -128,7 +129,8 @@ static void call_finish(struct http_call *call, CURLcode code)
 	if (call->too_long)
 		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
 	else if (call->fenced)
-		err_set(&response.err, EPERM, "not sent%s: this replica does not hold the lease", call->sent ? " again" : "");
+		err_set(&response.err, EPERM, "not sent%s: this replica does not hold the lease",
+			call->sent ? " again" : "");
 	else if (call->refused)
 		err_set(&response.err, ECANCELED, "answer refused");
 	else if (code != CURLE_OK)
@@ -158,7 +160,8 @@ static void collect_finished(struct http *http)
 static void on_socket_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct http *http = arg;
-	int flags = (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
+	int flags =
+		(what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0);
 	int running;
 
 	curl_multi_socket_action(http->multi, fd, flags, &running);
@@ -187,7 +190,8 @@ static void run_queue(evutil_socket_t, short, void *arg)
 			http_call_free(call);
 		} else if (call->state == CALL_QUEUED) {
 			call->state = CALL_RUNNING;
-			curl_multi_add_handle(http->multi, call->easy); /* starts by way of http_on_timer */
+			/* starts by way of http_on_timer */
+			curl_multi_add_handle(http->multi, call->easy);
 		}
 	}
 }
@@ -235,14 +239,15 @@ static int on_new_socket(void *, curl_socket_t fd, curlsocktype)
 	static const struct {
 		int level, option, value;
 	} options[] = {
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },      { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },   { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },	  { IPPROTO_TCP, TCP_KEEPIDLE, 30 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },	  { IPPROTO_TCP, TCP_KEEPCNT, 3 },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
 	};
 
 	/* If these options cannot be set, the deadlines still hold. */
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(options[i].value));
+		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value,
+				 sizeof(options[i].value));
 	return CURL_SOCKOPT_OK;
 }
 
@@ -279,7 +284,9 @@ static int on_connected(void *arg, char *, char *, int, int)
 	return call->fenced ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-#define BLOB(text) (&(struct curl_blob){ .data = (void *)(text), .len = strlen(text), .flags = CURL_BLOB_COPY })
+#define BLOB(text) \
+	(&(struct curl_blob){ \
+		.data = (void *)(text), .len = strlen(text), .flags = CURL_BLOB_COPY })
 
 static void set_tls(CURL *easy, const struct http_tls *tls)
 {
@@ -370,8 +377,8 @@ static struct curl_slist *copy_headers(const char *const *headers)
 	return list;
 }
 
-int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
-	       struct http_call **ret_call, struct err *err)
+int http_start(struct http *http, const struct http_request *request, http_data_fn data,
+	       http_done_fn done, void *arg, struct http_call **ret_call, struct err *err)
 {
 	struct http_call *call = calloc(1, sizeof(*call));
 

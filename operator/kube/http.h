@@ -36,7 +36,8 @@ struct http_request {
 	 */
 	bool direct;
 	int64_t deadline_ns; /* for the whole of it, a stream too */
-	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
+	/* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
+	size_t answer_max;
 	struct http_tls tls;
 	/*
 	 * Asked when the connection is established, right before the first byte is sent. If it
@@ -52,8 +53,10 @@ struct http_response {
 	size_t len;
 	int64_t retry_after_ns; /* 0: the answer does not set it */
 	int64_t max_age_ns; /* from Cache-Control; 0: the answer does not set it */
-	bool maybe_done; /* no whole answer, but the request went out and may have been carried out */
-	struct err err; /* also set when an answer broke off: then status is the one that was read */
+	/* no whole answer, but the request went out and may have been carried out */
+	bool maybe_done;
+	/* also set when an answer broke off: then status is the one that was read */
+	struct err err;
 };
 
 /*
@@ -72,8 +75,8 @@ void http_free(struct http *http);
 /*
  * Starts a request. If data is NULL, the answer is collected for done. The request is copied.
  */
-int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
-	       struct http_call **ret_call, struct err *err);
+int http_start(struct http *http, const struct http_request *request, http_data_fn data,
+	       http_done_fn done, void *arg, struct http_call **ret_call, struct err *err);
 
 /* Drops the call; neither of its callbacks is called any more. NULL is allowed. */
 void http_cancel(struct http_call *call);

@@ -228,8 +228,7 @@ static struct outcome post(const struct mortal_server *server, struct http *http
 	return o;
 }
 
-static void
-a_write_on_a_connection_that_broke_may_have_been_done_though_the_next_one_is_refused(void **state)
+static void a_write_on_a_connection_that_broke_may_have_been_done_though_the_next_one_is_refused(void **state)
 {
 	struct mortal_server server = { 0 };
 	struct http *http;
@@ -255,8 +254,7 @@ static bool allow_the_first_two(void *arg)
 	return ++*asked <= 2;
 }
 
-static void
-a_write_that_went_out_and_is_not_repeated_without_the_lease_may_have_been_done(void **state)
+static void a_write_that_went_out_and_is_not_repeated_without_the_lease_may_have_been_done(void **state)
 {
 	struct mortal_server server = { .returns = true };
 	struct http *http;
@@ -270,7 +268,8 @@ a_write_that_went_out_and_is_not_repeated_without_the_lease_may_have_been_done(v
 
 		assert_int_equal(o.maybe_done, i == 1);
 		if (i == 1)
-			assert_non_null(strstr(o.text, "not sent again: this replica does not hold the lease"));
+			assert_non_null(strstr(
+				o.text, "not sent again: this replica does not hold the lease"));
 	}
 	assert_int_equal(asked, 3);
 	assert_int_equal(server.requests, 2);

@@ -81,7 +81,8 @@ bool is_plain(const char *s)
 	return true;
 }
 
-static int service_account_file(const char *dir, const char *name, struct credential *c, struct err *err)
+static int service_account_file(const char *dir, const char *name, struct credential *c,
+				struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(4096);
 
@@ -92,15 +93,16 @@ static int service_account_file(const char *dir, const char *name, struct creden
 	return credential_read(c, NULL, err);
 }
 
-int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, struct kubeconfig *ret_config,
-			  struct err *err)
+int kubeconfig_in_cluster(const char *host, const char *port, const char *dir,
+			  struct kubeconfig *ret_config, struct err *err)
 {
 	_cleanup_kubeconfig_ struct kubeconfig k = { 0 };
 	struct credential namespace = { 0 };
 	_cleanup_strbuf_ struct strbuf server = STRBUF_INIT(512);
 
 	if (!host || !*host || !port || !*port)
-		return err_set(err, ENOENT, "not in a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)");
+		return err_set(err, ENOENT,
+			       "not in a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)");
 	/* An IPv6 address has no brackets here. */
 	strbuf_addf(&server, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	k.server = strbuf_detach(&server);
@@ -129,7 +131,8 @@ static int refresh_one(struct credential *c, bool *changed, struct err *err)
 	return c->file ? credential_read(c, changed, err) : 0;
 }
 
-int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed, struct err *err)
+int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed,
+		       struct err *err)
 {
 	bool changed = false;
 	int r = 0, r2;

@@ -17,7 +17,8 @@
 /* One PEM document or token, and the file to read it from again (NULL: it came inline). */
 struct credential {
 	char *text; /* NUL-terminated, NULL: none */
-	char *file; /* absolute, or relative to the working directory as it stood in the environment */
+	/* absolute, or relative to the working directory as it stood in the environment */
+	char *file;
 };
 
 struct kubeconfig {
@@ -36,9 +37,9 @@ void kubeconfig_release(struct kubeconfig *k);
 #define _cleanup_kubeconfig_ _cleanup_(kubeconfig_release)
 
 /*
- * Reads text as a kubeconfig; name and the directory of name are for errors and relative files. If context
- * is NULL, the current context is taken. Returns -ENOTSUP for an identity other than a certificate or a
- * token, for a proxy, and for a server's other name.
+ * Reads text as a kubeconfig; name and the directory of name are for errors and relative files. If
+ * context is NULL, the current context is taken. Returns -ENOTSUP for an identity other than a
+ * certificate or a token, for a proxy, and for a server's other name.
  */
 int kubeconfig_parse(const char *text, size_t len, const char *name, const char *context,
 		     struct kubeconfig *ret_config, struct err *err);
@@ -50,15 +51,16 @@ int kubeconfig_load(const char *path, const char *context, struct kubeconfig *re
  * Reads the pod's own credentials. host and port are KUBERNETES_SERVICE_HOST and _PORT (if NULL or
  * empty, it returns -ENOENT); dir is SERVICE_ACCOUNT_DIR.
  */
-int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, struct kubeconfig *ret_config,
-			  struct err *err);
+int kubeconfig_in_cluster(const char *host, const char *port, const char *dir,
+			  struct kubeconfig *ret_config, struct err *err);
 
 /*
  * Reads the files again that are due: the token after a minute, certificates after
  * five; with force (after a 401), all. If a file cannot be read, its old text stays,
  * and that is an error. *ret_changed: whether any text has changed.
  */
-int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed, struct err *err);
+int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed,
+		       struct err *err);
 
 /* Only for modules that read configurations: */
 

@@ -2,9 +2,9 @@
 /*
  * Parses a kubeconfig file: one context, its cluster and its user.
  *
- * The operator runs in the cluster, where a service account's token is at hand. So a file needs no more
- * than an address, and a certificate or a token; all else that says who we are or how the server is
- * reached is refused, because to ignore it would be worse.
+ * The operator runs in the cluster, where a service account's token is at hand. So a file needs no
+ * more than an address, and a certificate or a token; all else that says who we are or how the
+ * server is reached is refused, because to ignore it would be worse.
  */
 #include "operator/kube/kubeconfig.h"
 
@@ -30,7 +30,10 @@ struct reader {
 	char section[64]; /* of object: "users[2].user" */
 };
 
-/* --- Fields ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Fields
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int field_error(const struct reader *r, int code, const char *field, const char *what,
 		       struct err *err)
@@ -110,7 +113,10 @@ static int read_pem(const struct reader *r, const char *field_data, const char *
 		       field_error(r, EINVAL, field_data, "is not base64 of a PEM text", err);
 }
 
-/* --- Clusters and users ----------------------------------------------------------------------------------- */
+/*
+ * --- Clusters and users
+ * -----------------------------------------------------------------------------------
+ */
 
 static int read_cluster(const struct reader *r, struct kubeconfig *k, struct err *err)
 {
@@ -130,14 +136,16 @@ static int read_cluster(const struct reader *r, struct kubeconfig *k, struct err
 	    !is_plain(server))
 		return field_error(r, EINVAL, "server", "must be an http(s) URL", err);
 	if (insecure && !cJSON_IsBool(insecure) && !cJSON_IsNull(insecure))
-		return field_error(r, EINVAL, "insecure-skip-tls-verify", "must be true or false", err);
+		return field_error(r, EINVAL, "insecure-skip-tls-verify", "must be true or false",
+				   err);
 	k->insecure = cJSON_IsTrue(insecure);
 	rc = reader_copy(server, &k->server, err);
 	if (rc == 0)
 		rc = read_pem(r, "certificate-authority-data", "certificate-authority", &k->ca,
 			      err);
 	if (rc == 0 && k->insecure && k->ca.text)
-		rc = field_error(r, EINVAL, "insecure-skip-tls-verify", "contradicts certificate-authority", err);
+		rc = field_error(r, EINVAL, "insecure-skip-tls-verify",
+				 "contradicts certificate-authority", err);
 	for (size_t len = k->server ? strlen(k->server) : 0; len > 0 && k->server[len - 1] == '/';
 	     len--)
 		k->server[len - 1] = '\0';
@@ -178,7 +186,10 @@ static int read_user(const struct reader *r, struct kubeconfig *k, struct err *e
 	return rc < 0 ? rc : read_token(r, &k->token, err);
 }
 
-/* --- Files ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Files
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Goes to the object of the entry of this name: list is "clusters", what is "cluster". */
 static int reader_enter(struct reader *r, const char *list, const char *what, const char *name,

@@ -44,9 +44,10 @@ static void json_is_yaml_too(void **state)
 {
 	struct kubeconfig k;
 	struct err err = { 0 };
-	static const char text[] = "{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":\"b\","
-				   "\"user\":\"c\"}}],\"clusters\":[{\"name\":\"b\",\"cluster\":{\"server\":\"http://h\","
-				   "\"insecure-skip-tls-verify\":true}}],\"users\":[{\"name\":\"c\",\"user\":{\"token\":\"t0k\"}}]}";
+	static const char text[] =
+		"{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":\"b\","
+		"\"user\":\"c\"}}],\"clusters\":[{\"name\":\"b\",\"cluster\":{\"server\":\"http://h\","
+		"\"insecure-skip-tls-verify\":true}}],\"users\":[{\"name\":\"c\",\"user\":{\"token\":\"t0k\"}}]}";
 	(void)state;
 
 	assert_int_equal(kubeconfig_parse(text, strlen(text), "kc", NULL, &k, &err), 0);
@@ -113,7 +114,8 @@ static void errors_name_the_file_and_the_field(void **state)
 		struct err err = { 0 };
 		int r = kubeconfig_parse(rows[i].text, strlen(rows[i].text), "kc", NULL, &k, &err);
 		if (r >= 0 || !strstr(err_text(&err), rows[i].message))
-			fail_msg("row %zu: %d, \"%s\" instead of \"%s\"", i, r, err_text(&err), rows[i].message);
+			fail_msg("row %zu: %d, \"%s\" instead of \"%s\"", i, r, err_text(&err),
+				 rows[i].message);
 		assert_null(strstr(err_text(&err), "secret"));
 		assert_null(k.server);
 	}
@@ -139,7 +141,10 @@ static void files_are_relative_to_the_kubeconfig_and_read_again(void **state)
 	assert_non_null(mkdtemp(dir));
 	write_text(dir, "ca.pem", "CA 1\n");
 	write_text(dir, "token", "one\n");
-	write_text(dir, "kc", HEAD CLUSTER "    certificate-authority: ca.pem\nusers:\n- name: u\n  user: {tokenFile: token}\n");
+	write_text(
+		dir, "kc",
+		HEAD CLUSTER
+		"    certificate-authority: ca.pem\nusers:\n- name: u\n  user: {tokenFile: token}\n");
 	snprintf(path, sizeof(path), "%s/kc", dir);
 	assert_int_equal(kubeconfig_load(path, NULL, &k, &err), 0);
 	assert_string_equal(k.token.text, "one");
@@ -159,7 +164,8 @@ static void files_are_relative_to_the_kubeconfig_and_read_again(void **state)
 	assert_string_equal(k.ca.text, "CA 2");
 
 	write_text(dir, "token", "");
-	assert_int_equal(kubeconfig_refresh(&k, t + 62 * NS_PER_SEC, true, &changed, &err), -ENODATA);
+	assert_int_equal(kubeconfig_refresh(&k, t + 62 * NS_PER_SEC, true, &changed, &err),
+			 -ENODATA);
 	assert_string_equal(k.token.text, "two");
 	kubeconfig_release(&k);
 }

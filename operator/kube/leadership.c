@@ -77,7 +77,8 @@ static void leadership_tell(struct leadership *l, enum message_kind kind, int co
 	bool must = kind == LOST || kind == STOPPED || kind == ACQUIRED;
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
-	(void)!send(l->worker.fd, &message, sizeof(message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
+	(void)!send(l->worker.fd, &message, sizeof(message),
+		    MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
 }
 
 /* Publishes the deadline before any message is sent, because code that writes reads it. */

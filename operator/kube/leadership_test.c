@@ -197,8 +197,7 @@ static void a_main_loop_that_does_not_come_back_gives_the_lease_up(void **state)
 	bed_stop(&bed);
 }
 
-static void
-who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it(void **state)
+static void who_stands_still_while_the_lease_is_taken_does_not_hold_it_before_hearing_of_it(void **state)
 {
 	static const struct exchange script[] = {
 		ACQUISITION,

@@ -57,7 +57,8 @@ static struct lease_step write_record(const struct lease *l, enum lease_action a
 	 */
 	snprintf(step.write.holder, sizeof(step.write.holder), "%s", l->identity);
 	snprintf(step.write.rv, sizeof(step.write.rv), "%s", l->seen.rv);
-	snprintf(step.write.acquired, sizeof(step.write.acquired), "%s", ours ? l->seen.acquired : "");
+	snprintf(step.write.acquired, sizeof(step.write.acquired), "%s",
+		 ours ? l->seen.acquired : "");
 	step.write.transitions = l->seen.transitions + (action == LEASE_UPDATE && !ours);
 	return step;
 }
@@ -77,7 +78,8 @@ static struct lease_step lease_tick(struct lease *l, int64_t now_ns)
 	return l->held ? write_record(l, LEASE_UPDATE) : do_now(LEASE_GET);
 }
 
-static struct lease_step was_read(struct lease *l, const struct lease_record *record, int64_t now_ns)
+static struct lease_step was_read(struct lease *l, const struct lease_record *record,
+				  int64_t now_ns)
 {
 	bool ours = strcmp(record->holder, l->identity) == 0;
 
@@ -97,7 +99,8 @@ static struct lease_step was_absent(struct lease *l, int64_t now_ns)
 	return write_record(l, LEASE_CREATE);
 }
 
-static struct lease_step was_written(struct lease *l, const struct lease_event *event, int64_t now_ns)
+static struct lease_step was_written(struct lease *l, const struct lease_event *event,
+				     int64_t now_ns)
 {
 	bool before = l->held;
 
@@ -149,7 +152,7 @@ static struct lease_step lease_step_for(struct lease *l, const struct lease_even
 	case LEASE_WRITTEN:
 		return was_written(l, event, now_ns);
 	case LEASE_CONFLICT:
-	/* Another replica won the race; look at once which one. */
+		/* Another replica won the race; look at once which one. */
 		return l->held ? do_now(LEASE_GET) : wait_a_while(l, now_ns);
 	case LEASE_FAILED:
 		return lease_failed(l, now_ns);

@@ -34,13 +34,13 @@ struct lease_record {
 };
 
 enum lease_event_kind {
-	LEASE_TICK,     /* the wait is over, or the deadline has come */
-	LEASE_READ,     /* record: the Lease as it is */
-	LEASE_ABSENT,   /* there is no Lease */
-	LEASE_WRITTEN,  /* our write was taken: record with its new version */
+	LEASE_TICK, /* the wait is over, or the deadline has come */
+	LEASE_READ, /* record: the Lease as it is */
+	LEASE_ABSENT, /* there is no Lease */
+	LEASE_WRITTEN, /* our write was taken: record with its new version */
 	LEASE_CONFLICT, /* our write was refused, because the Lease has changed */
-	LEASE_FAILED,   /* no answer, or none of the above */
-	LEASE_STOP,     /* the work has ended: give the Lease back */
+	LEASE_FAILED, /* no answer, or none of the above */
+	LEASE_STOP, /* the work has ended: give the Lease back */
 };
 
 struct lease_event {

@@ -44,17 +44,22 @@ static void run(const struct row *rows, size_t n)
 		const struct row *row = &rows[i];
 		struct lease_record record = { .transitions = row->transitions };
 		now += row->after_ns;
-		snprintf(record.holder, sizeof(record.holder), "%s", row->holder ? row->holder : "");
+		snprintf(record.holder, sizeof(record.holder), "%s",
+			 row->holder ? row->holder : "");
 		snprintf(record.rv, sizeof(record.rv), "%s", row->rv ? row->rv : "");
-		struct lease_event event = { .kind = row->kind, .record = &record, .sent_ns = now - row->sent_before_ns };
+		struct lease_event event = { .kind = row->kind,
+					     .record = &record,
+					     .sent_ns = now - row->sent_before_ns };
 		struct lease_step step = lease_step(&l, &event, now);
-		if (step.action != row->action || lease_is_held(&l, now) != row->held || step.acquired != row->acquired)
-			fail_msg("row %zu: action %d, held %d, acquired %d", i, (int)step.action, lease_is_held(&l, now),
-				 step.acquired);
+		if (step.action != row->action || lease_is_held(&l, now) != row->held ||
+		    step.acquired != row->acquired)
+			fail_msg("row %zu: action %d, held %d, acquired %d", i, (int)step.action,
+				 lease_is_held(&l, now), step.acquired);
 		if (step.action == LEASE_WAIT && row->held)
 			assert_true(step.delay_ns <= LEASE_RETRY_NS && step.delay_ns >= 0);
 		if (step.action == LEASE_WAIT && !row->held)
-			assert_true(step.delay_ns >= LEASE_RETRY_NS && step.delay_ns < 4400 * NS_PER_MS);
+			assert_true(step.delay_ns >= LEASE_RETRY_NS &&
+				    step.delay_ns < 4400 * NS_PER_MS);
 		if (step.action != LEASE_CREATE && step.action != LEASE_UPDATE)
 			continue;
 		if (row->written_transitions != step.write.transitions)
@@ -262,22 +267,27 @@ static uint64_t dice(struct world *w, uint64_t sides)
 static void serve(struct world *w, struct replica *r, const struct lease_step *step, int64_t now)
 {
 	bool write = step->action == LEASE_CREATE || step->action == LEASE_UPDATE;
-	bool taken = write && (step->action == LEASE_CREATE ? !w->exists
-							     : w->exists && strcmp(w->stored.rv, step->write.rv) == 0);
+	bool taken = write && (step->action == LEASE_CREATE ?
+				       !w->exists :
+				       w->exists && strcmp(w->stored.rv, step->write.rv) == 0);
 
-	r->event = (struct lease_event){ .kind = LEASE_FAILED, .sent_ns = now, .record = &r->record };
+	r->event =
+		(struct lease_event){ .kind = LEASE_FAILED, .sent_ns = now, .record = &r->record };
 	r->next_ns = now + (int64_t)dice(w, 10) * 100 * NS_PER_MS;
 	if (dice(w, 10) == 0)
 		return; /* the request is lost */
 	if (taken) {
 		w->exists = true;
 		w->stored = step->write;
-		snprintf(w->stored.rv, sizeof(w->stored.rv), "%llu", (unsigned long long)++w->version);
+		snprintf(w->stored.rv, sizeof(w->stored.rv), "%llu",
+			 (unsigned long long)++w->version);
 	}
 	if (dice(w, 10) == 0)
 		return; /* the answer is lost */
 	r->record = w->stored;
-	r->event.kind = write ? (taken ? LEASE_WRITTEN : LEASE_CONFLICT) : w->exists ? LEASE_READ : LEASE_ABSENT;
+	r->event.kind = write	  ? (taken ? LEASE_WRITTEN : LEASE_CONFLICT) :
+			w->exists ? LEASE_READ :
+				    LEASE_ABSENT;
 }
 
 static void there_are_never_two_who_may_write(void **state)

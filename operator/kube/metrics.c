@@ -33,7 +33,8 @@ void metrics_release(struct metrics *m)
  * Returns the series with labels of len bytes; NULL if there is no memory or there are too many
  * series. Then the value is not counted.
  */
-static void *series_of(struct metrics *m, enum metric metric, size_t size, const char *labels, va_list ap)
+static void *series_of(struct metrics *m, enum metric metric, size_t size, const char *labels,
+		       va_list ap)
 {
 	char text[METRIC_LABELS_MAX];
 	struct strmap *series = &m->series[metric];
@@ -86,12 +87,15 @@ void metrics_observe(struct metrics *m, enum metric metric, double seconds, cons
 		h->below[i] += seconds <= bounds[i];
 }
 
-static void render_histogram(const char *name, const char *labels, const struct histogram *h, struct strbuf *out)
+static void render_histogram(const char *name, const char *labels, const struct histogram *h,
+			     struct strbuf *out)
 {
-	const char *comma = *labels ? "," : "", *open = *labels ? "{" : "", *close = *labels ? "}" : "";
+	const char *comma = *labels ? "," : "", *open = *labels ? "{" : "",
+		   *close = *labels ? "}" : "";
 
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
-		strbuf_addf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, labels, comma, bounds[i], h->below[i]);
+		strbuf_addf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, labels, comma,
+			    bounds[i], h->below[i]);
 	strbuf_addf(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, h->n);
 	strbuf_addf(out, "%s_sum%s%s%s %.17g\n", name, open, labels, close, h->sum);
 	strbuf_addf(out, "%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close, h->n);
@@ -104,13 +108,13 @@ void metrics_render(const struct metrics *m, struct strbuf *out)
 		const char *labels;
 		void *value;
 
-		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", table[i].name, table[i].help, table[i].name,
-			    table[i].type);
+		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", table[i].name, table[i].help,
+			    table[i].name, table[i].type);
 		while (strmap_next(&m->series[i], &pos, &labels, &value))
 			if (strcmp(table[i].type, "histogram") == 0)
 				render_histogram(table[i].name, labels, value, out);
 			else
-				strbuf_addf(out, *labels ? "%s{%s} %.17g\n" : "%s%s %.17g\n", table[i].name, labels,
-					    *(double *)value);
+				strbuf_addf(out, *labels ? "%s{%s} %.17g\n" : "%s%s %.17g\n",
+					    table[i].name, labels, *(double *)value);
 	}
 }

@@ -24,14 +24,17 @@ struct metrics {
 void metrics_release(struct metrics *m);
 
 /* labels: what stands between the braces, as in code="200",method="GET"; "" for none. */
-void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
-void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
+void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...)
+	_printf_(4, 5);
+void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...)
+	_printf_(4, 5);
 
 /* Drops all series of a metric, so that the caller can set the present ones again. */
 void metrics_forget(struct metrics *m, enum metric metric);
 
 /* Adds a value to a histogram, in seconds: from a millisecond to a minute. */
-void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...) _printf_(4, 5);
+void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...)
+	_printf_(4, 5);
 
 /* Appends the text in Prometheus' exposition format 0.0.4. */
 void metrics_render(const struct metrics *m, struct strbuf *out);

@@ -28,7 +28,10 @@ size_t namespace_share_of(const struct namespace_share *share, const char *key);
  */
 bool namespace_share_add(struct namespace_share *share, const char *key, size_t n, size_t max,
 			 size_t max_each);
-/* Counts n more of what is there already: the same, even if the namespace has more than was left for all others. */
+/*
+ * Counts n more of what is there already: the same, even if the namespace has more than was left
+ * for all others.
+ */
 bool namespace_share_grow(struct namespace_share *share, const char *key, size_t n, size_t max,
 			  size_t max_each);
 /* Counts n items less. They must have been added. */

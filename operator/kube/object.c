@@ -42,7 +42,8 @@ const cJSON *object_controller(const cJSON *object)
 
 bool object_condition_is_true(const cJSON *object, const char *type)
 {
-	return json_is(json_find(json_get(object, "status.conditions"), "type", type), "status", "True");
+	return json_is(json_find(json_get(object, "status.conditions"), "type", type), "status",
+		       "True");
 }
 
 const char *object_seconds(int64_t ns, char buf[static OBJECT_SECONDS_MAX])

@@ -28,7 +28,8 @@ static struct place root_of(const char *const *fields)
 
 	while (n < PROJECTION_FIELDS_MAX && fields[n])
 		n++;
-	return (struct place){ .fields = fields, .open = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX };
+	return (struct place){ .fields = fields,
+			       .open = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX };
 }
 
 /* Compares a member's name with the part of a field's path in rest. */
@@ -45,7 +46,8 @@ static enum fate projection_compare(const char *rest, const char *name, size_t l
 	return rest[len] == '\0' ? KEEP : rest[len] == '.' ? LOOK_BELOW : DROP;
 }
 
-static enum fate fate_of(const struct place *place, const char *name, size_t len, struct place *ret_below)
+static enum fate fate_of(const struct place *place, const char *name, size_t len,
+			 struct place *ret_below)
 {
 	*ret_below = (struct place){ .fields = place->fields, .at = place->at + len + 1 };
 	for (uint64_t left = place->open; left; left &= left - 1) {
@@ -123,7 +125,9 @@ static cJSON *projection_read_object(struct skim *s, const struct place *place, 
 		if (fate == DROP)
 			skim_skip(s);
 		else
-			projection_append(s, object, name, len, fate == KEEP ? skim_take(s) : read_value(s, &below, nesting));
+			projection_append(s, object, name, len,
+					  fate == KEEP ? skim_take(s) :
+							 read_value(s, &below, nesting));
 	}
 	return object;
 }
@@ -211,7 +215,8 @@ cJSON *project_texts(const char *text, size_t len, const char *const *fields, si
 	return object;
 }
 
-int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err)
+int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json,
+		 struct err *err)
 {
 	cJSON *json = NULL;
 	struct skim s;
@@ -221,7 +226,7 @@ int project_text(const char *text, size_t len, const char *const *fields, cJSON 
 	if (fields)
 		json = project_next(&s, fields);
 	if (!json || !skim_ended(&s)) {
-	/* The text is invalid, and cJSON says where; or it is only unusual. */
+		/* The text is invalid, and cJSON says where; or it is only unusual. */
 		cJSON_Delete(json);
 		r = json_parse(text, len, &json, err);
 		if (r == 0 && fields)

@@ -18,7 +18,8 @@
 #define PROJECTION_FIELDS_MAX 64
 /* What every copy of an object needs: which one it is, and of which version. */
 #define PROJECTION_IDENTITY \
-	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"
+	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", \
+		"metadata.resourceVersion"
 
 void project(cJSON *object, const char *const *fields);
 
@@ -26,13 +27,14 @@ void project(cJSON *object, const char *const *fields);
  * Like json_parse followed by project, but removed members are not even parsed. If fields is NULL,
  * nothing is removed.
  */
-int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err);
+int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json,
+		 struct err *err);
 
 /*
- * Parses only those of the fields that are texts of at most text_max bytes, quotes included, and the
- * objects around them. So it needs little memory, whatever else the text has. It leaves out lists,
- * and the second of two members with one name. Returns NULL if the text is no JSON object, or there
- * is no memory.
+ * Parses only those of the fields that are texts of at most text_max bytes, quotes included, and
+ * the objects around them. So it needs little memory, whatever else the text has. It leaves out
+ * lists, and the second of two members with one name. Returns NULL if the text is no JSON object,
+ * or there is no memory.
  */
 cJSON *project_texts(const char *text, size_t len, const char *const *fields, size_t text_max);
 

@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r < 0)
 		abort();
 	project(tree, pod_fields);
-	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree), *actual = cJSON_PrintUnformatted(read);
+	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree),
+			    *actual = cJSON_PrintUnformatted(read);
 	if (!expected || !actual || strcmp(expected, actual) != 0)
 		abort();
 	return 0;

@@ -14,7 +14,8 @@
 
 static void only_what_is_named_stays(void **state)
 {
-	static const char *const fields[] = { "a", "b.c", "list.name", "notes.ray.io/*", "deep.x.y", NULL };
+	static const char *const fields[] = { "a",	  "b.c", "list.name", "notes.ray.io/*",
+					      "deep.x.y", NULL };
 	static const struct {
 		const char *before, *after;
 	} rows[] = {
@@ -55,13 +56,15 @@ static void assert_same(const char *text, const char *const *fields)
 	if (r < 0)
 		return;
 	project(tree, fields);
-	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree), *actual = cJSON_PrintUnformatted(read);
+	_cleanup_free_ char *expected = cJSON_PrintUnformatted(tree),
+			    *actual = cJSON_PrintUnformatted(read);
 	assert_string_equal(actual, expected);
 }
 
 static void a_text_is_read_as_its_tree_would_be(void **state)
 {
-	static const char *const fields[] = { "a", "b.c", "list.name", "notes.ray.io/*", "deep.x.y", NULL };
+	static const char *const fields[] = { "a",	  "b.c", "list.name", "notes.ray.io/*",
+					      "deep.x.y", NULL };
 	static const char *const texts[] = {
 		"{\"a\":{\"any\":[1,{\"z\":2}]},\"z\":[{\"y\":\"]}\"},[]],\"b\":{\"d\":-1.5e3,\"c\":\"\\\"\\u00e9\"}}",
 		" { \"z\" : \"\\\\\" , \"list\" : [ { \"name\" : \"x\" , \"q\" : null } , { } ] , \"a\" : true } \n",
@@ -82,7 +85,8 @@ static void a_text_is_read_as_its_tree_would_be(void **state)
 static void a_text_cut_anywhere_is_no_object(void **state)
 {
 	static const char *const fields[] = { "a", "b.c", NULL };
-	static const char text[] = "{\"z\":[\"\\\"\",{\"y\":1}],\"a\":{\"n\":[1,2]},\"b\":{\"c\":\"s\"}}";
+	static const char text[] =
+		"{\"z\":[\"\\\"\",{\"y\":1}],\"a\":{\"n\":[1,2]},\"b\":{\"c\":\"s\"}}";
 	(void)state;
 
 	for (size_t len = 0; len < sizeof(text) - 1; len++) {
@@ -131,9 +135,17 @@ static void of_a_pod_stays_what_plans_and_failures_read(void **state)
 		"\"status\":{\"phase\":\"Failed\",\"podIP\":\"1.2.3.4\",\"podIPs\":[{}],\"reason\":\"Evicted\",\"containerStatuses\":["
 		"{\"name\":\"ray-worker\",\"image\":\"i\",\"imageID\":\"sha\",\"restartCount\":2,\"containerID\":\"c1\","
 		"\"lastState\":{\"terminated\":{\"exitCode\":137,\"message\":\"m\"}},\"state\":{\"waiting\":{\"reason\":\"w\"}}}]}}");
-	static const char *const stays[] = { "apiVersion", "kind", "metadata.uid", "metadata.deletionTimestamp",
-					     "metadata.creationTimestamp", "metadata.ownerReferences", "spec.nodeName",
-					     "spec.restartPolicy", "status.phase", "status.podIP", "status.reason" };
+	static const char *const stays[] = { "apiVersion",
+					     "kind",
+					     "metadata.uid",
+					     "metadata.deletionTimestamp",
+					     "metadata.creationTimestamp",
+					     "metadata.ownerReferences",
+					     "spec.nodeName",
+					     "spec.restartPolicy",
+					     "status.phase",
+					     "status.podIP",
+					     "status.reason" };
 	(void)state;
 
 	assert_non_null(pod);
@@ -147,7 +159,8 @@ static void of_a_pod_stays_what_plans_and_failures_read(void **state)
 	assert_null(json_get(container, "env"));
 	const cJSON *volume = cJSON_GetArrayItem(json_get(pod, "spec.volumes"), 0);
 	assert_null(json_get(volume, "name"));
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(volume, "configMap.items"), 0), "key"), "k");
+	assert_string_equal(
+		json_str(cJSON_GetArrayItem(json_get(volume, "configMap.items"), 0), "key"), "k");
 	assert_null(json_get(pod, "metadata.generateName"));
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.annotations")), 1);
 	assert_null(json_get(status, "imageID"));

@@ -43,7 +43,8 @@ const struct resource *resource_find(const char *api_version, const char *kind)
 
 bool resource_is_cluster_wide(const struct resource *resource)
 {
-	return TEXT_IS_ONE_OF(resource->kind, "Namespace", "ClusterRayPolicy", "CustomResourceDefinition");
+	return TEXT_IS_ONE_OF(resource->kind, "Namespace", "ClusterRayPolicy",
+			      "CustomResourceDefinition");
 }
 
 const struct resource *resource_of(const cJSON *object)
@@ -61,10 +62,11 @@ void url_encode(const char *text, struct strbuf *out)
 	}
 }
 
-void resource_path(const struct resource *resource, const char *namespace, const char *name, const char *subresource,
-		   struct strbuf *out)
+void resource_path(const struct resource *resource, const char *namespace, const char *name,
+		   const char *subresource, struct strbuf *out)
 {
-	strbuf_addf(out, "%s/%s", strchr(resource->api_version, '/') ? "/apis" : "/api", resource->api_version);
+	strbuf_addf(out, "%s/%s", strchr(resource->api_version, '/') ? "/apis" : "/api",
+		    resource->api_version);
 	if (namespace && *namespace) {
 		strbuf_adds(out, "/namespaces/");
 		url_encode(namespace, out);

@@ -26,8 +26,8 @@ const struct resource *resource_of(const cJSON *object);
  * Appends "/apis/ray.io/v1/namespaces/ns/rayclusters/name/status". A NULL namespace means all, a
  * NULL name the collection, a NULL subresource none. Names are percent-encoded.
  */
-void resource_path(const struct resource *resource, const char *namespace, const char *name, const char *subresource,
-		   struct strbuf *out);
+void resource_path(const struct resource *resource, const char *namespace, const char *name,
+		   const char *subresource, struct strbuf *out);
 
 /* Appends text percent-encoded, for one segment or query value. */
 void url_encode(const char *text, struct strbuf *out);

@@ -16,15 +16,9 @@
 
 /* managedFields are as deep as the object. */
 static const char *const remnant_fields[] = {
-	PROJECTION_IDENTITY,
-	"metadata.generation",
-	"metadata.creationTimestamp",
-	"metadata.deletionTimestamp",
-	"metadata.labels",
-	"metadata.annotations",
-	"metadata.finalizers",
-	"metadata.ownerReferences",
-	NULL,
+	PROJECTION_IDENTITY,	      "metadata.generation",	  "metadata.creationTimestamp",
+	"metadata.deletionTimestamp", "metadata.labels",	  "metadata.annotations",
+	"metadata.finalizers",	      "metadata.ownerReferences", NULL,
 };
 
 static const char *const name_fields[] = {

@@ -10,8 +10,8 @@
 #define LEVEL 3
 
 /*
- * Parts that most Ray pods have in common: those of this operator, of KubeRay and of the kubelet. What most have stands
- * last. ' stands for ".
+ * Parts that most Ray pods have in common: those of this operator, of KubeRay and of the kubelet.
+ * What most have stands last. ' stands for ".
  */
 static const char parts[] =
 	"'Succeeded','Failed','Pending','reason':'OOMKilled','exitCode':137,'terminated':{"

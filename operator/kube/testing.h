@@ -66,7 +66,8 @@ static inline void on_fake_request(struct evhttp_request *request, void *arg)
 {
 	struct fake_server *server = arg;
 	const char *uri = evhttp_request_get_uri(request);
-	const char *token = evhttp_find_header(evhttp_request_get_input_headers(request), "Authorization");
+	const char *token =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Authorization");
 	struct evbuffer *in = evhttp_request_get_input_buffer(request);
 
 	if (server->at >= server->n) { /* the script is over: hold the line */
@@ -93,7 +94,8 @@ static inline void on_fake_request(struct evhttp_request *request, void *arg)
 	}
 }
 
-static inline void fake_server_start(struct fake_server *server, const struct exchange *script, size_t n)
+static inline void fake_server_start(struct fake_server *server, const struct exchange *script,
+				     size_t n)
 {
 	*server = (struct fake_server){
 		.base = event_base_new(),
@@ -105,11 +107,14 @@ static inline void fake_server_start(struct fake_server *server, const struct ex
 	server->http = evhttp_new(server->base);
 	evhttp_set_allowed_methods(server->http, 0xffff);
 	evhttp_set_gencb(server->http, on_fake_request, server);
-	struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(server->http, "127.0.0.1", 0);
+	struct evhttp_bound_socket *bound =
+		evhttp_bind_socket_with_handle(server->http, "127.0.0.1", 0);
 	assert_non_null(bound);
 	struct sockaddr_in address;
 	socklen_t len = sizeof(address);
-	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(
+		getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len),
+		0);
 	snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%d", ntohs(address.sin_port));
 }
 
@@ -124,7 +129,8 @@ static inline void fake_server_stop(struct fake_server *server)
 /* Makes a client of the server; token_file may be NULL. */
 static inline struct client *fake_client(struct fake_server *server, const char *token_file)
 {
-	struct kubeconfig config = { .server = strdup(server->url), .namespace = strdup("default") };
+	struct kubeconfig config = { .server = strdup(server->url),
+				     .namespace = strdup("default") };
 	struct client *client = NULL;
 	struct err err = { 0 };
 

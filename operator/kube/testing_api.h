@@ -149,7 +149,8 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 			      "{\"metadata\":{\"resourceVersion\":\"100\"},\"items\":[]}");
 	else if (
 		strstr(uri,
-		       "/status?")) /* the body is a part of the object: it is not to be learned from */
+		       /* the body is a part of the object: it is not to be learned from */
+		       "/status?"))
 		fake_api_send(request, 200, "{\"kind\":\"Status\",\"status\":\"Success\"}");
 	else
 		fake_api_echo(api, request, text, len);

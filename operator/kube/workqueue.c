@@ -15,7 +15,8 @@
 
 /* A namespace exists while it has items. */
 struct workqueue_namespace {
-	TAILQ_ENTRY(workqueue_namespace) in_turns; /* while it has something that is ready and may begin */
+	/* while it has something that is ready and may begin */
+	TAILQ_ENTRY(workqueue_namespace) in_turns;
 	TAILQ_HEAD(, workqueue_item) ready; /* in the order they came */
 	size_t n, n_working; /* items */
 	bool has_turns;
@@ -95,7 +96,8 @@ static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
 }
 
 /* Reports the time since the last call for this item. */
-static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item *item, void (*tell)(void *arg, int64_t ns))
+static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item *item,
+				void (*tell)(void *arg, int64_t ns))
 {
 	int64_t now_ns = q->clock ? q->clock() : 0;
 

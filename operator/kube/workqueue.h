@@ -28,8 +28,10 @@ struct workqueue {
 	TAILQ_HEAD(, workqueue_namespace) turns;
 	LIST_HEAD(, workqueue_item) delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
-	size_t most; /* keys of one namespace that are worked on at a time; 0: any number. Set after init */
-	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
+	/* keys of one namespace that are worked on at a time; 0: any number. Set after init */
+	size_t most;
+	/* least time between two starts of work on the same key; 0: none. Set after init */
+	int64_t pace_ns;
 	int burst; /* the number of starts at once after a rest, before the pace applies */
 	uint64_t adds, retries; /* counters for metrics */
 	/*

@@ -91,7 +91,8 @@ static int sequence_to_json(struct walk *w, const yaml_node_t *node, int depth, 
 {
 	_cleanup_json_ cJSON *array = cJSON_CreateArray();
 
-	for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+	for (yaml_node_item_t *i = node->data.sequence.items.start;
+	     i < node->data.sequence.items.top; i++) {
 		cJSON *item;
 		int r = node_to_json(w, *i, depth + 1, &item);
 
@@ -110,7 +111,8 @@ static int check_key(struct walk *w, const yaml_node_t *key, const cJSON *object
 	if (strlen(yaml_scalar(key)) != key->data.scalar.length)
 		return err_set(w->err, EINVAL, "line %d: a NUL in a key", yaml_line_of(key));
 	if (strcmp(yaml_scalar(key), "<<") == 0)
-		return err_set(w->err, EINVAL, "line %d: merge keys (<<) are not supported", yaml_line_of(key));
+		return err_set(w->err, EINVAL, "line %d: merge keys (<<) are not supported",
+			       yaml_line_of(key));
 	if (cJSON_GetObjectItemCaseSensitive(object, yaml_scalar(key)))
 		return err_set(w->err, EINVAL, "line %d: key \"%.60s\" stands here a second time",
 			       yaml_line_of(key), yaml_scalar(key));
@@ -121,7 +123,8 @@ static int mapping_to_json(struct walk *w, const yaml_node_t *node, int depth, c
 {
 	_cleanup_json_ cJSON *object = cJSON_CreateObject();
 
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+	     p++) {
 		const yaml_node_t *key = yaml_document_get_node(w->doc, p->key);
 		cJSON *value;
 		int r = check_key(w, key, object);
@@ -146,7 +149,8 @@ static int node_to_json(struct walk *w, int index, int depth, cJSON **ret_json)
 		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", yaml_line_of(node),
 			       YAML_DEPTH_MAX);
 	if (++w->nodes > YAML_NODES_MAX)
-		return err_set(w->err, E2BIG, "line %d: more than %d values", yaml_line_of(node), YAML_NODES_MAX);
+		return err_set(w->err, E2BIG, "line %d: more than %d values", yaml_line_of(node),
+			       YAML_NODES_MAX);
 	switch (node->type) {
 	case YAML_SCALAR_NODE:
 		return scalar_to_json(w, node, ret_json);
@@ -238,12 +242,13 @@ out:
 	return r;
 }
 
-static const yaml_node_pair_t *find_pair(yaml_document_t *doc, const yaml_node_t *node, const char *name,
-					 size_t len)
+static const yaml_node_pair_t *find_pair(yaml_document_t *doc, const yaml_node_t *node,
+					 const char *name, size_t len)
 {
 	if (!node || node->type != YAML_MAPPING_NODE)
 		return NULL;
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+	     p++) {
 		const yaml_node_t *key = yaml_document_get_node(doc, p->key);
 
 		if (key->type == YAML_SCALAR_NODE && key->data.scalar.length == len &&

@@ -11,7 +11,7 @@
 
 #include "lib/err.h"
 
-#define YAML_DEPTH_MAX 64     /* nested collections */
+#define YAML_DEPTH_MAX 64 /* nested collections */
 #define YAML_NODES_MAX 100000 /* values after aliases are resolved: ends "billion laughs" */
 
 /*

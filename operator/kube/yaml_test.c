@@ -41,7 +41,8 @@ static void scalars_are_typed_as_in_yaml_1_2(void **state)
 	      "{\"a\":1,\"b\":-2.5,\"c\":true,\"d\":null,\"e\":null,\"f\":\"text\"}");
 	gives("[yes, on, 08, 0x10, .inf, 1_0, 1e3, 4Gi, -, 1.]",
 	      "[\"yes\",\"on\",\"08\",\"0x10\",\".inf\",\"1_0\",1000,\"4Gi\",\"-\",\"1.\"]");
-	gives("a: \"1\"\nb: 'true'\nc: |\n  x\n  y\n", "{\"a\":\"1\",\"b\":\"true\",\"c\":\"x\\ny\\n\"}");
+	gives("a: \"1\"\nb: 'true'\nc: |\n  x\n  y\n",
+	      "{\"a\":\"1\",\"b\":\"true\",\"c\":\"x\\ny\\n\"}");
 	gives("a: 1e999", "{\"a\":\"1e999\"}");
 }
 

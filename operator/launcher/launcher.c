@@ -41,11 +41,13 @@ struct launcher launcher_of(const char *machine, const void *data, size_t len)
 			launcher.file = machines[i].file;
 		}
 	sha256_hex(data, len, LAUNCHER_SHA256_MAX - 1, launcher.sha256);
-	snprintf(launcher.key, sizeof(launcher.key), KEY_PREFIX "%s-%.*s", machine, KEY_DIGITS, launcher.sha256);
+	snprintf(launcher.key, sizeof(launcher.key), KEY_PREFIX "%s-%.*s", machine, KEY_DIGITS,
+		 launcher.sha256);
 	return launcher;
 }
 
-static int map_file(int fd, const char *path, const struct stat *st, void **ret_data, struct err *err)
+static int map_file(int fd, const char *path, const struct stat *st, void **ret_data,
+		    struct err *err)
 {
 	if (!S_ISREG(st->st_mode))
 		return err_set(err, EINVAL, "%s is no regular file", path);
@@ -58,7 +60,8 @@ static int map_file(int fd, const char *path, const struct stat *st, void **ret_
 }
 
 /* Maps a file. dir is AT_FDCWD or the directory of name; path is for error messages. */
-static int launcher_add(struct launchers *l, const char *machine, int dir, const char *name, const char *path, struct err *err)
+static int launcher_add(struct launchers *l, const char *machine, int dir, const char *name,
+			const char *path, struct err *err)
 {
 	/* Opening a FIFO could block. */
 	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -84,14 +87,17 @@ static int add_all(struct launchers *l, int dir, const char *path, struct err *e
 		if (r < 0 && r != -ENOENT)
 			return r;
 	}
-	return l->n > 0 ? 0 : err_set(err, ENOENT, "%s holds neither %s nor %s", path, machines[0].machine, machines[1].machine);
+	return l->n > 0 ? 0 :
+			  err_set(err, ENOENT, "%s holds neither %s nor %s", path,
+				  machines[0].machine, machines[1].machine);
 }
 
 int launchers_load(const char *path, struct launchers *ret_launchers, struct err *err)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NONBLOCK);
 	struct launchers launchers = { 0 };
-	int r = dir >= 0 ? add_all(&launchers, dir, path, err) : launcher_add(&launchers, OWN_MACHINE, AT_FDCWD, path, path, err);
+	int r = dir >= 0 ? add_all(&launchers, dir, path, err) :
+			   launcher_add(&launchers, OWN_MACHINE, AT_FDCWD, path, path, err);
 
 	if (r < 0)
 		launchers_release(&launchers);
@@ -116,7 +122,8 @@ bool launcher_is_key(const char *key)
 		size_t len = strlen(machines[i].machine);
 
 		if (strncmp(key, machines[i].machine, len) == 0 && key[len] == '-')
-			return strlen(key + len + 1) == KEY_DIGITS && strspn(key + len + 1, "0123456789abcdef") == KEY_DIGITS;
+			return strlen(key + len + 1) == KEY_DIGITS &&
+			       strspn(key + len + 1, "0123456789abcdef") == KEY_DIGITS;
 	}
 	return false;
 }

@@ -30,11 +30,11 @@
 
 struct launcher {
 	const char *machine; /* as uname -m says it; static */
-	const char *file;    /* its name in a pod's directory of launchers; static */
+	const char *file; /* its name in a pod's directory of launchers; static */
 	const void *data;
 	size_t len;
-	char sha256[LAUNCHER_SHA256_MAX];  /* hexadecimal */
-	char key[LAUNCHER_KEY_MAX];        /* in the ConfigMap: "launch-MACHINE-" and the first 16 digits of sha256 */
+	char sha256[LAUNCHER_SHA256_MAX]; /* hexadecimal */
+	char key[LAUNCHER_KEY_MAX]; /* in the ConfigMap: "launch-MACHINE-" and the first 16 digits of sha256 */
 };
 
 struct launchers {

@@ -80,7 +80,8 @@ void launcher_configmap_add_pod(struct launcher_configmap *place, const cJSON *p
 	count_keys(place, pod, 0);
 }
 
-void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON *pod, int64_t now_ns)
+void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON *pod,
+				   int64_t now_ns)
 {
 	place->n_pods -= place->n_pods > 0;
 	count_keys(place, pod, now_ns);
@@ -108,7 +109,10 @@ bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t 
 	return place->empty_ns && now_ns - place->empty_ns >= LAUNCHER_UNUSED_NS;
 }
 
-/* --- What to write ---------------------------------------------------------------------------------------- */
+/*
+ * --- What to write
+ * ----------------------------------------------------------------------------------------
+ */
 
 /* Returns the member of that name, which may contain dots. json_get would take them for a path. */
 static const cJSON *launcher_configmap_member(const cJSON *have, const char *object,
@@ -142,7 +146,8 @@ static bool is_current(const struct launchers *launchers, const char *key)
 	return false;
 }
 
-static bool must_go(struct launcher_configmap *place, const struct launchers *launchers, const char *key, int64_t now_ns)
+static bool must_go(struct launcher_configmap *place, const struct launchers *launchers,
+		    const char *key, int64_t now_ns)
 {
 	if (launcher_configmap_is_over(place, now_ns))
 		return true;
@@ -154,15 +159,17 @@ static bool must_go(struct launcher_configmap *place, const struct launchers *la
 	return !place->crowded && now_ns - use->unused_ns >= LAUNCHER_UNUSED_NS;
 }
 
-static void collect_keys(struct launcher_configmap *place, const struct launchers *launchers, const cJSON *have,
-			 int64_t now_ns, cJSON *change)
+static void collect_keys(struct launcher_configmap *place, const struct launchers *launchers,
+			 const cJSON *have, int64_t now_ns, cJSON *change)
 {
 	static const char *const objects[] = { "binaryData", "data" };
 
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		json_each(item, json_get(have, objects[i]))
-			if (launcher_is_key(item->string) && must_go(place, launchers, item->string, now_ns))
-				json_set_str(json_object_at(change, objects[i]), item->string, NULL);
+			if (launcher_is_key(item->string) &&
+			    must_go(place, launchers, item->string, now_ns))
+				json_set_str(json_object_at(change, objects[i]), item->string,
+					     NULL);
 }
 
 /* Forgets the keys that are neither used by a pod nor in the ConfigMap. */
@@ -174,7 +181,8 @@ static void forget_keys(struct launcher_configmap *place, const cJSON *have)
 	strmap_each(&place->keys, &key, &value) {
 		const struct key_use *use = value;
 
-		if (use->refs == 0 && !launcher_configmap_member(have, "binaryData", key) && !launcher_configmap_member(have, "data", key))
+		if (use->refs == 0 && !launcher_configmap_member(have, "binaryData", key) &&
+		    !launcher_configmap_member(have, "data", key))
 			free(strmap_remove(&place->keys, key));
 	}
 }
@@ -184,12 +192,14 @@ static cJSON *change_new(const char *namespace, const cJSON *have)
 	cJSON *change = object_new("v1", "ConfigMap", namespace, LAUNCHER_CONFIGMAP);
 
 	if (!have)
-		json_set_str(json_object_at(json_get(change, "metadata"), "labels"), "app.kubernetes.io/managed-by", "afterglow");
+		json_set_str(json_object_at(json_get(change, "metadata"), "labels"),
+			     "app.kubernetes.io/managed-by", "afterglow");
 	return change;
 }
 
-int launcher_configmap_change(struct launcher_configmap *place, const char *namespace, const struct launchers *launchers,
-			  const cJSON *have, bool collect, int64_t now_ns, cJSON **ret_change, struct err *err)
+int launcher_configmap_change(struct launcher_configmap *place, const char *namespace,
+			      const struct launchers *launchers, const cJSON *have, bool collect,
+			      int64_t now_ns, cJSON **ret_change, struct err *err)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *change = change_new(namespace, have);
@@ -202,6 +212,8 @@ int launcher_configmap_change(struct launcher_configmap *place, const char *name
 		collect_keys(place, launchers, have, now_ns, change);
 	if (oom_count() != lost)
 		return err_set(err, ENOMEM, "ConfigMap " LAUNCHER_CONFIGMAP);
-	*ret_change = json_get(change, "binaryData") || json_get(change, "data") ? TAKE_PTR(change) : NULL;
+	*ret_change = json_get(change, "binaryData") || json_get(change, "data") ?
+			      TAKE_PTR(change) :
+			      NULL;
 	return 0;
 }

@@ -31,7 +31,10 @@ struct launcher_configmap {
 	size_t n_pods, n_clusters;
 	struct strmap keys; /* keys in the form of a launcher's -> struct key_use */
 	bool crowded; /* there were too many keys; stays true until the last pod is gone */
-	int64_t empty_ns; /* since when there has been neither a pod nor a cluster; 0: there is at least one of them */
+	/*
+	 * since when there has been neither a pod nor a cluster; 0: there is at least one of them
+	 */
+	int64_t empty_ns;
 };
 
 void launcher_configmap_release(struct launcher_configmap *place);
@@ -41,7 +44,8 @@ void launcher_configmap_release(struct launcher_configmap *place);
  * now_ns is above 0, here and below.
  */
 void launcher_configmap_add_pod(struct launcher_configmap *place, const cJSON *pod);
-void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON *pod, int64_t now_ns);
+void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON *pod,
+				   int64_t now_ns);
 void launcher_configmap_add_cluster(struct launcher_configmap *place);
 void launcher_configmap_remove_cluster(struct launcher_configmap *place, int64_t now_ns);
 
@@ -56,5 +60,6 @@ bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t 
  * object to create if there is none, otherwise a merge patch; NULL if nothing needs to be written.
  * collect: every pod is known, so keys may be removed. Returns 0 or -ENOMEM.
  */
-int launcher_configmap_change(struct launcher_configmap *place, const char *namespace, const struct launchers *launchers,
-			  const cJSON *have, bool collect, int64_t now_ns, cJSON **ret_change, struct err *err);
+int launcher_configmap_change(struct launcher_configmap *place, const char *namespace,
+			      const struct launchers *launchers, const cJSON *have, bool collect,
+			      int64_t now_ns, cJSON **ret_change, struct err *err);

@@ -43,7 +43,8 @@ static cJSON *pod_with(const char *key)
 {
 	char yaml[256];
 
-	snprintf(yaml, sizeof(yaml), "spec: {volumes: [{}, {configMap: {items: [{key: %s}, {}]}}]}", key);
+	snprintf(yaml, sizeof(yaml), "spec: {volumes: [{}, {configMap: {items: [{key: %s}, {}]}}]}",
+		 key);
 	return json_of(yaml);
 }
 
@@ -69,9 +70,11 @@ static void merge(cJSON *map, const cJSON *change)
 
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
 		cJSON_ArrayForEach(item, json_get(change, objects[i])) {
-			cJSON_DeleteItemFromObjectCaseSensitive(json_object_at(map, objects[i]), item->string);
+			cJSON_DeleteItemFromObjectCaseSensitive(json_object_at(map, objects[i]),
+								item->string);
 			if (!cJSON_IsNull(item))
-				json_set(json_object_at(map, objects[i]), item->string, cJSON_Duplicate(item, true));
+				json_set(json_object_at(map, objects[i]), item->string,
+					 cJSON_Duplicate(item, true));
 		}
 }
 
@@ -81,7 +84,9 @@ static bool look_while(struct world *w, bool collect, int64_t now)
 	_cleanup_json_ cJSON *change = NULL;
 	struct err err = { 0 };
 
-	assert_int_equal(launcher_configmap_change(&w->place, "ml", testing_launchers(), w->map, collect, now, &change, &err), 0);
+	assert_int_equal(launcher_configmap_change(&w->place, "ml", testing_launchers(), w->map,
+						   collect, now, &change, &err),
+			 0);
 	if (!change)
 		return false;
 	assert_string_equal(json_str(change, "metadata.name"), "afterglow-launch");
@@ -100,7 +105,8 @@ static bool look(struct world *w, int64_t now)
 
 static const char *value(const struct world *w, const char *key)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(w->map, "binaryData"), key));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(w->map, "binaryData"), key));
 }
 
 static const char *current(size_t i)
@@ -129,7 +135,8 @@ static void what_others_have_there_stays(void **state)
 {
 	struct world *w = *state;
 
-	w->map = json_of("{binaryData: {mine: AA==, afterglow-launch: AA==}, data: {launch: x, launch-x86_64-zz: y}}");
+	w->map = json_of(
+		"{binaryData: {mine: AA==, afterglow-launch: AA==}, data: {launch: x, launch-x86_64-zz: y}}");
 	launcher_configmap_add_cluster(&w->place);
 	assert_true(look(w, START));
 	launcher_configmap_remove_cluster(&w->place, START);
@@ -270,7 +277,8 @@ static void hostile_pods_and_configmaps_do_no_harm(void **state)
 		"{}", "spec: {volumes: 7}", "spec: {volumes: [null, {configMap: 1}, {configMap: {items: x}}]}",
 		"spec: {volumes: [{configMap: {items: [null, {key: 1}, {key: ''}]}}]}",
 	};
-	static const char *const maps[] = { "{}", "{binaryData: 7, data: [x]}", "{binaryData: {launch-x86_64-00000000000000cc: 1}}" };
+	static const char *const maps[] = { "{}", "{binaryData: 7, data: [x]}",
+					    "{binaryData: {launch-x86_64-00000000000000cc: 1}}" };
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
@@ -284,7 +292,9 @@ static void hostile_pods_and_configmaps_do_no_harm(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
 		_cleanup_json_ cJSON *map = json_of(maps[i]), *change = NULL;
 
-		assert_int_equal(launcher_configmap_change(&w->place, "ml", testing_launchers(), map, true, START, &change, NULL), 0);
+		assert_int_equal(launcher_configmap_change(&w->place, "ml", testing_launchers(),
+							   map, true, START, &change, NULL),
+				 0);
 		assert_non_null(change);
 	}
 }

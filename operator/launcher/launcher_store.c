@@ -98,9 +98,10 @@ static struct place *place_for(struct launcher_store *store, const cJSON *object
 		place = place_new(store, namespace);
 	if (!place) {
 		if (!store->incomplete)
-			log_warning("too many namespaces, or no memory: in namespace %s pods run without the launcher, and launchers "
-				    "of other releases stay everywhere",
-				    namespace ? namespace : "?");
+			log_warning(
+				"too many namespaces, or no memory: in namespace %s pods run without the launcher, and launchers "
+				"of other releases stay everywhere",
+				namespace ? namespace : "?");
 		store->incomplete = true;
 	} else if (is_new) {
 		place->settled = false;
@@ -140,7 +141,8 @@ void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, c
 	}
 }
 
-void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before, const cJSON *after)
+void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before,
+				const cJSON *after)
 {
 	struct place *place;
 
@@ -161,7 +163,10 @@ bool launcher_store_settled(const struct launcher_store *store, const char *name
 	return !place || place->settled;
 }
 
-/* --- Answers ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void launcher_store_settle(struct place *place)
 {
@@ -179,7 +184,9 @@ static void launcher_store_conclude(struct place *place)
 	int64_t now = now_boottime_ns();
 
 	if (place->in_trouble)
-		log_info("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP " is there again, with the launchers", place->namespace);
+		log_info("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP
+			 " is there again, with the launchers",
+			 place->namespace);
 	place->in_trouble = false;
 	/* A pod or cluster appeared while we removed the keys, or the last one has gone. */
 	if (place->due_ns) {
@@ -197,12 +204,15 @@ static void launcher_store_conclude(struct place *place)
  * Logs trouble once, until a request succeeds again. If we lack the right, the next attempt comes
  * at the usual time.
  */
-static void launcher_store_take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
+static void launcher_store_take_trouble(struct place *place, int status, int64_t retry_after_ns,
+					const struct err *err)
 {
-	int64_t now = now_boottime_ns(), delay = status == 403 ? RECHECK_NS : backoff_next(&place->backoff, now);
+	int64_t now = now_boottime_ns(),
+		delay = status == 403 ? RECHECK_NS : backoff_next(&place->backoff, now);
 
 	if (!place->in_trouble)
-		log_warning("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP " cannot be kept, so Ray pods may run without the "
+		log_warning("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP
+			    " cannot be kept, so Ray pods may run without the "
 			    "launcher and are not recorded then: %s",
 			    place->namespace, err_text(err));
 	place->in_trouble = true;
@@ -218,7 +228,8 @@ static void launcher_store_take_failure(struct place *place, const struct client
 		launcher_store_settle(place);
 	} else if (response->status == 404 || response->status == 409) {
 		/* Somebody deleted or created it before us, so it is read again. */
-		place->due_ns = now_boottime_ns() + backoff_next(&place->backoff, now_boottime_ns());
+		place->due_ns =
+			now_boottime_ns() + backoff_next(&place->backoff, now_boottime_ns());
 		launcher_store_wake(place->store);
 	} else {
 		launcher_store_take_trouble(place, response->status, response->retry_after_ns,
@@ -234,10 +245,12 @@ static void launcher_store_on_written(void *arg, struct client_response *respons
 
 	place->under_way = false;
 	store->in_flight--;
-	metrics_add(store->o.metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
+	metrics_add(store->o.metrics, METRIC_OPERATIONS, 1,
+		    "operation=\"%s\",kind=\"ConfigMap\",result=\"%s\"",
 		    place->creating ? "create" : "merge", done ? "ok" : "error");
 	if (done) {
-		log_info("namespace %s: %s the ConfigMap " LAUNCHER_CONFIGMAP, place->namespace, place->creating ? "created" : "changed");
+		log_info("namespace %s: %s the ConfigMap " LAUNCHER_CONFIGMAP, place->namespace,
+			 place->creating ? "created" : "changed");
 		launcher_store_conclude(place);
 	} else {
 		launcher_store_take_failure(place, response);
@@ -250,8 +263,8 @@ static void take_configmap(struct place *place, const cJSON *have)
 	bool collect = !store->incomplete && store->o.is_whole(store->o.arg);
 	_cleanup_json_ cJSON *change = NULL;
 	struct err err = { 0 };
-	int r = launcher_configmap_change(&place->known, place->namespace, store->o.launchers, have, collect, now_boottime_ns(), &change,
-				      &err);
+	int r = launcher_configmap_change(&place->known, place->namespace, store->o.launchers, have,
+					  collect, now_boottime_ns(), &change, &err);
 
 	if (r == 0 && !change) {
 		launcher_store_conclude(place);
@@ -278,20 +291,25 @@ static void launcher_store_on_read(void *arg, struct client_response *response)
 	place->under_way = false;
 	place->store->in_flight--;
 	if (response->status == 200 || response->status == 404)
-		take_configmap(place, response->object && response->status == 200 ? response->object : NULL);
+		take_configmap(place, response->object && response->status == 200 ?
+					      response->object :
+					      NULL);
 	else
 		launcher_store_take_failure(place, response);
 }
 
-/* --- What is due ------------------------------------------------------------------------------------------ */
+/*
+ * --- What is due
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void launcher_store_start(struct place *place)
 {
 	struct launcher_store *store = place->store;
 	struct err err = { 0 };
 
-	if (client_get(store->o.client, resource_find("v1", "ConfigMap"), place->namespace, LAUNCHER_CONFIGMAP, launcher_store_on_read, place,
-		       &err) < 0) {
+	if (client_get(store->o.client, resource_find("v1", "ConfigMap"), place->namespace,
+		       LAUNCHER_CONFIGMAP, launcher_store_on_read, place, &err) < 0) {
 		launcher_store_take_trouble(place, 0, 0, &err);
 		return;
 	}
@@ -364,9 +382,13 @@ void launcher_store_begin(struct launcher_store *store)
 		launcher_store_wake(store);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------------
+ */
 
-int launcher_store_new(const struct launcher_store_options *options, struct launcher_store **ret_store, struct err *err)
+int launcher_store_new(const struct launcher_store_options *options,
+		       struct launcher_store **ret_store, struct err *err)
 {
 	struct launcher_store *store = calloc(1, sizeof(*store));
 

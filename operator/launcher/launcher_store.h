@@ -31,7 +31,8 @@ struct launcher_store_options {
 };
 
 /* The objects that options point to must outlive the store. */
-int launcher_store_new(const struct launcher_store_options *options, struct launcher_store **ret_store, struct err *err);
+int launcher_store_new(const struct launcher_store_options *options,
+		       struct launcher_store **ret_store, struct err *err);
 /*
  * Here and in the functions below, store may be NULL: then pods go without launchers. No request
  * may be answered after launcher_store_free.
@@ -45,7 +46,8 @@ void launcher_store_begin(struct launcher_store *store);
  * NULL where it does not exist.
  */
 void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, const cJSON *after);
-void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before, const cJSON *after);
+void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before,
+				const cJSON *after);
 
 /*
  * Returns whether pods of that namespace need not wait: the ConfigMap has our launchers, or the

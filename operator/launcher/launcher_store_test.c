@@ -78,7 +78,8 @@ static int teardown(void **state)
 
 static void a_cluster_comes(struct fixture *f)
 {
-	_cleanup_json_ cJSON *cluster = cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\"}}");
+	_cleanup_json_ cJSON *cluster =
+		cJSON_Parse("{\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\"}}");
 
 	launcher_store_see_cluster(f->store, NULL, cluster);
 }
@@ -86,9 +87,11 @@ static void a_cluster_comes(struct fixture *f)
 /* The ConfigMap has these bytes, in base64, under the key of our launcher. */
 static void has_launcher(struct fixture *f, const char *bytes)
 {
-	snprintf(f->map, sizeof(f->map),
-		 "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-launch\",\"resourceVersion\":\"7\"},"
-		 "\"binaryData\":{\"%s\":\"%s\"}}", f->launchers.of[0].key, bytes);
+	snprintf(
+		f->map, sizeof(f->map),
+		"{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-launch\",\"resourceVersion\":\"7\"},"
+		"\"binaryData\":{\"%s\":\"%s\"}}",
+		f->launchers.of[0].key, bytes);
 	fake_api_answers(&f->api, "GET", MAP, 200, f->map, 0);
 }
 

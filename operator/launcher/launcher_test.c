@@ -97,7 +97,8 @@ static void a_key_says_the_machine_and_the_content(void **state)
 	struct launcher launcher = launcher_of("aarch64", "abc", 3);
 	(void)state;
 
-	assert_string_equal(launcher.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_string_equal(launcher.sha256,
+			    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 	assert_string_equal(launcher.key, "launch-aarch64-ba7816bf8f01cfea");
 	assert_true(launcher_is_key(launcher.key));
 }
@@ -151,8 +152,10 @@ static void what_cannot_be_a_launcher_is_refused_by_name(void **state)
 	assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct err err = { 0 };
-		assert_int_equal(launchers_load(path_of(rows[i].name), &launchers, &err), rows[i].error);
-		if (!strstr(err_text(&err), rows[i].text) || !strstr(err_text(&err), path_of(rows[i].name)))
+		assert_int_equal(launchers_load(path_of(rows[i].name), &launchers, &err),
+				 rows[i].error);
+		if (!strstr(err_text(&err), rows[i].text) ||
+		    !strstr(err_text(&err), path_of(rows[i].name)))
 			fail_msg("%s: %s", rows[i].name, err_text(&err));
 		assert_int_equal(launchers.n, 0);
 	}

@@ -14,7 +14,10 @@
 #include "operator/manager/own_lease.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
-/* For one object it suffices: etcd takes 1.5 MiB, of which JSON makes six times as many bytes at most. */
+/*
+ * For one object it suffices: etcd takes 1.5 MiB, of which JSON makes six times as many bytes at
+ * most.
+ */
 #define ANSWER_MAX CLIENT_OBJECT_MAX
 #define PATH_MAX_LEN 1024
 /*
@@ -25,8 +28,8 @@
 #define TEXT_MAX 512
 
 /*
- * The scopes to read: each namespace that was named as KubeRay's. If none was: all namespaces or, if
- * that is refused, the watched namespace and our own.
+ * The scopes to read: each namespace that was named as KubeRay's. If none was: all namespaces or,
+ * if that is refused, the watched namespace and our own.
  */
 enum scope { SCOPE_NAMED, SCOPE_ALL, SCOPE_WATCHED, SCOPE_OWN, SCOPES };
 
@@ -99,13 +102,19 @@ static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 	if (verdict == KUBERAY_UNKNOWN)
 		snprintf(buf, TEXT_MAX, "the Lease " KUBERAY_LEASE " of KubeRay was not read yet");
 	else if (lease && runs)
-		snprintf(buf, TEXT_MAX, "KubeRay runs in namespace %s: %s renews its Lease " KUBERAY_LEASE, lease->namespace,
-			 lease->holder);
+		snprintf(buf, TEXT_MAX,
+			 "KubeRay runs in namespace %s: %s renews its Lease " KUBERAY_LEASE,
+			 lease->namespace, lease->holder);
 	else if (lease)
-		snprintf(buf, TEXT_MAX, "namespace %s has KubeRay's Lease " KUBERAY_LEASE ", held by %s, and it is not known yet "
-			 "whether it is renewed", lease->namespace, lease->holder);
+		snprintf(buf, TEXT_MAX,
+			 "namespace %s has KubeRay's Lease " KUBERAY_LEASE
+			 ", held by %s, and it is not known yet "
+			 "whether it is renewed",
+			 lease->namespace, lease->holder);
 	else if (runs)
-		snprintf(buf, TEXT_MAX, "KubeRay seems to run: there are more than %d Leases " KUBERAY_LEASE, KUBERAY_LEASES_MAX);
+		snprintf(buf, TEXT_MAX,
+			 "KubeRay seems to run: there are more than %d Leases " KUBERAY_LEASE,
+			 KUBERAY_LEASES_MAX);
 	else
 		snprintf(buf, TEXT_MAX,
 			 "no Lease " KUBERAY_LEASE
@@ -118,11 +127,13 @@ static void describe_doubt(const struct kuberay_guard *g, const struct kuberay_s
 {
 	static const char *const doubts[] = {
 		[KUBERAY_STRANGER] = "which is no pod there: it is not taken for KubeRay",
-		[KUBERAY_NAMESPACED] = "whose service account may not write RayClusters everywhere: only "
-				       "the namespaces where it may count as KubeRay's",
+		[KUBERAY_NAMESPACED] =
+			"whose service account may not write RayClusters everywhere: only "
+			"the namespaces where it may count as KubeRay's",
 		[KUBERAY_EVERYWHERE] = NULL,
-		[KUBERAY_UNASKABLE] = "and the operator may not ask who that is, so it is taken for "
-				      "KubeRay (rbac.findKubeRay)",
+		[KUBERAY_UNASKABLE] =
+			"and the operator may not ask who that is, so it is taken for "
+			"KubeRay (rbac.findKubeRay)",
 	};
 	const char *doubt = doubts[kuberay_proofs_standing(&g->proofs, lease->namespace)];
 
@@ -146,11 +157,14 @@ void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
 	}
 }
 
-static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason, const char *note)
+static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason,
+		       const char *note)
 {
 	_cleanup_json_ cJSON *lease = own_lease(g->o.own_namespace, g->o.namespace);
 
-	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
+	event_recorder_emit(g->o.recorder,
+			    event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()),
+			    EVENT_COUNTED);
 }
 
 static void tell_doubts(struct kuberay_guard *g)
@@ -199,20 +213,27 @@ static void verdict_report(struct kuberay_guard *g)
 	case KUBERAY_ABSENT:
 		log_info("%s: RayClusters are managed from now on", why);
 		if (before == KUBERAY_RUNS)
-			tell_event(g, "Normal", "ManagesRayClusters", "KubeRay no longer renews a Lease: Afterglow manages RayClusters");
+			tell_event(
+				g, "Normal", "ManagesRayClusters",
+				"KubeRay no longer renews a Lease: Afterglow manages RayClusters");
 		break;
 	case KUBERAY_UNKNOWN:
 		break;
 	}
 }
 
-/* --- Looks ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Looks
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static const char *const lease_fields[] = {
-	"items.metadata.name",	"items.metadata.namespace",	   "items.spec.holderIdentity",
-	"items.spec.renewTime", "items.spec.leaseDurationSeconds", "metadata.continue",
-	NULL
-};
+static const char *const lease_fields[] = { "items.metadata.name",
+					    "items.metadata.namespace",
+					    "items.spec.holderIdentity",
+					    "items.spec.renewTime",
+					    "items.spec.leaseDurationSeconds",
+					    "metadata.continue",
+					    NULL };
 
 static void end_look(struct kuberay_guard *g, int64_t next_ns)
 {
@@ -281,13 +302,16 @@ static void take_refusal(struct kuberay_guard *g, const struct err *err)
 	if (g->scope == SCOPE_ALL) {
 		g->narrow_until_ns = now_boottime_ns() + WIDE_AGAIN_NS;
 		if (!g->logged_narrow)
-			log_warning("only the operator's own namespace%s is searched for KubeRay's Lease: %s",
-				    g->o.namespace ? " and the watched one" : "", err_text(err));
+			log_warning(
+				"only the operator's own namespace%s is searched for KubeRay's Lease: %s",
+				g->o.namespace ? " and the watched one" : "", err_text(err));
 		g->logged_narrow = true;
 	} else if (g->scope == SCOPE_NAMED ||
 		   (g->scope == SCOPE_OWN && !g->is_read[SCOPE_WATCHED])) {
 		if (!g->logged_blind)
-			log_warning("it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s", err_text(err));
+			log_warning(
+				"it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s",
+				err_text(err));
 		g->logged_blind = true;
 	}
 }
@@ -340,7 +364,8 @@ static void on_answer(void *arg, struct client_response *response)
 	else if (g->scope == SCOPE_NAMED || g->scope == SCOPE_OWN || g->is_read[SCOPE_ALL])
 		leases_see(g);
 	else
-		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN, NULL);
+		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN,
+			NULL);
 }
 
 /* token: of the page to read; NULL: the first one. */
@@ -355,7 +380,8 @@ static void look_at(struct kuberay_guard *g, enum scope scope, const char *token
 
 	if (scope == SCOPE_NAMED)
 		snprintf(named, sizeof(named), "%.*s", (int)strcspn(g->named, ","), g->named);
-	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL, NULL, &path);
+	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL,
+		      NULL, &path);
 	/* An RBAC rule for this name allows a list by name. */
 	strbuf_adds(&path, "?fieldSelector=metadata.name%3D" KUBERAY_LEASE);
 	if (g->one_by_one)
@@ -372,8 +398,9 @@ static void look_at(struct kuberay_guard *g, enum scope scope, const char *token
 		.fields = lease_fields,
 	};
 	g->scope = scope;
-	int r = strbuf_failed(&path) ? err_set(&err, ENAMETOOLONG, "lease") :
-				       client_start(g->o.client, &request, on_answer, g, &g->call, &err);
+	int r = strbuf_failed(&path) ?
+			err_set(&err, ENAMETOOLONG, "lease") :
+			client_start(g->o.client, &request, on_answer, g, &g->call, &err);
 	if (r < 0)
 		fail_look(g, &err);
 }
@@ -395,7 +422,10 @@ static void on_timer(evutil_socket_t, short, void *arg)
 		NULL);
 }
 
-/* --- Proofs ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Proofs
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void on_proof(void *arg, struct client_response *response)
 {
@@ -419,7 +449,10 @@ static void on_proof(void *arg, struct client_response *response)
 	ask_next(g);
 }
 
-/* Makes the question whether the service account may write the status of RayClusters in the namespace. */
+/*
+ * Makes the question whether the service account may write the status of RayClusters in the
+ * namespace.
+ */
 static char *access_review(const struct kuberay_question *q)
 {
 	_cleanup_json_ cJSON *review = cJSON_CreateObject();
@@ -487,7 +520,10 @@ static void ask_next(struct kuberay_guard *g)
 	struct err err = { 0 };
 
 	note_namespaces(g);
-	/* However many questions there are, the Leases are read again in time. The others go on then. */
+	/*
+	 * However many questions there are, the Leases are read again in time. The others go on
+	 * then.
+	 */
 	if (g->o.kuberay_namespaces ||
 	    now_boottime_ns() - g->sightings.seen_ns >= KUBERAY_LOOK_NS ||
 	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(),
@@ -497,9 +533,13 @@ static void ask_next(struct kuberay_guard *g)
 		fail_look(g, &err);
 }
 
-/* --- Life -------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * --------------------------------------------------------------------------------------------------
+ */
 
-int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err)
+int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard,
+		      struct err *err)
 {
 	struct kuberay_guard *g = calloc(1, sizeof(*g));
 

@@ -8,8 +8,9 @@
  * leader knows the result. A change of the verdict is reported in the log and by an Event of the
  * Lease afterglow-operator in our own namespace.
  *
- * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no
- * Lease may be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
+ * Until the first answer nothing is managed. After that an API server that does not answer changes
+ * nothing. Where no Lease may be read at all, there is no sign of KubeRay: RayClusters are managed,
+ * and a warning says so.
  */
 #pragma once
 
@@ -36,7 +37,8 @@ struct kuberay_guard_options {
 };
 
 /* The objects that options point to must outlive the guard. */
-int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err);
+int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard,
+		      struct err *err);
 void kuberay_guard_free(struct kuberay_guard *guard); /* NULL is allowed */
 
 /* Starts to read the Leases. */

@@ -31,14 +31,15 @@ static int64_t duration_ns(const struct kuberay_lease *lease)
  */
 static bool is_renewed(const struct kuberay_sighting *before, const struct kuberay_sighting *now)
 {
-	return *now->holder &&
-	       (strcmp(before->renewed, now->renewed) != 0 || strcmp(before->holder, now->holder) != 0);
+	return *now->holder && (strcmp(before->renewed, now->renewed) != 0 ||
+				strcmp(before->holder, now->holder) != 0);
 }
 
 /* Returns false if there is no room for another Lease. */
 static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, int64_t now_ns)
 {
-	struct kuberay_sighting *known = kuberay_sighting_of(s, lease->namespace), now = { .listed = true };
+	struct kuberay_sighting *known = kuberay_sighting_of(s, lease->namespace),
+				now = { .listed = true };
 
 	snprintf(now.namespace, sizeof(now.namespace), "%s", lease->namespace);
 	copy_printable(now.holder, sizeof(now.holder), lease->holder, strlen(lease->holder));
@@ -53,7 +54,9 @@ static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, 
 	}
 	now.at_start = known->at_start;
 	now.runs = known->runs || is_renewed(known, &now);
-	now.until_ns = is_renewed(known, &now) ? now_ns + KUBERAY_GONE_DURATIONS * duration_ns(lease) : known->until_ns;
+	now.until_ns = is_renewed(known, &now) ?
+			       now_ns + KUBERAY_GONE_DURATIONS * duration_ns(lease) :
+			       known->until_ns;
 	*known = now;
 	return true;
 }
@@ -87,7 +90,8 @@ static void judge(struct kuberay_sightings *s, int64_t now_ns)
 	}
 }
 
-void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns)
+void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n,
+		 int64_t now_ns)
 {
 	bool room = true;
 

@@ -46,7 +46,8 @@ struct kuberay_lease {
 enum kuberay_verdict {
 	KUBERAY_UNKNOWN, /* nothing was read yet */
 	KUBERAY_ABSENT, /* there is no Lease, or none that is renewed */
-	KUBERAY_SUSPECTED, /* a Lease is there that has a holder; it is too early to say whether it is renewed */
+	/* a Lease is there that has a holder; it is too early to say whether it is renewed */
+	KUBERAY_SUSPECTED,
 	KUBERAY_RUNS, /* a Lease was renewed between two looks */
 };
 
@@ -74,7 +75,8 @@ struct kuberay_sightings {
  * Notes that all Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than
  * KUBERAY_LEASES_MAX of them count as KUBERAY_RUNS.
  */
-void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns);
+void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n,
+		 int64_t now_ns);
 
 /* Returns what is known of the Lease in that namespace; NULL: there is none. */
 struct kuberay_sighting *kuberay_sighting_of(const struct kuberay_sightings *s, const char *lease);

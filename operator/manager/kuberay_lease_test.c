@@ -41,7 +41,8 @@ static void run(const struct row *rows, size_t n)
 		const struct kuberay_sighting *witness = kuberay_witness(&s, now, NULL, NULL);
 		if (s.verdict != row->verdict)
 			fail_msg("row %zu: verdict %d", i, (int)s.verdict);
-		if (!!witness != !!row->witness || (witness && strcmp(witness->namespace, row->witness) != 0))
+		if (!!witness != !!row->witness ||
+		    (witness && strcmp(witness->namespace, row->witness) != 0))
 			fail_msg("row %zu: witness %s", i, witness ? witness->namespace : "(none)");
 		assert_int_equal(s.next_ns - now, row->next_s ? row->next_s * S : KUBERAY_LOOK_NS);
 	}
@@ -50,7 +51,8 @@ static void run(const struct row *rows, size_t n)
 
 static void without_a_lease_kuberay_is_absent_at_once(void **state)
 {
-	static const struct row rows[] = { { .verdict = KUBERAY_ABSENT }, { .after_s = 5, .verdict = KUBERAY_ABSENT } };
+	static const struct row rows[] = { { .verdict = KUBERAY_ABSENT },
+					   { .after_s = 5, .verdict = KUBERAY_ABSENT } };
 	(void)state;
 
 	RUN(rows);

@@ -152,7 +152,10 @@ static bool namespace_question(const struct holder *h, const char *lease,
 static bool question_find(struct kuberay_proofs *p, const struct kuberay_sightings *s,
 			  const struct strmap *namespaces, struct kuberay_question *ret)
 {
-	/* Who is proven at once comes first: one without rights costs a question for each namespace. */
+	/*
+	 * Who is proven at once comes first: one without rights costs a question for each
+	 * namespace.
+	 */
 	for (size_t i = 0; i < s->n; i++) {
 		const struct holder *h = holder_of(p, &s->leases[i]);
 

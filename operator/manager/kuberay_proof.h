@@ -28,7 +28,8 @@ enum kuberay_standing {
 struct kuberay_question {
 	const char *lease; /* the namespace of the Lease, and of the pod and its service account */
 	const char *
-		pod; /* whether there is this pod, and with which service account; NULL: about a right */
+		/* whether there is this pod, and with which service account; NULL: about a right */
+		pod;
 	const char *account; /* whether it may write RayClusters in the namespace below */
 	const char *namespace; /* "": in all */
 };

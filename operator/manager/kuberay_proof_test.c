@@ -57,9 +57,15 @@ static void ask_all(int64_t now_s)
 		const char *rest = "";
 		bool yes;
 
-		snprintf(text, sizeof(text), q.pod ? "%s/%s/" : "%s/%s/%s", q.lease, q.pod ? q.pod : q.account, q.namespace);
-		yes = is_listed(q.pod ? world.pods : world.rights, text, &rest) && (q.pod || !*rest);
-		kuberay_proofs_answer(&proofs, &q, world.forbidden ? KUBERAY_FORBIDDEN : yes ? KUBERAY_YES : KUBERAY_NO, rest);
+		snprintf(text, sizeof(text), q.pod ? "%s/%s/" : "%s/%s/%s", q.lease,
+			 q.pod ? q.pod : q.account, q.namespace);
+		yes = is_listed(q.pod ? world.pods : world.rights, text, &rest) &&
+		      (q.pod || !*rest);
+		kuberay_proofs_answer(&proofs, &q,
+				      world.forbidden ? KUBERAY_FORBIDDEN :
+				      yes	      ? KUBERAY_YES :
+							KUBERAY_NO,
+				      rest);
 		assert_true(world.questions++ < 10000);
 	}
 }
@@ -84,7 +90,14 @@ static int clean(void **state)
 
 static void a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called(void **state)
 {
-	static const char *const holders[] = { "kuberay-operator-7d5f-x_1", "own-pod_1", "own-pod", "_1", "../../x_1", "A b_1", ".._1", "._1" };
+	static const char *const holders[] = { "kuberay-operator-7d5f-x_1",
+					       "own-pod_1",
+					       "own-pod",
+					       "_1",
+					       "../../x_1",
+					       "A b_1",
+					       ".._1",
+					       "._1" };
 
 	world.pods[0] = "tenant/own-pod/default";
 	for (size_t i = 0; i < sizeof(holders) / sizeof(*holders); i++) {

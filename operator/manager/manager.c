@@ -70,7 +70,10 @@ static bool manager_may_write(void *arg)
 	return !c->stopping && (!c->o.is_leader || c->o.is_leader(c->o.arg));
 }
 
-/* --- Changes become keys -------------------------------------------------------------------------------- */
+/*
+ * --- Changes become keys
+ * --------------------------------------------------------------------------------
+ */
 
 static void manager_wake(void *arg)
 {
@@ -125,12 +128,16 @@ static void manager_run(evutil_socket_t, short, void *arg)
 	timer_after(c->wake, next - now_boottime_ns());
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void check_idle(struct manager *c)
 {
 	if (c->stopping && c->on_idle && reconciler_in_flight(c->parts.reconciler) == 0 &&
-	    failure_writer_in_flight(c->parts.writer) == 0 && incident_writer_in_flight(c->parts.incidents) == 0)
+	    failure_writer_in_flight(c->parts.writer) == 0 &&
+	    incident_writer_in_flight(c->parts.incidents) == 0)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
@@ -169,7 +176,8 @@ static void on_worked(void *arg, int64_t ns)
 	metrics_observe(c->o.metrics, METRIC_QUEUE_WORK, (double)ns / 1e9, "name=\"raycluster\"");
 }
 
-int manager_new(const struct manager_options *options, struct manager **ret_manager, struct err *err)
+int manager_new(const struct manager_options *options, struct manager **ret_manager,
+		struct err *err)
 {
 	struct manager *c = calloc(1, sizeof(*c));
 
@@ -196,7 +204,8 @@ int manager_new(const struct manager_options *options, struct manager **ret_mana
 		.on_finished = manager_on_finished,
 		.arg = c,
 	};
-	int r = c->wake && c->rest && c->closing ? parts_init(&c->parts, &parts, err) : err_set(err, ENOMEM, "controller");
+	int r = c->wake && c->rest && c->closing ? parts_init(&c->parts, &parts, err) :
+						   err_set(err, ENOMEM, "controller");
 	if (r < 0) {
 		manager_free(c);
 		return r;

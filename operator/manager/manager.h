@@ -12,7 +12,8 @@
 struct manager;
 
 /* The objects that options point to must outlive the manager. */
-int manager_new(const struct manager_options *options, struct manager **ret_manager, struct err *err);
+int manager_new(const struct manager_options *options, struct manager **ret_manager,
+		struct err *err);
 void manager_free(struct manager *manager);
 
 void manager_start(struct manager *manager);

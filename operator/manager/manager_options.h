@@ -17,7 +17,8 @@ struct manager_config {
 	bool manage_clusters; /* RayClusters, unless KubeRay runs (manager/kuberay_guard.h) */
 	const char *
 		kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
-	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
+	/* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
+	bool record_deletions;
 	bool quote_verdicts; /* in the metrics */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	/*

@@ -182,13 +182,17 @@ static void until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it(v
 	struct fixture *f = *state;
 	char now[TIME_TEXT_MAX], lease[512];
 
-	snprintf(lease, sizeof(lease),
-		 "{\"metadata\":{\"namespace\":\"ray\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":\"x\","
-		 "\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
+	snprintf(
+		lease, sizeof(lease),
+		"{\"metadata\":{\"namespace\":\"ray\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":\"x\","
+		"\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}",
+		time_format(now_realtime_ns(), now));
 	fake_api_lists(&f->api, "/leases", lease);
 	/* Its holder is a pod that may write RayClusters. */
-	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200, "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
-	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201, "{\"status\":{\"allowed\":true}}", 0);
+	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200,
+			 "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
+	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201,
+			 "{\"status\":{\"allowed\":true}}", 0);
 	fake_api_lists(&f->api, "/rayclusters", CLUSTER);
 	fake_api_lists(&f->api, PODS "?", DEAD_HEAD);
 	start(f, true);
@@ -214,8 +218,10 @@ static void a_lease_that_cannot_be_read_again_still_counts(void **state)
 
 	fake_api_answers(&f->api, "GET", "/leases", 200, once, 1);
 	fake_api_answers(&f->api, "GET", "/leases", 500, "{\"kind\":\"Status\",\"code\":500}", 0);
-	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200, "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
-	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201, "{\"status\":{\"allowed\":true}}", 0);
+	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200,
+			 "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
+	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201,
+			 "{\"status\":{\"allowed\":true}}", 0);
 	start(f, true);
 	fake_api_turn(&f->api, has_looked_twice, f); /* the second time after the Lease's second */
 	fake_api_idle(&f->api);
@@ -229,11 +235,14 @@ static void a_lease_of_a_tenant_stops_nothing(void **state)
 	struct fixture *f = *state;
 	char now[TIME_TEXT_MAX], lease[512];
 
-	snprintf(lease, sizeof(lease),
-		 "{\"metadata\":{\"namespace\":\"tenant\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":"
-		 "\"kuberay_1\",\"leaseDurationSeconds\":1,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
+	snprintf(
+		lease, sizeof(lease),
+		"{\"metadata\":{\"namespace\":\"tenant\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":"
+		"\"kuberay_1\",\"leaseDurationSeconds\":1,\"renewTime\":\"%s\"}}",
+		time_format(now_realtime_ns(), now));
 	fake_api_lists(&f->api, "/leases", lease);
-	fake_api_answers(&f->api, "GET", "/namespaces/tenant/pods/kuberay", 404, "{\"kind\":\"Status\",\"code\":404}", 0);
+	fake_api_answers(&f->api, "GET", "/namespaces/tenant/pods/kuberay", 404,
+			 "{\"kind\":\"Status\",\"code\":404}", 0);
 	fake_api_lists(&f->api, "/rayclusters", CLUSTER);
 	start(f, true);
 	fake_api_turn(&f->api, has_two_pods, f);

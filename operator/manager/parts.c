@@ -38,7 +38,10 @@ static void parts_on_finished(void *arg)
 	p->o.on_finished(p->o.arg);
 }
 
-/* --- Each part ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Each part
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int new_watches(struct parts *p, struct err *err)
 {
@@ -108,7 +111,9 @@ const cJSON *parts_find_cluster(void *arg, const char *key)
 
 static int new_owners(struct parts *p, struct err *err)
 {
-	struct failure_owners_options options = { .client = p->o.settings->client, .find_cluster = parts_find_cluster, .arg = p };
+	struct failure_owners_options options = { .client = p->o.settings->client,
+						  .find_cluster = parts_find_cluster,
+						  .arg = p };
 
 	return failure_owners_new(&options, &p->owners, err);
 }
@@ -150,7 +155,9 @@ static int new_incidents(struct parts *p, struct err *err)
 		.base = p->o.settings->base,
 		.client = p->o.settings->client,
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
-		.failure_events = { .recorder = p->recorder, .find_cluster = parts_find_cluster, .arg = p },
+		.failure_events = { .recorder = p->recorder,
+				    .find_cluster = parts_find_cluster,
+				    .arg = p },
 		.may_write = parts_may_write,
 		.on_idle = parts_on_finished,
 		.arg = p,
@@ -193,8 +200,11 @@ static int new_missed(struct parts *p, struct err *err)
 static int new_submitters(struct parts *p, struct err *err)
 {
 	p->submitters = (struct submitter_pods){
-		.client = p->o.settings->client, .watches = p->watches, .writer = p->writer,
-		.may_write = parts_may_write,	 .arg = p,
+		.client = p->o.settings->client,
+		.watches = p->watches,
+		.writer = p->writer,
+		.may_write = parts_may_write,
+		.arg = p,
 	};
 	return submitter_pods_start(&p->submitters, p->o.settings->base, err);
 }
@@ -353,17 +363,19 @@ static int new_guard(struct parts *p, struct err *err)
 						       0;
 }
 
-/* --- All of them ------------------------------------------------------------------------------------------ */
+/*
+ * --- All of them
+ * ------------------------------------------------------------------------------------------
+ */
 
 int parts_init(struct parts *p, const struct parts_options *options, struct err *err)
 {
 	/* Each part may use those before it. */
-	static int (*const news[])(struct parts * p, struct err * err) = {
-		new_watches,	    new_policies,	new_failure_gc,
-		new_event_recorder, new_incidents,	new_owners,
-		new_inquiries,	    parts_new_failure_writer, new_submitters,
-		new_poller,	    new_guard,		new_launcher_store,
-		new_missed,	    new_reconciler,	new_webhook,
+	static int (*const news[])(struct parts *p, struct err *err) = {
+		new_watches,	new_policies,	new_failure_gc, new_event_recorder,
+		new_incidents,	new_owners,	new_inquiries,	parts_new_failure_writer,
+		new_submitters, new_poller,	new_guard,	new_launcher_store,
+		new_missed,	new_reconciler, new_webhook,
 	};
 
 	*p = (struct parts){ .o = *options };

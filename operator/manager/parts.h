@@ -30,7 +30,8 @@ struct parts_options {
 	const struct manager_options *settings;
 	struct workqueue *queue; /* has the keys of clusters */
 	bool (*may_write)(void *arg); /* asked right before each write */
-	void (*on_cluster)(void *arg, const char *key); /* the cluster is to be looked at; it may not exist any more */
+	/* the cluster is to be looked at; it may not exist any more */
+	void (*on_cluster)(void *arg, const char *key);
 	void (*on_ready)(void *arg); /* work that waited may go on */
 	void (*on_finished)(void *arg); /* a reconcile has ended */
 	void *arg;

@@ -5,7 +5,8 @@
 
 #define KEY_MAX 512
 
-static void parts_changes_on_cluster(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_changes_on_cluster(struct parts *p, enum store_change change, const cJSON *before,
+				     const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
@@ -16,7 +17,8 @@ static void parts_changes_on_cluster(struct parts *p, enum store_change change, 
 		p->o.on_cluster(p->o.arg, key);
 }
 
-static void enqueue_cluster_of(const struct parts *p, const cJSON *object, bool (*key_of)(const cJSON *object, char *buf, size_t size))
+static void enqueue_cluster_of(const struct parts *p, const cJSON *object,
+			       bool (*key_of)(const cJSON *object, char *buf, size_t size))
 {
 	char key[KEY_MAX];
 
@@ -32,7 +34,8 @@ static void on_owned(struct parts *p, enum store_change, const cJSON *before, co
 }
 
 /* A RayFailure that another replica wrote counts, too: then this replica need not write it. */
-static void on_failure(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
+static void on_failure(struct parts *p, enum store_change change, const cJSON *before,
+		       const cJSON *after)
 {
 	_cleanup_free_ char *key = object_key(after ? after : before);
 
@@ -46,7 +49,8 @@ static void on_failure(struct parts *p, enum store_change change, const cJSON *b
 	enqueue_cluster_of(p, after, cluster_key);
 }
 
-static void parts_changes_on_pod(struct parts *p, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_changes_on_pod(struct parts *p, enum store_change change, const cJSON *before,
+				 const cJSON *after)
 {
 	failure_writer_see(p->writer, after ? after : before, !after);
 	sidecar_poller_see(p->poller, after ? after : before, !after);
@@ -62,12 +66,15 @@ static void parts_changes_on_pod(struct parts *p, enum store_change change, cons
 	enqueue_cluster_of(p, after, pod_cluster_key);
 }
 
-static void parts_on_change(void *arg, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_on_change(void *arg, enum watch_kind kind, enum store_change change,
+			    const cJSON *before, const cJSON *after)
 {
 	static void (*const sees[WATCH_KIND_COUNT])(struct parts *p, enum store_change change,
 						    const cJSON *before, const cJSON *after) = {
-		[WATCH_CLUSTERS] = parts_changes_on_cluster, [WATCH_PODS] = parts_changes_on_pod,
-		[WATCH_SERVICES] = on_owned,		     [WATCH_FAILURES] = on_failure,
+		[WATCH_CLUSTERS] = parts_changes_on_cluster,
+		[WATCH_PODS] = parts_changes_on_pod,
+		[WATCH_SERVICES] = on_owned,
+		[WATCH_FAILURES] = on_failure,
 	};
 	struct parts *p = arg;
 

@@ -91,7 +91,8 @@ static void on_older_crd(void *arg, const char *what)
 	snprintf(
 		note, sizeof(note),
 		"The CRD rayfailures.afterglow.dev is older than this operator and does not have %s, so RayFailures are "
-		"written without these fields. Upgrade it with helm upgrade, or apply the CRDs of this release (" DOCS_PAGE("install.md#crds") ")",
+		"written without these fields. Upgrade it with helm upgrade, or apply the CRDs of this release (" DOCS_PAGE(
+			"install.md#crds") ")",
 		what);
 	event_recorder_emit(
 		p->recorder,

@@ -38,10 +38,12 @@ static void ready_check_on_answer(void *arg, const struct http_response *respons
 static int ready_check_ask(struct http *http, const char *url, struct answer *answer,
 			   struct err *err)
 {
+	/* clang-format off */
 	const struct http_request request = {
 		.method = "GET", .url = url, .direct = true, .deadline_ns = ONE_ANSWER_NS, .answer_max = ANSWER_MAX,
 		.tls = { .ca = answer->ca },
 	};
+	/* clang-format on */
 	struct http_call *call;
 	int r = http_start(http, &request, NULL, ready_check_on_answer, answer, &call, err);
 
@@ -50,7 +52,8 @@ static int ready_check_ask(struct http *http, const char *url, struct answer *an
 	return event_base_dispatch(answer->base) < 0 ? err_set(err, EIO, "event loop") : 0;
 }
 
-static int ask_until(struct http *http, const char *url, int64_t until_ns, struct answer *answer, struct err *err)
+static int ask_until(struct http *http, const char *url, int64_t until_ns, struct answer *answer,
+		     struct err *err)
 {
 	for (;;) {
 		int r = ready_check_ask(http, url, answer, err);
@@ -66,15 +69,18 @@ static int ask_until(struct http *http, const char *url, int64_t until_ns, struc
 	return err_set(err, ETIMEDOUT, "%s is not ready: status %d", url, answer->status);
 }
 
-int ready_check(const char *url, const char *ca_file, int64_t patience_ns, struct strbuf *out, struct err *err)
+int ready_check(const char *url, const char *ca_file, int64_t patience_ns, struct strbuf *out,
+		struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf ca = STRBUF_INIT(CA_MAX);
 	struct answer answer = { .base = event_base_new(), .out = out };
 	struct http *http = NULL;
-	int r = answer.base ? http_new(answer.base, &http, err) : err_set(err, ENOMEM, "event loop");
+	int r = answer.base ? http_new(answer.base, &http, err) :
+			      err_set(err, ENOMEM, "event loop");
 
 	if (r == 0 && ca_file && strncmp(url, "https://", 8) != 0)
-		r = err_set(err, EINVAL, "%s shows no certificate: it must begin with https://", url);
+		r = err_set(err, EINVAL, "%s shows no certificate: it must begin with https://",
+			    url);
 	if (r == 0 && ca_file) {
 		r = file_read(AT_FDCWD, ca_file, &ca, err);
 		answer.ca = strbuf_str(&ca);
@@ -83,7 +89,8 @@ int ready_check(const char *url, const char *ca_file, int64_t patience_ns, struc
 		r = ask_until(http, url, now_boottime_ns() + patience_ns, &answer, err);
 	if (r == 0 && ca_file) {
 		strbuf_reset(out);
-		strbuf_addf(out, "%s answers, with a certificate that an authority in %s signed\n", url, ca_file);
+		strbuf_addf(out, "%s answers, with a certificate that an authority in %s signed\n",
+			    url, ca_file);
 	}
 	if (http)
 		http_free(http);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that the check of a webhook accepts the certificates that the API server would accept, and no others. */
+/*
+ * Tests that the check of a webhook accepts the certificates that the API server would accept, and
+ * no others.
+ */
 #include "operator/manager/ready_check.h"
 
 #include <errno.h>
@@ -33,7 +36,8 @@ struct hook {
 	atomic_bool over;
 };
 
-static int hook_answer(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
+static int hook_answer(void *arg, const char *path, const char *content_type, const char *body,
+		       size_t len, struct strbuf *answer)
 {
 	(void)arg, (void)path, (void)content_type, (void)body, (void)len, (void)answer;
 	return 200;
@@ -74,7 +78,8 @@ static void hook_start(struct hook *h, const char *name, int64_t age_ns)
 	put(h, "ca.crt", h->ca.cert);
 	put(h, "other.crt", h->other_ca.cert);
 	put(h, "empty.crt", "");
-	assert_int_equal(tls_server_new(h->base, "127.0.0.1:0", hook_answer, NULL, &h->server, NULL), 0);
+	assert_int_equal(
+		tls_server_new(h->base, "127.0.0.1:0", hook_answer, NULL, &h->server, NULL), 0);
 	assert_int_equal(tls_server_set_certificate(h->server, leaf.cert, leaf.key, NULL), 0);
 	assert_int_equal(pthread_create(&h->thread, NULL, hook_serve, h), 0);
 }
@@ -93,7 +98,8 @@ static void hook_stop(struct hook *h)
 }
 
 /* Asks once. scheme is http or https; file is below the hook's directory, NULL: no file. */
-static int hook_check(const struct hook *h, const char *scheme, const char *file, struct strbuf *out, struct err *err)
+static int hook_check(const struct hook *h, const char *scheme, const char *file,
+		      struct strbuf *out, struct err *err)
 {
 	char url[64], path[64];
 
@@ -102,7 +108,8 @@ static int hook_check(const struct hook *h, const char *scheme, const char *file
 	return ready_check(url, file ? path : NULL, 0, out, err);
 }
 
-static void expect(const struct hook *h, const char *scheme, const char *file, int expected, const char *words)
+static void expect(const struct hook *h, const char *scheme, const char *file, int expected,
+		   const char *words)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
 	struct err err = { 0 };

@@ -64,8 +64,11 @@ int server_new(struct event_base *base, const char *address, const struct server
 	struct server *server;
 
 	if (!colon || !listen_address_is_valid(address) || strtoul(colon + 1, NULL, 10) == 0)
-		return err_set(err, EINVAL, OPTION " takes ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port from 1 to 65535, not %.100s",
-			       address);
+		return err_set(
+			err, EINVAL,
+			OPTION
+			" takes ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port from 1 to 65535, not %.100s",
+			address);
 	server = calloc(1, sizeof(*server));
 	if (!server)
 		return err_set(err, ENOMEM, OPTION);

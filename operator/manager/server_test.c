@@ -42,7 +42,8 @@ static bool healthy(void *arg, struct strbuf *out)
 /* Returns a port that was free a moment ago. */
 static uint16_t free_port(void)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -54,7 +55,8 @@ static uint16_t free_port(void)
 
 static void run_for(struct event_base *base, int ms)
 {
-	event_base_loopexit(base, &(struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 });
+	event_base_loopexit(base,
+			    &(struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 });
 	event_base_dispatch(base);
 }
 
@@ -95,14 +97,22 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 	close(fd);
 }
 
-/* --- Families of addresses ---------------------------------------------------------------------------- */
+/*
+ * --- Families of addresses
+ * ----------------------------------------------------------------------------
+ */
 
 static int connect_loopback(int family, uint16_t port)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+				   .sin6_port = htons(port),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int r = family == AF_INET ? connect(fd, (struct sockaddr *)&v4, sizeof(v4)) : connect(fd, (struct sockaddr *)&v6, sizeof(v6));
+	int r = family == AF_INET ? connect(fd, (struct sockaddr *)&v4, sizeof(v4)) :
+				    connect(fd, (struct sockaddr *)&v6, sizeof(v6));
 
 	return r < 0 ? -1 : fd;
 }
@@ -158,13 +168,15 @@ static void it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(v
 		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NETWORK)
 			skip();
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-			fail_msg("%s %s: %x", families[i / 2] == AF_INET ? "IPv4" : "IPv6", addresses[i % 2], status);
+			fail_msg("%s %s: %x", families[i / 2] == AF_INET ? "IPv4" : "IPv6",
+				 addresses[i % 2], status);
 	}
 }
 
 static void a_wrong_address_is_named_with_what_would_be_right(void **state)
 {
-	static const char *const wrong[] = { "8080", "localhost", ":0", ":65536", ":x", "127.0.0.1:", "1.2.3.4:99999" };
+	static const char *const wrong[] = { "8080", "localhost",  ":0",	   ":65536",
+					     ":x",   "127.0.0.1:", "1.2.3.4:99999" };
 	const struct server_handlers handlers = { .health = healthy };
 	struct event_base *base = event_base_new();
 	(void)state;
@@ -180,7 +192,10 @@ static void a_wrong_address_is_named_with_what_would_be_right(void **state)
 	event_base_free(base);
 }
 
-/* --- Hostile clients --------------------------------------------------------------------------------- */
+/*
+ * --- Hostile clients
+ * ---------------------------------------------------------------------------------
+ */
 
 /* A server that listens, and the event loop that it runs on. */
 struct listening {
@@ -248,15 +263,19 @@ static void requests_that_never_end_keep_few_connections_and_cost_nobody_an_answ
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		fds[i] = connect_loopback(AF_INET, l.port);
 		assert_true(fds[i] >= 0);
-		assert_int_equal(send(fds[i], part, sizeof(part) - 1, MSG_NOSIGNAL), sizeof(part) - 1);
+		assert_int_equal(send(fds[i], part, sizeof(part) - 1, MSG_NOSIGNAL),
+				 sizeof(part) - 1);
 		run_for(l.base, 1);
 		/* It asks less often than the bound has places, over the same connection. */
 		if (i % (HTTP_CONNECTIONS_MAX / 2) == 0)
 			ask_again(l.base, prometheus);
 	}
-	for (int i = 0; i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX; i++)
+	for (int i = 0;
+	     i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX;
+	     i++)
 		run_for(l.base, 20);
-	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX, ARRAY_SIZE(fds) - 1);
+	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX,
+			ARRAY_SIZE(fds) - 1);
 	ask_again(l.base, prometheus);
 	assert_true(answers_at(l.base, AF_INET, l.port));
 	close(prometheus);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads from and adds to a pod spec. */
-#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
+#include "operator/kube/object.h"
 
 #include <string.h>
 
@@ -101,9 +101,9 @@ bool pod_has_sidecar(const cJSON *pod_spec)
 }
 
 /*
- * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
- * all memory, PERFMON samples the stacks of all processes, and with the other two the kernel itself
- * is open.
+ * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that
+ * read all memory, PERFMON samples the stacks of all processes, and with the other two the kernel
+ * itself is open.
  */
 static bool container_may_trace(const cJSON *container)
 {
@@ -139,10 +139,14 @@ const char *pod_tracer(const cJSON *pod_spec)
 
 int pod_sidecar_port(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT), "containerPort", 0);
+	const cJSON *sidecar =
+		json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
+	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT),
+				"containerPort", 0);
 
-	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false) ? (int)port : 0;
+	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false) ?
+		       (int)port :
+		       0;
 }
 
 void pod_annotate_ray_container(cJSON *pod_annotations, const char *name)
@@ -157,7 +161,9 @@ const char *pod_ray_container_name(const cJSON *pod)
 		    *container = pod_ray_container(spec, json_get(pod, "metadata.annotations"));
 	const char *type = object_label(pod, "ray.io/node-type");
 
-	return type && strcmp(type, POD_TYPE_SUBMITTER) == 0 ? NULL : json_str(container ? container : ray_container(spec), "name");
+	return type && strcmp(type, POD_TYPE_SUBMITTER) == 0 ?
+		       NULL :
+		       json_str(container ? container : ray_container(spec), "name");
 }
 
 cJSON *container_env(const cJSON *container, const char *name)
@@ -209,8 +215,8 @@ void container_env_field_default(cJSON *container, const char *name, const char 
 	cJSON *entry = env_new(container, name);
 
 	if (entry)
-		json_set_str(json_object_at(json_object_at(entry, "valueFrom"), "fieldRef"), "fieldPath",
-			     field_path);
+		json_set_str(json_object_at(json_object_at(entry, "valueFrom"), "fieldRef"),
+			     "fieldPath", field_path);
 }
 
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only)

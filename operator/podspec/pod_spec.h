@@ -57,7 +57,10 @@ const char *pod_ray_container_name(const cJSON *pod);
  */
 int pod_sidecar_port(const cJSON *pod);
 
-/* Writes the annotation of a pod whose container of that name is Ray's, unless it is a name of KubeRay's, which tells. */
+/*
+ * Writes the annotation of a pod whose container of that name is Ray's, unless it is a name of
+ * KubeRay's, which tells.
+ */
 void pod_annotate_ray_container(cJSON *pod_annotations, const char *name);
 
 /* Returns whether a word of the container's command and args has text in it. */

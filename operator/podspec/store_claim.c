@@ -34,7 +34,8 @@ const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
 	if (json_is(claim, "status.phase", "Lost"))
 		return "has lost its volume";
 	if (json_is(claim, "status.phase", "Pending") && is_bound_without_pods(claim) &&
-	    json_time(claim, "metadata.creationTimestamp", &created_ns) && now_ns - created_ns > ON_ITS_WAY_NS)
+	    json_time(claim, "metadata.creationTimestamp", &created_ns) &&
+	    now_ns - created_ns > ON_ITS_WAY_NS)
 		return "waits for a volume (kubectl describe pvc shows why)";
 	return NULL;
 }

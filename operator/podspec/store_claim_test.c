@@ -49,7 +49,8 @@ static void a_claim_that_no_volume_will_be_bound_to_is_left_alone(void **state)
 		_cleanup_json_ cJSON *claim = rows[i].claim ? json_of(rows[i].claim) : NULL;
 		const char *trouble = store_claim_trouble(claim, now);
 
-		if (!trouble != !rows[i].trouble || (trouble && strncmp(trouble, rows[i].trouble, strlen(rows[i].trouble))))
+		if (!trouble != !rows[i].trouble ||
+		    (trouble && strncmp(trouble, rows[i].trouble, strlen(rows[i].trouble))))
 			fail_msg("row %zu: %s", i, trouble ? trouble : "none");
 	}
 }

@@ -39,11 +39,13 @@ struct policies {
 	/* Number of the round; higher than that of any policy when the round begins. */
 	size_t round;
 	bool goes_on; /* the round waits until another write may start */
-	bool changed; /* something changed since the count began, which it may have passed already */
+	/* something changed since the count began, which it may have passed already */
+	bool changed;
 	struct writing writings[WRITES_MAX];
 };
 
-const struct policy *policies_for(struct policies *p, const char *namespace, const cJSON *cluster_labels, const char **ret_origin)
+const struct policy *policies_for(struct policies *p, const char *namespace,
+				  const cJSON *cluster_labels, const char **ret_origin)
 {
 	return policy_book_for(&p->book, namespace, cluster_labels, ret_origin);
 }
@@ -53,7 +55,10 @@ struct retention policies_retention(const struct policies *p, const char *namesp
 	return policy_book_retention(&p->book, namespace);
 }
 
-/* --- Changes -------------------------------------------------------------------------------------------- */
+/*
+ * --- Changes
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void look_within(struct policies *p, int64_t delay_ns)
 {
@@ -65,21 +70,25 @@ static void look_within(struct policies *p, int64_t delay_ns)
 	timer_after(p->look, delay_ns);
 }
 
-void policies_see(struct policies *p, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after)
+void policies_see(struct policies *p, enum watch_kind kind, enum store_change change,
+		  const cJSON *before, const cJSON *after)
 {
 	struct policy_book *book = &p->book;
 	int64_t delay_ns = COUNTS_NS;
 	bool changed;
 
 	if (kind == WATCH_POLICIES || kind == WATCH_CLUSTER_POLICIES) {
-		changed = policy_book_see_policy(book, kind == WATCH_CLUSTER_POLICIES, before, after);
+		changed =
+			policy_book_see_policy(book, kind == WATCH_CLUSTER_POLICIES, before, after);
 		delay_ns = SOON_NS;
 	} else if (kind == WATCH_NAMESPACES)
 		changed = policy_book_see_namespace(book, before, after);
 	else if (kind == WATCH_CLUSTERS)
-		changed = policy_book_see_cluster(book, before, after) && !policy_book_is_empty(book);
+		changed =
+			policy_book_see_cluster(book, before, after) && !policy_book_is_empty(book);
 	else
-		changed = kind == WATCH_PODS && change != STORE_UPDATED && !policy_book_is_empty(book);
+		changed = kind == WATCH_PODS && change != STORE_UPDATED &&
+			  !policy_book_is_empty(book);
 	if (!changed)
 		return;
 	p->changed = true;
@@ -91,7 +100,10 @@ void policies_begin(struct policies *p)
 	look_within(p, SOON_NS);
 }
 
-/* --- Statuses ------------------------------------------------------------------------------------------- */
+/*
+ * --- Statuses
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void policies_on_written(void *arg, struct client_response *response)
 {
@@ -102,7 +114,8 @@ static void policies_on_written(void *arg, struct client_response *response)
 	bool failed = response->err.code && response->status != 404 && response->status != 409;
 
 	if (failed)
-		log_warning_limited("policy %s: its status was not written: %s", w->key, err_text(&response->err));
+		log_warning_limited("policy %s: its status was not written: %s", w->key,
+				    err_text(&response->err));
 	if (k) {
 		k->writing = false;
 		k->written_ns = now_boottime_ns();
@@ -135,12 +148,14 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 	if (slash)
 		json_set(metadata, "namespace", cJSON_CreateString(k->key));
 	if (slash && json_str(metadata, "namespace"))
-		cJSON_GetObjectItemCaseSensitive(metadata, "namespace")->valuestring[slash - k->key] = '\0';
+		cJSON_GetObjectItemCaseSensitive(metadata, "namespace")
+			->valuestring[slash - k->key] = '\0';
 	json_set(body, "status", status);
 	snprintf(w->key, sizeof(w->key), "%s", k->key);
 	w->is_cluster_wide = k->object->is_cluster_wide;
 	if (client_apply(p->o.client, body, "status", policies_on_written, w, &err) < 0) {
-		log_warning_limited("policy %s: its status was not written: %s", k->key, err_text(&err));
+		log_warning_limited("policy %s: its status was not written: %s", k->key,
+				    err_text(&err));
 		k->retry_ns = now_boottime_ns() + RETRY_NS;
 		return;
 	}
@@ -151,16 +166,20 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 /* Returns when a status with this difference may be written (boottime). */
 static int64_t policies_write_at(const struct known_policy *k, enum policy_status_change change)
 {
-	return MAX(k->retry_ns, change == POLICY_STATUS_COUNTS && k->written_ns ? k->written_ns + COUNTS_PACE_NS : 0);
+	return MAX(k->retry_ns, change == POLICY_STATUS_COUNTS && k->written_ns ?
+					k->written_ns + COUNTS_PACE_NS :
+					0);
 }
 
 static void settle_status(struct policies *p, struct known_policy *k)
 {
-	const struct store *store = watches_store(p->o.watches, k->object->is_cluster_wide ? WATCH_CLUSTER_POLICIES : WATCH_POLICIES);
+	const struct store *store = watches_store(
+		p->o.watches, k->object->is_cluster_wide ? WATCH_CLUSTER_POLICIES : WATCH_POLICIES);
 	const cJSON *object = store_get(store, k->key);
 	const cJSON *old = json_get(object, "status");
 	_cleanup_json_ cJSON *status = policy_status(k->object, &k->tally, old, now_realtime_ns());
-	enum policy_status_change change = object && status ? policy_status_compare(old, status) : POLICY_STATUS_SAME;
+	enum policy_status_change change =
+		object && status ? policy_status_compare(old, status) : POLICY_STATUS_SAME;
 	int64_t now = now_boottime_ns();
 
 	if (change == POLICY_STATUS_SAME || k->writing)
@@ -229,9 +248,13 @@ static void policies_on_look(evutil_socket_t, short, void *arg)
 		look_within(p, went_on ? SOON_NS : COUNTS_NS);
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -----------------------------------------------------------------------------------------------
+ */
 
-int policies_new(const struct policies_options *options, struct policies **ret_policies, struct err *err)
+int policies_new(const struct policies_options *options, struct policies **ret_policies,
+		 struct err *err)
 {
 	struct policies *p = calloc(1, sizeof(*p));
 

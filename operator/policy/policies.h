@@ -21,14 +21,16 @@ struct policies_options {
 	void *arg;
 };
 
-int policies_new(const struct policies_options *options, struct policies **ret_policies, struct err *err);
+int policies_new(const struct policies_options *options, struct policies **ret_policies,
+		 struct err *err);
 void policies_free(struct policies *p); /* NULL is allowed */
 
 /*
  * Call this for each change of a copy of RayPolicies, ClusterRayPolicies, Namespaces,
  * RayClusters or pods; ignores other kinds.
  */
-void policies_see(struct policies *p, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after);
+void policies_see(struct policies *p, enum watch_kind kind, enum store_change change,
+		  const cJSON *before, const cJSON *after);
 /* Call this when may_write has become true. */
 void policies_begin(struct policies *p);
 
@@ -39,7 +41,8 @@ void policies_begin(struct policies *p);
  * the next call or the next callback of the loop. Allocates only when a combination of policies
  * occurs for the first time.
  */
-const struct policy *policies_for(struct policies *p, const char *namespace, const cJSON *cluster_labels, const char **ret_origin);
+const struct policy *policies_for(struct policies *p, const char *namespace,
+				  const cJSON *cluster_labels, const char **ret_origin);
 
 /* Returns how long, and how many, RayFailures of the namespace are kept. */
 struct retention policies_retention(const struct policies *p, const char *namespace);

@@ -86,7 +86,8 @@ int policy_copy(const struct policy *from, struct policy *ret_policy, struct err
 	return 0;
 }
 
-int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from, struct err *err)
+int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from,
+		      struct err *err)
 {
 	for (size_t i = 0; i < policy_n_keys; i++)
 		if (policy_keys[i].block == block && !copy_key(to, &policy_keys[i], from))
@@ -117,14 +118,17 @@ const char *policy_block_name(enum policy_block block)
 	return names[block];
 }
 
-static int apply_item(struct policy *p, const cJSON *item, const char *name, int line, struct err *err)
+static int apply_item(struct policy *p, const cJSON *item, const char *name, int line,
+		      struct err *err)
 {
 	const struct policy_key *key = policy_key_find(item->string);
 
 	if (!key)
-		return err_set(err, EINVAL, "%s:%d: there is no key \"%.60s\"", name, line, item->string);
+		return err_set(err, EINVAL, "%s:%d: there is no key \"%.60s\"", name, line,
+			       item->string);
 	if (!policy_set_key(p, key, item))
-		return err_set(err, EINVAL, "%s:%d: %s must be %s", name, line, key->key, key->wants);
+		return err_set(err, EINVAL, "%s:%d: %s must be %s", name, line, key->key,
+			       key->wants);
 	return 0;
 }
 
@@ -135,11 +139,13 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 static int policy_check_store(const struct policy *p, const char *name, struct err *err)
 {
 	bool s3 = p->store.url && strncmp(p->store.url, "s3://", 5) == 0;
-	bool azure = p->store.url && strncmp(p->store.url, "azure://", 8) == 0, hdfs = p->store.url && !s3 && !azure;
+	bool azure = p->store.url && strncmp(p->store.url, "azure://", 8) == 0,
+	     hdfs = p->store.url && !s3 && !azure;
 	const struct {
 		const char *key;
 		bool given, fits;
 		const char *needs;
+		/* clang-format off */
 	} rules[] = {
 		{ "storeClaim", p->store.claim != NULL, !p->store.url, "no storeURL: one store" },
 		{ "storeS3Endpoint", p->store.s3_endpoint != NULL, s3, "a storeURL s3://BUCKET/PREFIX" },
@@ -161,10 +167,12 @@ static int policy_check_store(const struct policy *p, const char *name, struct e
 		{ "storeProxy", p->store.proxy != NULL, p->store.url, "a storeURL" },
 		{ "storeNoProxy", p->store.no_proxy != NULL, p->store.proxy, "a storeProxy" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i].given && !rules[i].fits)
-			return err_set(err, EINVAL, "%s: %s goes with %s", name, rules[i].key, rules[i].needs);
+			return err_set(err, EINVAL, "%s: %s goes with %s", name, rules[i].key,
+				       rules[i].needs);
 	return 0;
 }
 
@@ -173,15 +181,16 @@ int policy_check(const struct policy *p, const char *name, struct err *err)
 	double together = p->memory.object_store_fraction + p->memory.headroom_fraction;
 
 	if (together > 0.95)
-		return err_set(err, EINVAL,
-			       "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
-			       "at most 95 %% leave memory for tasks",
-			       name, together * 100);
+		return err_set(
+			err, EINVAL,
+			"%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
+			"at most 95 %% leave memory for tasks",
+			name, together * 100);
 	return policy_check_store(p, name, err);
 }
 
-static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len, const char *name,
-		     struct err *err)
+static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len,
+		     const char *name, struct err *err)
 {
 	int r;
 
@@ -197,7 +206,8 @@ static int apply_all(struct policy *p, const cJSON *json, const char *text, size
 	return policy_check(p, name, err);
 }
 
-int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err)
+int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy,
+		 struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_(policy_release) struct policy p = { 0 };

@@ -39,80 +39,117 @@ struct memory_modes {
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 
 /* The blocks that a policy object sets or leaves out as a whole, by their names below spec. */
-enum policy_block { POLICY_MEMORY, POLICY_RECORDING, POLICY_STORE, POLICY_RETENTION, POLICY_BLOCKS };
+enum policy_block {
+	POLICY_MEMORY,
+	POLICY_RECORDING,
+	POLICY_STORE,
+	POLICY_RETENTION,
+	POLICY_BLOCKS
+};
 
 /*
  * Members are in the order of policy_keys.def, which has their valid values; a comment names the
  * key of the operator's file.
  */
 struct policy_store {
-	char *claim;              /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
-	char *url;                /* storeURL, s3://, azure:// or webhdfs://, in place of a claim; NULL: none */
-	char *s3_endpoint;        /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not set */
+	char *claim; /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
+	/* storeURL, s3://, azure:// or webhdfs://, in place of a claim; NULL: none */
+	char *url;
+	/* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not set */
+	char *s3_endpoint;
 	char *s3_region;
-	bool s3_path_style;       /* storeS3PathStyle: https://HOST/BUCKET/KEY */
-	char *s3_encryption;      /* storeS3Encryption, of objects; NULL: the bucket decides */
-	char *s3_kms_key_id;      /* storeS3KMSKeyID, storeS3BucketKey: with aws:kms; NULL: the account's aws/s3 */
+	bool s3_path_style; /* storeS3PathStyle: https://HOST/BUCKET/KEY */
+	char *s3_encryption; /* storeS3Encryption, of objects; NULL: the bucket decides */
+	/* storeS3KMSKeyID, storeS3BucketKey: with aws:kms; NULL: the account's aws/s3 */
+	char *s3_kms_key_id;
 	bool s3_bucket_key;
-	char *s3_role_arn;        /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not used */
-	char *s3_sts_endpoint;    /* storeS3STSEndpoint, which issues the keys; NULL: AWS's of the region */
-	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds) of the pod's token for it; */
-	int64_t s3_token_expiry;  /* NULL, 0: the defaults */
-	char *azure_endpoint;     /* storeAzureEndpoint: of an account that is not in Azure's public cloud; NULL: not set */
-	char *webhdfs_user;       /* storeWebHDFSUser; NULL: none */
-	char *cores_prefix;       /* storeCoresPrefix, path below a storeURL where cores go; NULL: to the other files */
-	char *credentials_secret; /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
-	char *ca_secret;          /* storeCASecret, its ca.crt; NULL: the system's authorities */
-	char *proxy;              /* storeProxy, storeNoProxy: how a storeURL is reached; NULL: directly */
+	/* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not used */
+	char *s3_role_arn;
+	/* storeS3STSEndpoint, which issues the keys; NULL: AWS's of the region */
+	char *s3_sts_endpoint;
+	/* storeS3TokenAudience, storeS3TokenExpiry (seconds) of the pod's token for it; */
+	char *s3_token_audience;
+	int64_t s3_token_expiry; /* NULL, 0: the defaults */
+	/* storeAzureEndpoint: of an account that is not in Azure's public cloud; NULL: not set */
+	char *azure_endpoint;
+	char *webhdfs_user; /* storeWebHDFSUser; NULL: none */
+	/* storeCoresPrefix, path below a storeURL where cores go; NULL: to the other files */
+	char *cores_prefix;
+	/* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
+	char *credentials_secret;
+	char *ca_secret; /* storeCASecret, its ca.crt; NULL: the system's authorities */
+	/* storeProxy, storeNoProxy: how a storeURL is reached; NULL: directly */
+	char *proxy;
 	char *no_proxy;
-	int64_t keep_days;        /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
-	int64_t keep_bundles;     /* 0: all */
+	/* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */
+	int64_t keep_days;
+	int64_t keep_bundles; /* 0: all */
 	int64_t keep_max;
-	int64_t spool_max;        /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
+	int64_t spool_max; /* spoolMax, bytes of the pod's spool; 0: the sidecar's default */
 };
 
 struct policy_memory {
 	enum memory_mode mode; /* memoryMode, of all settings; unset: Apply for all but budgets */
 	enum memory_mode
 		budgets; /* memoryBudgets; unset: as mode, or the default of policy_memory_modes */
-	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): all of them, as with KubeRay */
-	int64_t worker_memory_limit;  /* workerMemoryLimit, bytes for workers without one; 0: none is set */
-	double ray_memory_fraction;   /* rayMemoryFraction, ceiling of --memory as a part of the limit */
-	double object_store_fraction; /* objectStoreFraction, of the limit for --object-store-memory */
-	double headroom_fraction;     /* headroom "10%": kept free of both, as a part of the limit, or */
-	int64_t headroom_bytes;       /* headroom "500Mi": in bytes; 0: the fraction holds */
-	double usage_threshold;       /* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
-	int64_t monitor_refresh_ms;   /* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
+	char *head_num_cpus; /* headNumCPUs, "0"; NULL (key is null): all of them, as with KubeRay */
+	/* workerMemoryLimit, bytes for workers without one; 0: none is set */
+	int64_t worker_memory_limit;
+	/* rayMemoryFraction, ceiling of --memory as a part of the limit */
+	double ray_memory_fraction;
+	/* objectStoreFraction, of the limit for --object-store-memory */
+	double object_store_fraction;
+	double headroom_fraction; /* headroom "10%": kept free of both, as a part of the limit, or */
+	int64_t headroom_bytes; /* headroom "500Mi": in bytes; 0: the fraction holds */
+	/* usageThreshold, RAY_memory_usage_threshold; 0: Ray's own (0.95) */
+	double usage_threshold;
+	/* monitorRefreshMs, RAY_memory_monitor_refresh_ms; -1: Ray's 250 */
+	int64_t monitor_refresh_ms;
 };
 
 struct policy_recording {
-	bool enabled;               /* recordingEnabled, true; false: as without sidecarImage */
-	double warn_at;             /* warnAt, the sidecar's --warn-at, a part of the limit */
-	bool oom_group;             /* oomGroup, the sidecar's --oom-group */
-	bool kernel_log;            /* kernelLog: the sidecar gets CAP_SYSLOG */
-	enum core_dumps core_dumps; /* coreDumps, which cores the sidecar keeps; off: none are asked for */
-	int64_t core_dump_limit;    /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
-	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
-	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
-	bool stacks_at_stop;        /* stacksAtStop, the sidecar's --stacks-at-stop */
-	int64_t stacks_at_wait; /* stacksAtWait, the sidecar's --stacks-at-wait, seconds; 0: not at all */
-	bool stacks_at_threshold;   /* stacksAtThreshold, the sidecar's --stacks-at-threshold */
+	bool enabled; /* recordingEnabled, true; false: as without sidecarImage */
+	double warn_at; /* warnAt, the sidecar's --warn-at, a part of the limit */
+	bool oom_group; /* oomGroup, the sidecar's --oom-group */
+	bool kernel_log; /* kernelLog: the sidecar gets CAP_SYSLOG */
+	/* coreDumps, which cores the sidecar keeps; off: none are asked for */
+	enum core_dumps core_dumps;
+	/* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
+	int64_t core_dump_limit;
+	/* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
+	cJSON *hooks;
+	/* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
+	int64_t hold_on_failure;
+	bool stacks_at_stop; /* stacksAtStop, the sidecar's --stacks-at-stop */
+	/* stacksAtWait, the sidecar's --stacks-at-wait, seconds; 0: not at all */
+	int64_t stacks_at_wait;
+	bool stacks_at_threshold; /* stacksAtThreshold, the sidecar's --stacks-at-threshold */
 };
 
 struct policy {
-	char *sidecar_image;             /* sidecarImage; NULL: pods get neither sidecar nor launcher */
+	/* sidecarImage; NULL: pods get neither sidecar nor launcher */
+	char *sidecar_image;
 	char *sidecar_image_pull_policy; /* sidecarImagePullPolicy; NULL: Kubernetes' default */
-	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the sidecar's own */
-	cJSON *sidecar_pull_secrets;     /* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
-	char *cluster_domain;            /* clusterDomain, "cluster.local" */
-	char *syslog;                    /* syslog, the place of the node's syslog: the sidecar mounts it read-only; NULL: it does not */
-	int64_t syslog_group;            /* syslogGroup, the group that the sidecar runs with to read it; 0: its own */
-	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
-	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
+	/* sidecarResources, as of a container; NULL: the sidecar's own */
+	cJSON *sidecar_resources;
+	/* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
+	cJSON *sidecar_pull_secrets;
+	char *cluster_domain; /* clusterDomain, "cluster.local" */
+	/*
+	 * syslog, the place of the node's syslog: the sidecar mounts it read-only; NULL: it does
+	 * not
+	 */
+	char *syslog;
+	/* syslogGroup, the group that the sidecar runs with to read it; 0: its own */
+	int64_t syslog_group;
+	/* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
+	bool redis_cleanup;
+	bool login_shell; /* loginShell, false: Ray's commands run in `bash -cl` */
 	struct policy_memory memory;
 	struct policy_recording recording;
 	struct policy_store store;
-	struct retention retention;      /* of RayFailures; the operator's own is --keep-age and --keep-count */
+	/* of RayFailures; the operator's own is --keep-age and --keep-count */
+	struct retention retention;
 };
 
 /* Sets the defaults. Release with policy_release. */
@@ -125,7 +162,8 @@ int policy_copy(const struct policy *from, struct policy *ret_policy, struct err
  * Replaces all settings of one block by those of from. After -ENOMEM, to can only be released with
  * policy_release.
  */
-int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from, struct err *err);
+int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from,
+		      struct err *err);
 /* Returns "memory", "recording", "store" or "retention". */
 const char *policy_block_name(enum policy_block block);
 
@@ -134,7 +172,8 @@ const char *policy_block_name(enum policy_block block);
  * empty). An error names the key, its line and the valid values. name is
  * the name of the text's file.
  */
-int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err);
+int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy,
+		 struct err *err);
 
 /*
  * Returns the modes in force. by_default is the mode of budgets where the policy says nothing about

@@ -190,7 +190,8 @@ static void forget_winner(struct policy_book *p, const struct policy_object *o)
 		strmap_each(&p->known[i], NULL, &value)
 			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
 				if (((struct known_policy *)value)->tally.losses[b].winner == o)
-					((struct known_policy *)value)->tally.losses[b].winner = NULL;
+					((struct known_policy *)value)->tally.losses[b].winner =
+						NULL;
 }
 
 static void forget_policy(struct policy_book *p, bool is_cluster_wide, const char *key,
@@ -255,7 +256,8 @@ bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const c
 	forget_effective(p);
 	struct policy_object *object = after ? policy_object_new(after) : NULL;
 	if (after && !object) {
-		log_warning_limited("policy %s: its previous version stays in force: out of memory", key);
+		log_warning_limited("policy %s: its previous version stays in force: out of memory",
+				    key);
 		return false;
 	}
 	forget_policy(p, is_cluster_wide, key, namespace);

@@ -52,19 +52,22 @@ static int teardown(void **state)
  * Makes a RayPolicy of namespace ml, or a ClusterRayPolicy, that was created at that minute and has
  * these members in its spec.
  */
-static cJSON *policy_of(const char *name, bool is_cluster_wide, int minute, int generation, const char *spec)
+static cJSON *policy_of(const char *name, bool is_cluster_wide, int minute, int generation,
+			const char *spec)
 {
 	char yaml[1024];
 
-	snprintf(yaml, sizeof(yaml),
-		 "apiVersion: afterglow.dev/v1alpha1\nkind: %s\nmetadata: {name: %s%s, uid: u-%s, generation: %d, "
-		 "creationTimestamp: '2026-11-21T01:%02d:00Z'}\nspec: {%s}\n",
-		 is_cluster_wide ? "ClusterRayPolicy" : "RayPolicy", name, is_cluster_wide ? "" : ", namespace: ml", name, generation,
-		 minute, spec);
+	snprintf(
+		yaml, sizeof(yaml),
+		"apiVersion: afterglow.dev/v1alpha1\nkind: %s\nmetadata: {name: %s%s, uid: u-%s, generation: %d, "
+		"creationTimestamp: '2026-11-21T01:%02d:00Z'}\nspec: {%s}\n",
+		is_cluster_wide ? "ClusterRayPolicy" : "RayPolicy", name,
+		is_cluster_wide ? "" : ", namespace: ml", name, generation, minute, spec);
 	return json_of(yaml);
 }
 
-static bool see(struct policy_book *book, const char *name, bool is_cluster_wide, int minute, int generation, const char *spec)
+static bool see(struct policy_book *book, const char *name, bool is_cluster_wide, int minute,
+		int generation, const char *spec)
 {
 	_cleanup_json_ cJSON *object = policy_of(name, is_cluster_wide, minute, generation, spec);
 
@@ -101,7 +104,8 @@ static void a_policy_holds_where_it_selects_until_it_is_gone(void **state)
 {
 	struct policy_book *book = *state;
 
-	assert_true(see(book, "a", false, 1, 1, "selector: {matchLabels: {team: x}}, store: {claim: c, keep: {days: 7}}"));
+	assert_true(see(book, "a", false, 1, 1,
+			"selector: {matchLabels: {team: x}}, store: {claim: c, keep: {days: 7}}"));
 	assert_false(policy_book_is_empty(book));
 	assert_int_equal(keep_days(book, "ml", "{team: x}"), 7);
 	assert_int_equal(keep_days(book, "ml", "{team: y}"), 1);
@@ -138,7 +142,8 @@ static void a_cluster_wide_policy_selects_namespaces_by_their_labels(void **stat
 	_cleanup_json_ cJSON *namespace = json_of("metadata: {name: ml, labels: {stage: prod}}");
 	_cleanup_json_ cJSON *renamed = json_of("metadata: {name: ml, labels: {stage: test}}");
 
-	see(book, "all", true, 1, 1, "namespaceSelector: {matchLabels: {stage: prod}}, store: {claim: c, keep: {days: 5}}");
+	see(book, "all", true, 1, 1,
+	    "namespaceSelector: {matchLabels: {stage: prod}}, store: {claim: c, keep: {days: 5}}");
 	assert_int_equal(keep_days(book, "ml", "{}"), 1);
 	assert_true(policy_book_see_namespace(book, NULL, namespace));
 	assert_false(policy_book_see_namespace(book, namespace, namespace));
@@ -164,10 +169,14 @@ static void more_combinations_than_are_kept_ready_hold_all_the_same(void **state
 
 	for (int i = 0; i < 40; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
-		snprintf(spec, sizeof(spec), "selector: {matchLabels: {n: '%d'}}, store: {claim: c, keep: {days: %d}}", i, i + 2);
+		snprintf(spec, sizeof(spec),
+			 "selector: {matchLabels: {n: '%d'}}, store: {claim: c, keep: {days: %d}}",
+			 i, i + 2);
 		see(book, name, false, i, 1, spec);
 		snprintf(name, sizeof(name), "c%d", i);
-		snprintf(spec, sizeof(spec), "selector: {matchLabels: {m: '%d'}}, store: {claim: c, keep: {days: %d}}", i, 100 + i);
+		snprintf(spec, sizeof(spec),
+			 "selector: {matchLabels: {m: '%d'}}, store: {claim: c, keep: {days: %d}}",
+			 i, 100 + i);
 		see(book, name, true, i, 1, spec);
 	}
 	for (int round = 0; round < 2; round++)
@@ -179,7 +188,8 @@ static void more_combinations_than_are_kept_ready_hold_all_the_same(void **state
 		}
 }
 
-static const struct policy_tally *tally_of(const struct policy_book *book, bool is_cluster_wide, const char *key)
+static const struct policy_tally *tally_of(const struct policy_book *book, bool is_cluster_wide,
+					   const char *key)
 {
 	const struct known_policy *known = strmap_get(&book->known[is_cluster_wide], key);
 
@@ -224,11 +234,15 @@ static void each_policy_knows_what_it_governs_and_what_is_in_its_way(void **stat
 	for (int i = 0; i < 3; i++) {
 		char yaml[128];
 
-		snprintf(yaml, sizeof(yaml), "{metadata: {namespace: ml, name: p%d, uid: u%d, resourceVersion: '5'}, cluster: x}", i, i);
+		snprintf(
+			yaml, sizeof(yaml),
+			"{metadata: {namespace: ml, name: p%d, uid: u%d, resourceVersion: '5'}, cluster: x}",
+			i, i);
 		assert_int_equal(store_put(&pods, json_of(yaml), false, NULL, NULL), 0);
 	}
 	see(book, "old", false, 1, 1, "store: {claim: c, keep: {days: 3}}");
-	see(book, "young", false, 2, 1, "selector: {matchLabels: {team: x}}, store: {claim: c, keep: {days: 9}}");
+	see(book, "young", false, 2, 1,
+	    "selector: {matchLabels: {team: x}}, store: {claim: c, keep: {days: 9}}");
 	assert_true(policy_book_see_cluster(book, NULL, x));
 	assert_true(policy_book_see_cluster(book, NULL, y));
 	for (int round = 0; round < 2; round++) {
@@ -236,8 +250,9 @@ static void each_policy_knows_what_it_governs_and_what_is_in_its_way(void **stat
 		assert_int_equal(tally_of(book, false, "ml/old")->clusters, 2);
 		assert_int_equal(tally_of(book, false, "ml/old")->pods, 3);
 		assert_int_equal(tally_of(book, false, "ml/young")->clusters, 0);
-		assert_ptr_equal(tally_of(book, false, "ml/young")->losses[POLICY_STORE].winner,
-				 ((struct known_policy *)strmap_get(&book->known[0], "ml/old"))->object);
+		assert_ptr_equal(
+			tally_of(book, false, "ml/young")->losses[POLICY_STORE].winner,
+			((struct known_policy *)strmap_get(&book->known[0], "ml/old"))->object);
 	}
 	assert_true(policy_book_see_cluster(book, y, NULL));
 	count_all(book, &pods);
@@ -245,7 +260,10 @@ static void each_policy_knows_what_it_governs_and_what_is_in_its_way(void **stat
 	store_release(&pods);
 }
 
-/* A RayPolicy of as many requirements and values as there may be, all of which hold where the labels have other values. */
+/*
+ * A RayPolicy of as many requirements and values as there may be, all of which hold where the
+ * labels have other values.
+ */
 static cJSON *widest_policy(int number)
 {
 	_cleanup_json_ cJSON *values = cJSON_CreateArray();
@@ -258,7 +276,8 @@ static cJSON *widest_policy(int number)
 		snprintf(name, sizeof(name), "%050d", i);
 		json_append(values, cJSON_CreateString(name));
 	}
-	list = json_array_at(json_object_at(json_get(policy, "spec"), "selector"), "matchExpressions");
+	list = json_array_at(json_object_at(json_get(policy, "spec"), "selector"),
+			     "matchExpressions");
 	for (int i = 0; i < SELECTOR_REQUIREMENTS_MAX; i++) {
 		cJSON *item = cJSON_CreateObject();
 
@@ -301,7 +320,10 @@ static void a_tenants_widest_policies_and_clusters_do_not_hold_the_loop(void **s
 
 		assert_true(policy_book_see_cluster(book, NULL, cluster));
 	}
-	/* As a whole it was 2.6 s, and a namespace may have five times as many clusters; with the texts of values compared, 100 ms a turn. */
+	/*
+	 * As a whole it was 2.6 s, and a namespace may have five times as many clusters; with the
+	 * texts of values compared, 100 ms a turn.
+	 */
 	assert_in_range(count_all(book, &pods), 0, TURN_MAX_MS);
 	assert_int_equal(tally_of(book, false, "ml/p0")->clusters, 200);
 	store_release(&pods);

@@ -35,15 +35,21 @@ static bool is_plain(const char *text)
 
 static void check_policy(const struct policy *p)
 {
-	CHECK(is_fraction(p->memory.ray_memory_fraction) && is_fraction(p->memory.object_store_fraction) && is_fraction(p->memory.usage_threshold) &&
-	      is_fraction(p->recording.warn_at) && is_fraction(p->memory.headroom_fraction));
+	CHECK(is_fraction(p->memory.ray_memory_fraction) &&
+	      is_fraction(p->memory.object_store_fraction) &&
+	      is_fraction(p->memory.usage_threshold) && is_fraction(p->recording.warn_at) &&
+	      is_fraction(p->memory.headroom_fraction));
 	CHECK(p->memory.object_store_fraction + p->memory.headroom_fraction <= 0.95);
-	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 && p->store.spool_max >= 0 && p->store.keep_max >= 0);
-	CHECK(p->recording.hold_on_failure >= 0 && p->recording.hold_on_failure <= POLICY_HOLD_MAX_S);
-	CHECK(p->store.s3_token_expiry == 0 || (p->store.s3_token_expiry >= 600 && p->store.s3_token_expiry <= 86400));
-	CHECK(is_plain(p->store.url) && is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_sts_endpoint) &&
-	      is_plain(p->store.s3_role_arn));
-	CHECK(!(p->store.url && p->store.claim) && !(p->store.s3_role_arn && p->store.credentials_secret));
+	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 &&
+	      p->store.spool_max >= 0 && p->store.keep_max >= 0);
+	CHECK(p->recording.hold_on_failure >= 0 &&
+	      p->recording.hold_on_failure <= POLICY_HOLD_MAX_S);
+	CHECK(p->store.s3_token_expiry == 0 ||
+	      (p->store.s3_token_expiry >= 600 && p->store.s3_token_expiry <= 86400));
+	CHECK(is_plain(p->store.url) && is_plain(p->store.s3_endpoint) &&
+	      is_plain(p->store.s3_sts_endpoint) && is_plain(p->store.s3_role_arn));
+	CHECK(!(p->store.url && p->store.claim) &&
+	      !(p->store.s3_role_arn && p->store.credentials_secret));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

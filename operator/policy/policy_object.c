@@ -30,7 +30,8 @@ static bool has_fields(const char *field)
 	size_t len = strlen(field);
 
 	for (size_t i = 0; i < policy_n_keys; i++)
-		if (policy_keys[i].field && strncmp(policy_keys[i].field, field, len) == 0 && policy_keys[i].field[len] == '.')
+		if (policy_keys[i].field && strncmp(policy_keys[i].field, field, len) == 0 &&
+		    policy_keys[i].field[len] == '.')
 			return true;
 	return false;
 }
@@ -38,7 +39,8 @@ static bool has_fields(const char *field)
 static bool policy_object_is_known(const struct policy_object *o, const char *field)
 {
 	return policy_field_find(field) || strcmp(field, "selector") == 0 ||
-	       (o->is_cluster_wide && (strcmp(field, "namespaceSelector") == 0 || strcmp(field, "locked") == 0));
+	       (o->is_cluster_wide &&
+		(strcmp(field, "namespaceSelector") == 0 || strcmp(field, "locked") == 0));
 }
 
 static void note_ignored(struct policy_object *o, const char *field)
@@ -49,7 +51,8 @@ static void note_ignored(struct policy_object *o, const char *field)
 }
 
 /* Finds unknown fields, and values in places where an object has to be. */
-static int policy_object_walk(struct policy_object *o, const cJSON *json, const char *path, int depth, struct err *err)
+static int policy_object_walk(struct policy_object *o, const cJSON *json, const char *path,
+			      int depth, struct err *err)
 {
 	char field[FIELD_MAX];
 	int r = 0;
@@ -89,11 +92,14 @@ static int set_url(struct policy_object *o, const char *url, const char *field, 
 	const struct policy_key *key = policy_key_find("storeURL");
 	cJSON value = { .type = cJSON_String, .valuestring = (char *)url };
 
-	return policy_set_key(&o->values, key, &value) ? 0 : err_set(err, EINVAL, "spec.%s must make a URL: %s", field, key->wants);
+	return policy_set_key(&o->values, key, &value) ?
+		       0 :
+		       err_set(err, EINVAL, "spec.%s must make a URL: %s", field, key->wants);
 }
 
 /* Parses a URL into its place and the path below it, without slashes around the path. */
-static int policy_object_set_place(struct policy_object *o, const char *place, const char *prefix, const char *field, struct err *err)
+static int policy_object_set_place(struct policy_object *o, const char *place, const char *prefix,
+				   const char *field, struct err *err)
 {
 	char url[URL_MAX];
 
@@ -106,13 +112,17 @@ static int policy_object_set_place(struct policy_object *o, const char *place, c
 
 static int set_azure(struct policy_object *o, const cJSON *spec, struct err *err)
 {
-	const char *account = json_str(spec, "store.azure.account"), *container = json_str(spec, "store.azure.container");
+	const char *account = json_str(spec, "store.azure.account"),
+		   *container = json_str(spec, "store.azure.container");
 	char place[FIELD_MAX];
 
 	if (!account || !*account)
-		return err_set(err, EINVAL, "spec.store.azure.account must be given: spec.store.type is azure");
+		return err_set(err, EINVAL,
+			       "spec.store.azure.account must be given: spec.store.type is azure");
 	if (!container || !*container)
-		return err_set(err, EINVAL, "spec.store.azure.container must be given: spec.store.type is azure");
+		return err_set(
+			err, EINVAL,
+			"spec.store.azure.container must be given: spec.store.type is azure");
 	snprintf(place, sizeof(place), "azure://%s/%s", account, container);
 	return policy_object_set_place(o, place, json_str(spec, "store.azure.prefix"),
 				       "store.azure", err);
@@ -124,20 +134,32 @@ static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 	char place[FIELD_MAX];
 
 	if (!bucket || !*bucket)
-		return err_set(err, EINVAL, "spec.store.s3.bucket must be given: spec.store.type is s3");
+		return err_set(err, EINVAL,
+			       "spec.store.s3.bucket must be given: spec.store.type is s3");
 	snprintf(place, sizeof(place), "s3://%s", bucket);
 	if (o->values.store.s3_role_arn && o->values.store.credentials_secret)
-		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN and spec.store.credentialsSecret are both given: "
-			       "one of them must let the sidecar in");
+		return err_set(
+			err, EINVAL,
+			"spec.store.s3.webIdentity.roleARN and spec.store.credentialsSecret are both given: "
+			"one of them must let the sidecar in");
 	if (!policy_object_is_absent(json_get(spec, "store.s3.webIdentity")) &&
 	    !o->values.store.s3_role_arn)
-		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
-	if (!policy_object_is_absent(json_get(spec, "store.s3.serverSideEncryption")) && !o->values.store.s3_encryption)
-		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption.type must be given: spec.store.s3.serverSideEncryption is");
-	if ((o->values.store.s3_kms_key_id || o->values.store.s3_bucket_key) && !s3_encryption_is_kms(o->values.store.s3_encryption))
-		return err_set(err, EINVAL, "spec.store.s3.serverSideEncryption has kmsKeyID or bucketKey, so its type must be aws:kms "
-			       "or aws:kms:dsse");
-	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3", err);
+		return err_set(
+			err, EINVAL,
+			"spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
+	if (!policy_object_is_absent(json_get(spec, "store.s3.serverSideEncryption")) &&
+	    !o->values.store.s3_encryption)
+		return err_set(
+			err, EINVAL,
+			"spec.store.s3.serverSideEncryption.type must be given: spec.store.s3.serverSideEncryption is");
+	if ((o->values.store.s3_kms_key_id || o->values.store.s3_bucket_key) &&
+	    !s3_encryption_is_kms(o->values.store.s3_encryption))
+		return err_set(
+			err, EINVAL,
+			"spec.store.s3.serverSideEncryption has kmsKeyID or bucketKey, so its type must be aws:kms "
+			"or aws:kms:dsse");
+	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3",
+				       err);
 }
 
 static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *err)
@@ -145,7 +167,8 @@ static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *e
 	const char *url = json_str(spec, "store.webhdfs.url");
 
 	if (!url || !*url)
-		return err_set(err, EINVAL, "spec.store.webhdfs.url must be given: spec.store.type is webhdfs");
+		return err_set(err, EINVAL,
+			       "spec.store.webhdfs.url must be given: spec.store.type is webhdfs");
 	return set_url(o, url, "store.webhdfs.url", err);
 }
 
@@ -157,6 +180,7 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 {
 	static const struct {
 		const char *field, *types;
+		/* clang-format off */
 	} rules[] = {
 		{ "store.claim", "claim" },	  { "store.keep", "claim" },
 		{ "store.s3", "s3" },		  { "store.azure", "azure" },	{ "store.webhdfs", "webhdfs" },
@@ -164,12 +188,14 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 		{ "store.proxy", "s3, azure or webhdfs" },
 		{ "store.credentialsSecret", "s3, azure or webhdfs" }, { "store.caSecret", "s3, azure or webhdfs" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (!policy_object_is_absent(json_get(spec, rules[i].field)) &&
 		    !strstr(rules[i].types, type))
-			return err_set(err, EINVAL, "spec.%s is given, so spec.store.type must be %s, not %s", rules[i].field,
-				       rules[i].types, type);
+			return err_set(err, EINVAL,
+				       "spec.%s is given, so spec.store.type must be %s, not %s",
+				       rules[i].field, rules[i].types, type);
 	return 0;
 }
 
@@ -182,7 +208,8 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 	type = type && *type ? type : "claim";
 	int r = check_store_type(spec, type, err);
 	if (r == 0 && o->values.store.no_proxy && !o->values.store.proxy)
-		r = err_set(err, EINVAL, "spec.store.proxy.url must be given: spec.store.proxy.noProxy is");
+		r = err_set(err, EINVAL,
+			    "spec.store.proxy.url must be given: spec.store.proxy.noProxy is");
 	if (r == 0 && strcmp(type, "s3") == 0)
 		r = set_s3(o, spec, err);
 	else if (r == 0 && strcmp(type, "azure") == 0)
@@ -200,33 +227,43 @@ static int set_locked(struct policy_object *o, const cJSON *list, struct err *er
 		return 0;
 	unsigned before;
 	if (!cJSON_IsArray(list))
-		return err_set(err, EINVAL, "spec.locked must be a list of memory, recording, store and retention");
+		return err_set(
+			err, EINVAL,
+			"spec.locked must be a list of memory, recording, store and retention");
 	json_each(item, list) {
 		before = o->locked;
 		for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
-			if (cJSON_IsString(item) && strcmp(item->valuestring, policy_block_name(b)) == 0)
+			if (cJSON_IsString(item) &&
+			    strcmp(item->valuestring, policy_block_name(b)) == 0)
 				o->locked |= 1u << b;
 		if (o->locked == before)
-			return err_set(err, EINVAL, "spec.locked must be a list of memory, recording, store and retention, each once");
+			return err_set(
+				err, EINVAL,
+				"spec.locked must be a list of memory, recording, store and retention, each once");
 	}
 	return 0;
 }
 
 static int set_selectors(struct policy_object *o, const cJSON *spec, struct err *err)
 {
-	int r = selector_parse(cJSON_GetObjectItemCaseSensitive(spec, "selector"), "spec.selector", &o->selector, err);
+	int r = selector_parse(cJSON_GetObjectItemCaseSensitive(spec, "selector"), "spec.selector",
+			       &o->selector, err);
 
 	if (r == 0 && o->is_cluster_wide)
-		r = selector_parse(cJSON_GetObjectItemCaseSensitive(spec, "namespaceSelector"), "spec.namespaceSelector",
-				   &o->namespace_selector, err);
+		r = selector_parse(cJSON_GetObjectItemCaseSensitive(spec, "namespaceSelector"),
+				   "spec.namespaceSelector", &o->namespace_selector, err);
 	return r;
 }
 
 static int check_together(const struct policy_object *o, struct err *err)
 {
 	if (((o->given | o->locked) & (1u << POLICY_RETENTION)) && !selector_is_empty(&o->selector))
-		return err_set(err, EINVAL, "spec.retention is for whole namespaces, so spec.selector must be empty");
-	return policy_check(&o->values, policy_object_gives(o, POLICY_MEMORY) ? "spec.memory" : "spec.store", err);
+		return err_set(
+			err, EINVAL,
+			"spec.retention is for whole namespaces, so spec.selector must be empty");
+	return policy_check(&o->values,
+			    policy_object_gives(o, POLICY_MEMORY) ? "spec.memory" : "spec.store",
+			    err);
 }
 
 static void find_given(struct policy_object *o, const cJSON *spec)
@@ -253,12 +290,16 @@ static int set_spec(struct policy_object *o, const cJSON *spec, struct err *err)
 	return r < 0 ? r : check_together(o, err);
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool set_metadata(struct policy_object *o, const cJSON *object)
 {
 	const char *name = json_str(object, "metadata.name");
-	const char *uid = json_str(object, "metadata.uid"), *created = json_str(object, "metadata.creationTimestamp");
+	const char *uid = json_str(object, "metadata.uid"),
+		   *created = json_str(object, "metadata.creationTimestamp");
 
 	o->is_cluster_wide = json_is(object, "kind", "ClusterRayPolicy");
 	o->generation = json_int(object, "metadata.generation", 0);

@@ -29,13 +29,19 @@ static bool is_plain(const char *text)
 static void check_values(const struct policy *p)
 {
 	CHECK(p->memory.object_store_fraction + p->memory.headroom_fraction <= 0.95);
-	CHECK(p->recording.warn_at >= 0.05 && p->recording.warn_at <= 1 && p->memory.usage_threshold >= 0 && p->memory.usage_threshold <= 1);
-	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 && p->store.spool_max >= 0 && p->store.keep_max >= 0);
-	CHECK(p->recording.hold_on_failure >= 0 && p->recording.hold_on_failure <= POLICY_HOLD_MAX_S && p->retention.max_age_ns >= 0);
-	CHECK(is_plain(p->store.claim) && is_plain(p->store.url) && is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_region) &&
-	      is_plain(p->store.webhdfs_user) && is_plain(p->store.credentials_secret) && is_plain(p->store.ca_secret) &&
-	      is_plain(p->store.cores_prefix) && !(p->store.cores_prefix && p->store.cores_prefix[0] != '_'));
-	CHECK(!(p->store.url && p->store.claim) && !(p->store.s3_role_arn && p->store.credentials_secret));
+	CHECK(p->recording.warn_at >= 0.05 && p->recording.warn_at <= 1 &&
+	      p->memory.usage_threshold >= 0 && p->memory.usage_threshold <= 1);
+	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 &&
+	      p->store.spool_max >= 0 && p->store.keep_max >= 0);
+	CHECK(p->recording.hold_on_failure >= 0 &&
+	      p->recording.hold_on_failure <= POLICY_HOLD_MAX_S && p->retention.max_age_ns >= 0);
+	CHECK(is_plain(p->store.claim) && is_plain(p->store.url) &&
+	      is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_region) &&
+	      is_plain(p->store.webhdfs_user) && is_plain(p->store.credentials_secret) &&
+	      is_plain(p->store.ca_secret) && is_plain(p->store.cores_prefix) &&
+	      !(p->store.cores_prefix && p->store.cores_prefix[0] != '_'));
+	CHECK(!(p->store.url && p->store.claim) &&
+	      !(p->store.s3_role_arn && p->store.credentials_secret));
 }
 
 static void try_kind(cJSON *json, const char *kind)
@@ -56,7 +62,8 @@ static void try_kind(cJSON *json, const char *kind)
 
 		check_values(&o->values);
 		CHECK(policy_init(&base, NULL) == 0);
-		policy_choose(o->is_cluster_wide ? &one : &none, o->is_cluster_wide ? &none : &one, json, json, &choice, NULL, NULL);
+		policy_choose(o->is_cluster_wide ? &one : &none, o->is_cluster_wide ? &none : &one,
+			      json, json, &choice, NULL, NULL);
 		CHECK(policy_resolve(&base, &choice, &effective, &origin, NULL) == 0);
 		check_values(&effective);
 		policy_release(&base);

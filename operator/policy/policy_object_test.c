@@ -15,8 +15,9 @@
 
 static struct policy_object *object_of(const char *kind, const char *spec)
 {
-	_cleanup_json_ cJSON *json = json_of("{metadata: {namespace: ml, name: p, uid: u1, generation: 3, "
-					     "creationTimestamp: \"2026-11-21T01:29:06Z\"}}");
+	_cleanup_json_ cJSON *json =
+		json_of("{metadata: {namespace: ml, name: p, uid: u1, generation: 3, "
+			"creationTimestamp: \"2026-11-21T01:29:06Z\"}}");
 	struct policy_object *o;
 
 	json_set_str(json, "kind", kind);
@@ -37,8 +38,10 @@ static struct policy_object *valid(const char *kind, const char *spec)
 
 static void a_block_is_read_over_the_built_in_defaults(void **state)
 {
-	struct policy_object *o = valid("RayPolicy", "{memory: {headNumCPUs: 2, headroom: 500Mi, usageThreshold: null}, "
-						     "recording: {kernelLog: {enabled: true}, coreDumps: \"Off\", resources: {limits: {cpu: 1}}}}");
+	struct policy_object *o = valid(
+		"RayPolicy",
+		"{memory: {headNumCPUs: 2, headroom: 500Mi, usageThreshold: null}, "
+		"recording: {kernelLog: {enabled: true}, coreDumps: \"Off\", resources: {limits: {cpu: 1}}}}");
 
 	(void)state;
 	assert_string_equal(o->name, "p");
@@ -47,15 +50,19 @@ static void a_block_is_read_over_the_built_in_defaults(void **state)
 	assert_int_equal(o->given, 1 << POLICY_MEMORY | 1 << POLICY_RECORDING);
 	assert_string_equal(o->values.memory.head_num_cpus, "2");
 	assert_int_equal(o->values.memory.headroom_bytes, 500 << 20);
-	assert_true(o->values.memory.object_store_fraction == 0.3 && o->values.recording.warn_at == 0.8);
-	assert_true(o->values.recording.kernel_log && o->values.recording.core_dumps == CORE_DUMPS_OFF && o->values.recording.enabled);
+	assert_true(o->values.memory.object_store_fraction == 0.3 &&
+		    o->values.recording.warn_at == 0.8);
+	assert_true(o->values.recording.kernel_log &&
+		    o->values.recording.core_dumps == CORE_DUMPS_OFF &&
+		    o->values.recording.enabled);
 	assert_string_equal(o->ignored, "");
 	policy_object_free(o);
 }
 
 static void of_head_cpus_null_and_nothing_are_all_of_them(void **state)
 {
-	static const char *const specs[] = { "{memory: {headNumCPUs: null}}", "{memory: {headNumCPUs: \"\"}}" };
+	static const char *const specs[] = { "{memory: {headNumCPUs: null}}",
+					     "{memory: {headNumCPUs: \"\"}}" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
@@ -95,7 +102,8 @@ static void a_store_is_made_of_its_parts_as_in_the_chart(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct policy_object *o = valid("RayPolicy", rows[i].spec);
 
-		assert_true(!o->values.store.url == !rows[i].url && !o->values.store.claim == !rows[i].claim);
+		assert_true(!o->values.store.url == !rows[i].url &&
+			    !o->values.store.claim == !rows[i].claim);
 		if (rows[i].url)
 			assert_string_equal(o->values.store.url, rows[i].url);
 		if (rows[i].claim)
@@ -109,7 +117,8 @@ static void retention_is_read_with_the_charts_defaults(void **state)
 	struct policy_object *o = valid("RayPolicy", "{retention: {maxAge: 7d}}");
 
 	(void)state;
-	assert_true(o->values.retention.max_age_ns == 7 * 86400 * NS_PER_SEC && o->values.retention.max_count == 1000);
+	assert_true(o->values.retention.max_age_ns == 7 * 86400 * NS_PER_SEC &&
+		    o->values.retention.max_count == 1000);
 	policy_object_free(o);
 	o = valid("RayPolicy", "{retention: {maxAge: \"0\", maxPerNamespace: 0}}");
 	assert_true(o->values.retention.max_age_ns == 0 && o->values.retention.max_count == 0);
@@ -118,7 +127,9 @@ static void retention_is_read_with_the_charts_defaults(void **state)
 
 static void a_cluster_policy_has_a_namespace_selector_and_locks(void **state)
 {
-	struct policy_object *o = valid("ClusterRayPolicy", "{namespaceSelector: {matchLabels: {team: a}}, locked: [store, retention]}");
+	struct policy_object *o =
+		valid("ClusterRayPolicy",
+		      "{namespaceSelector: {matchLabels: {team: a}}, locked: [store, retention]}");
 
 	(void)state;
 	assert_true(o->is_cluster_wide && o->namespace_selector.n == 1 && o->given == 0);
@@ -132,10 +143,13 @@ static void a_cluster_policy_has_a_namespace_selector_and_locks(void **state)
 
 static void fields_of_a_later_version_are_named_and_passed_over(void **state)
 {
-	struct policy_object *o = valid("RayPolicy", "{memory: {swap: 1, headroom: 5%}, recording: {kernelLog: {level: 3}}, network: {a: b}}");
+	struct policy_object *o = valid(
+		"RayPolicy",
+		"{memory: {swap: 1, headroom: 5%}, recording: {kernelLog: {level: 3}}, network: {a: b}}");
 
 	(void)state;
-	assert_string_equal(o->ignored, "spec.memory.swap, spec.recording.kernelLog.level, spec.network");
+	assert_string_equal(o->ignored,
+			    "spec.memory.swap, spec.recording.kernelLog.level, spec.network");
 	assert_true(o->values.memory.headroom_fraction == 0.05);
 	policy_object_free(o);
 }
@@ -211,14 +225,16 @@ static void an_invalid_one_names_the_field_and_what_would_be_right(void **state)
 		struct policy_object *o = object_of(rows[i].kind, rows[i].spec);
 
 		if (!strstr(o->trouble.text, rows[i].text))
-			fail_msg("%s: \"%s\" does not hold \"%s\"", rows[i].spec, o->trouble.text, rows[i].text);
+			fail_msg("%s: \"%s\" does not hold \"%s\"", rows[i].spec, o->trouble.text,
+				 rows[i].text);
 		policy_object_free(o);
 	}
 }
 
 static void a_hundred_unknown_fields_and_deep_nests_stay_within_bounds(void **state)
 {
-	_cleanup_json_ cJSON *json = json_of("{kind: RayPolicy, metadata: {name: p}, spec: {memory: {}}}");
+	_cleanup_json_ cJSON *json =
+		json_of("{kind: RayPolicy, metadata: {name: p}, spec: {memory: {}}}");
 	cJSON *memory = json_get(json, "spec.memory");
 	char name[200];
 

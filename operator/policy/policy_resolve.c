@@ -10,7 +10,10 @@
 
 #define ORIGIN_MAX 4096
 
-/* --- Choosing ------------------------------------------------------------------------------------------- */
+/*
+ * --- Choosing
+ * -------------------------------------------------------------------------------------------
+ */
 
 struct chooser {
 	struct selector_labels of_namespace, of_cluster;
@@ -26,14 +29,16 @@ static bool policy_resolve_selects(const struct chooser *c, const struct policy_
 	       selector_matches(&o->selector, &c->of_cluster);
 }
 
-static void policy_resolve_lose(const struct chooser *c, const struct policy_object *loser, enum policy_block block,
-				const struct policy_object *winner, bool locked)
+static void policy_resolve_lose(const struct chooser *c, const struct policy_object *loser,
+				enum policy_block block, const struct policy_object *winner,
+				bool locked)
 {
 	if (c->fn)
 		c->fn(c->arg, loser, block, winner, locked);
 }
 
-static void take_cluster_policy(struct chooser *c, const struct policy_object *o, enum policy_block b)
+static void take_cluster_policy(struct chooser *c, const struct policy_object *o,
+				enum policy_block b)
 {
 	if (policy_object_locks(o, b) && !c->choice->lock[b])
 		c->choice->lock[b] = o;
@@ -63,7 +68,8 @@ static void policy_resolve_take_policy(struct chooser *c, const struct policy_ob
 }
 
 static void take_list(struct chooser *c, const struct policy_list *list,
-		      void (*take)(struct chooser *c, const struct policy_object *o, enum policy_block b))
+		      void (*take)(struct chooser *c, const struct policy_object *o,
+				   enum policy_block b))
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (policy_resolve_selects(c, list->items[i]))
@@ -71,8 +77,9 @@ static void take_list(struct chooser *c, const struct policy_list *list,
 				take(c, list->items[i], b);
 }
 
-void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies, const cJSON *namespace_labels,
-		   const cJSON *cluster_labels, struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg)
+void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies,
+		   const cJSON *namespace_labels, const cJSON *cluster_labels,
+		   struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg)
 {
 	struct chooser c;
 
@@ -93,12 +100,14 @@ void policy_choose(const struct policy_list *cluster_policies, const struct poli
 /* --- The result ------------------------------------------------------------------------------ */
 
 /* Adds "RayPolicy/team-a generation 3 (memory, recording)". */
-static void add_object(struct strbuf *sb, const struct policy_choice *choice, const struct policy_object *o)
+static void add_object(struct strbuf *sb, const struct policy_choice *choice,
+		       const struct policy_object *o)
 {
 	const char *before = " (";
 	bool locks = false;
 
-	strbuf_addf(sb, "%s%s/%s generation %" PRId64, sb->len ? "; " : "", policy_object_kind(o), o->name, o->generation);
+	strbuf_addf(sb, "%s%s/%s generation %" PRId64, sb->len ? "; " : "", policy_object_kind(o),
+		    o->name, o->generation);
 	for (enum policy_block b = 0; b < POLICY_RETENTION; b++) {
 		locks |= choice->lock[b] == o;
 		if (choice->from[b] != o)
@@ -145,8 +154,8 @@ static int copy_blocks(struct policy *to, const struct policy_choice *choice, st
 	return to->recording.enabled ? 0 : policy_set_string(&to->sidecar_image, NULL, err);
 }
 
-int policy_resolve(const struct policy *base, const struct policy_choice *choice, struct policy *ret_policy, char **ret_origin,
-		   struct err *err)
+int policy_resolve(const struct policy *base, const struct policy_choice *choice,
+		   struct policy *ret_policy, char **ret_origin, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ORIGIN_MAX);
 	_cleanup_(policy_release) struct policy p = { 0 };
@@ -166,7 +175,10 @@ int policy_resolve(const struct policy *base, const struct policy_choice *choice
 	return 0;
 }
 
-/* --- Overlap -------------------------------------------------------------------------------------------- */
+/*
+ * --- Overlap
+ * --------------------------------------------------------------------------------------------
+ */
 
 static bool surely_overlap(const struct selector *a, const struct selector *b)
 {
@@ -175,5 +187,6 @@ static bool surely_overlap(const struct selector *a, const struct selector *b)
 
 bool policy_objects_overlap(const struct policy_object *a, const struct policy_object *b)
 {
-	return surely_overlap(&a->selector, &b->selector) && surely_overlap(&a->namespace_selector, &b->namespace_selector);
+	return surely_overlap(&a->selector, &b->selector) &&
+	       surely_overlap(&a->namespace_selector, &b->namespace_selector);
 }

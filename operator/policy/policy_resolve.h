@@ -40,8 +40,9 @@ typedef void policy_loser_fn(void *arg, const struct policy_object *loser, enum 
  * Chooses the blocks. policies are those of the cluster's namespace. The labels may be NULL, and so
  * may fn. Allocates nothing.
  */
-void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies, const cJSON *namespace_labels,
-		   const cJSON *cluster_labels, struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
+void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies,
+		   const cJSON *namespace_labels, const cJSON *cluster_labels,
+		   struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
 
 /*
  * Makes a copy of the base with the chosen blocks, which the caller releases. Its sidecar_image is
@@ -50,8 +51,8 @@ void policy_choose(const struct policy_list *cluster_policies, const struct poli
  * (store, locked)"; it omits retention, which does not concern pods. It is NULL if all blocks come
  * from the base. Returns 0 or -ENOMEM.
  */
-int policy_resolve(const struct policy *base, const struct policy_choice *choice, struct policy *ret_policy, char **ret_origin,
-		   struct err *err);
+int policy_resolve(const struct policy *base, const struct policy_choice *choice,
+		   struct policy *ret_policy, char **ret_origin, struct err *err);
 
 /*
  * Returns whether two policies of the same kind could select the same cluster, judging by their

@@ -24,7 +24,8 @@ struct world {
 	char *origin;
 };
 
-static void read_list(const cJSON *objects, const char *kind, struct policy_object **items, struct policy_list *ret_list)
+static void read_list(const cJSON *objects, const char *kind, struct policy_object **items,
+		      struct policy_list *ret_list)
 {
 	const cJSON *item;
 
@@ -39,13 +40,13 @@ static void read_list(const cJSON *objects, const char *kind, struct policy_obje
 	}
 }
 
-static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block, const struct policy_object *winner,
-		       bool locked)
+static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block,
+		       const struct policy_object *winner, bool locked)
 {
 	struct world *w = arg;
 
-	strbuf_addf(&w->losers, "%s%s %s %s%s", w->losers.len ? "; " : "", loser->name, policy_block_name(block), winner->name,
-		    locked ? " locked" : "");
+	strbuf_addf(&w->losers, "%s%s %s %s%s", w->losers.len ? "; " : "", loser->name,
+		    policy_block_name(block), winner->name, locked ? " locked" : "");
 }
 
 /*
@@ -54,7 +55,8 @@ static void note_loser(void *arg, const struct policy_object *loser, enum policy
  */
 static void resolve(const char *yaml, struct world *w)
 {
-	static const char base[] = "sidecarImage: r/afterglow:1\nheadNumCPUs: 7\nwarnAt: 0.7\nkernelLog: true\nstoreClaim: base\n";
+	static const char base[] =
+		"sidecarImage: r/afterglow:1\nheadNumCPUs: 7\nwarnAt: 0.7\nkernelLog: true\nstoreClaim: base\n";
 	_cleanup_json_ cJSON *json = json_of(yaml);
 	struct policy_choice choice;
 	struct err err = { 0 };
@@ -62,9 +64,11 @@ static void resolve(const char *yaml, struct world *w)
 	*w = (struct world){ .losers = STRBUF_INIT(4096) };
 	if (policy_parse(base, strlen(base), "base", &w->base, &err) < 0)
 		fail_msg("%s", err.text);
-	read_list(json_get(json, "cluster"), "ClusterRayPolicy", w->cluster_items, &w->cluster_policies);
+	read_list(json_get(json, "cluster"), "ClusterRayPolicy", w->cluster_items,
+		  &w->cluster_policies);
 	read_list(json_get(json, "policies"), "RayPolicy", w->items, &w->policies);
-	policy_choose(&w->cluster_policies, &w->policies, json_get(json, "namespaceLabels"), json_get(json, "labels"), &choice, note_loser, w);
+	policy_choose(&w->cluster_policies, &w->policies, json_get(json, "namespaceLabels"),
+		      json_get(json, "labels"), &choice, note_loser, w);
 	assert_int_equal(policy_resolve(&w->base, &choice, &w->policy, &w->origin, &err), 0);
 }
 
@@ -191,7 +195,8 @@ static void of_one_age_the_name_decides(void **state)
 
 		o[i] = policy_object_new(json);
 		for (size_t j = 0; j < i; j++)
-			assert_true(policy_object_compare(o[j], o[i]) < 0 && policy_object_compare(o[i], o[j]) > 0);
+			assert_true(policy_object_compare(o[j], o[i]) < 0 &&
+				    policy_object_compare(o[i], o[j]) > 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
 		policy_object_free(o[i]);
@@ -213,7 +218,8 @@ static void overlap_is_seen_where_the_words_tell(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		_cleanup_json_ cJSON *json = json_of("{kind: ClusterRayPolicy, metadata: {name: p}}");
+		_cleanup_json_ cJSON *json =
+			json_of("{kind: ClusterRayPolicy, metadata: {name: p}}");
 		struct policy_object *a, *b;
 
 		json_set(json, "spec", json_of(pairs[i].a));
@@ -221,7 +227,8 @@ static void overlap_is_seen_where_the_words_tell(void **state)
 		json_set(json, "spec", json_of(pairs[i].b));
 		b = policy_object_new(json);
 		assert_true(!a->trouble.code && !b->trouble.code);
-		if (policy_objects_overlap(a, b) != pairs[i].overlap || policy_objects_overlap(b, a) != pairs[i].overlap)
+		if (policy_objects_overlap(a, b) != pairs[i].overlap ||
+		    policy_objects_overlap(b, a) != pairs[i].overlap)
 			fail_msg("%s and %s", pairs[i].a, pairs[i].b);
 		policy_object_free(a);
 		policy_object_free(b);

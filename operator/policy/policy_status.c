@@ -11,15 +11,16 @@
 
 #define MESSAGE_MAX 2048
 
-static void add_condition(cJSON *conditions, const struct policy_object *o, const char *type, bool status, const char *reason,
-			  const char *message, const cJSON *old_status, int64_t now_ns)
+static void add_condition(cJSON *conditions, const struct policy_object *o, const char *type,
+			  bool status, const char *reason, const char *message,
+			  const cJSON *old_status, int64_t now_ns)
 {
 	json_append(conditions, object_condition_new(old_status, type, status, reason, message,
 						     o->generation, now_ns));
 }
 
-static void add_accepted(cJSON *conditions, const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status,
-			 int64_t now_ns)
+static void add_accepted(cJSON *conditions, const struct policy_object *o,
+			 const struct policy_tally *tally, const cJSON *old_status, int64_t now_ns)
 {
 	bool accepted = !o->trouble.code && !tally->too_many;
 	char text[MESSAGE_MAX];
@@ -27,17 +28,23 @@ static void add_accepted(cJSON *conditions, const struct policy_object *o, const
 	if (o->trouble.code)
 		snprintf(text, sizeof(text), "%s; this policy has no effect", o->trouble.text);
 	else if (tally->too_many)
-		snprintf(text, sizeof(text), "only the oldest %d %s count; this policy has no effect", POLICY_OBJECTS_MAX,
+		snprintf(text, sizeof(text),
+			 "only the oldest %d %s count; this policy has no effect",
+			 POLICY_OBJECTS_MAX,
 			 o->is_cluster_wide ? "ClusterRayPolicies" : "RayPolicies of a namespace");
 	else
-		snprintf(text, sizeof(text), "new pods get its settings%s%s", *o->ignored ? "; this operator does not know " : "",
-			 o->ignored);
-	add_condition(conditions, o, "Accepted", accepted, o->trouble.code ? "Invalid" : tally->too_many ? "TooMany" : "Accepted", text,
-		      old_status, now_ns);
+		snprintf(text, sizeof(text), "new pods get its settings%s%s",
+			 *o->ignored ? "; this operator does not know " : "", o->ignored);
+	add_condition(conditions, o, "Accepted", accepted,
+		      o->trouble.code ? "Invalid" :
+		      tally->too_many ? "TooMany" :
+					"Accepted",
+		      text, old_status, now_ns);
 }
 
-static void add_conflicted(cJSON *conditions, const struct policy_object *o, const struct policy_tally *tally,
-			   const cJSON *old_status, int64_t now_ns)
+static void add_conflicted(cJSON *conditions, const struct policy_object *o,
+			   const struct policy_tally *tally, const cJSON *old_status,
+			   int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(MESSAGE_MAX);
 	const char *reason = "NoConflict";
@@ -49,14 +56,18 @@ static void add_conflicted(cJSON *conditions, const struct policy_object *o, con
 			continue;
 		if (!text.len)
 			reason = tally->losses[b].locked ? "Locked" : "Overlap";
-		strbuf_addf(&text, "%s%s/%s %s %s", text.len ? "; " : "", policy_object_kind(winner), winner->name,
-			    tally->losses[b].locked ? "locks" : "is older and decides", policy_block_name(b));
+		strbuf_addf(&text, "%s%s/%s %s %s", text.len ? "; " : "",
+			    policy_object_kind(winner), winner->name,
+			    tally->losses[b].locked ? "locks" : "is older and decides",
+			    policy_block_name(b));
 	}
-	add_condition(conditions, o, "Conflicted", text.len > 0, reason, text.len ? strbuf_str(&text) : "no other policy overrides it",
-		      old_status, now_ns);
+	add_condition(conditions, o, "Conflicted", text.len > 0, reason,
+		      text.len ? strbuf_str(&text) : "no other policy overrides it", old_status,
+		      now_ns);
 }
 
-cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status, int64_t now_ns)
+cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally,
+		     const cJSON *old_status, int64_t now_ns)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *status = cJSON_CreateObject();
@@ -75,7 +86,8 @@ enum policy_status_change policy_status_compare(const cJSON *old_status, const c
 	static const char *const words[] = { "observedGeneration", "conditions" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (!cJSON_Compare(json_get(old_status, words[i]), json_get(status, words[i]), true))
+		if (!cJSON_Compare(json_get(old_status, words[i]), json_get(status, words[i]),
+				   true))
 			return POLICY_STATUS_WORDS;
 	return cJSON_Compare(old_status, status, true) ? POLICY_STATUS_SAME : POLICY_STATUS_COUNTS;
 }

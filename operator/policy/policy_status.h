@@ -24,7 +24,8 @@ struct policy_tally {
  * Makes the whole status. A condition that has not changed keeps the time of its last transition.
  * Returns NULL if there is no memory.
  */
-cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status, int64_t now_ns);
+cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally,
+		     const cJSON *old_status, int64_t now_ns);
 
 enum policy_status_change { POLICY_STATUS_SAME, POLICY_STATUS_COUNTS, POLICY_STATUS_WORDS };
 

@@ -28,7 +28,8 @@ static void nothing_gives_the_defaults(void **state)
 	assert_string_equal(p.cluster_domain, "cluster.local");
 	assert_int_equal(p.memory.worker_memory_limit, 0);
 	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_SUMMARY);
-	assert_true(p.recording.warn_at == 0.8 && p.memory.object_store_fraction == 0.3 && p.memory.headroom_fraction == 0.1);
+	assert_true(p.recording.warn_at == 0.8 && p.memory.object_store_fraction == 0.3 &&
+		    p.memory.headroom_fraction == 0.1);
 	assert_int_equal(p.memory.monitor_refresh_ms, -1);
 	assert_true(p.memory.mode == MEMORY_MODE_UNSET && p.memory.budgets == MEMORY_MODE_UNSET);
 	assert_true(p.redis_cleanup && p.recording.enabled);
@@ -58,9 +59,11 @@ static void every_key_is_read(void **state)
 	assert_string_equal(p.memory.head_num_cpus, "2");
 	assert_int_equal(p.memory.worker_memory_limit, INT64_C(8) << 30);
 	assert_int_equal(p.memory.headroom_bytes, 500 << 20);
-	assert_true(p.memory.headroom_fraction == 0 && p.memory.usage_threshold == 0.9 && p.recording.warn_at == 0.75);
+	assert_true(p.memory.headroom_fraction == 0 && p.memory.usage_threshold == 0.9 &&
+		    p.recording.warn_at == 0.75);
 	assert_int_equal(p.memory.monitor_refresh_ms, 100);
-	assert_true(p.recording.oom_group && p.recording.kernel_log && !p.redis_cleanup && p.login_shell);
+	assert_true(p.recording.oom_group && p.recording.kernel_log && !p.redis_cleanup &&
+		    p.login_shell);
 	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_FULL);
 	assert_int_equal(p.recording.core_dump_limit, INT64_C(1) << 30);
 	assert_true(p.memory.mode == MEMORY_MODE_WARN && p.memory.budgets == MEMORY_MODE_OFF);
@@ -110,7 +113,8 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 	assert_string_equal(p.store.proxy, "http://proxy.example:3128");
 	assert_string_equal(p.store.no_proxy, ".svc,10.0.0.0/8");
 	policy_release(&p);
-	parse("storeURL: azure://failures/ray/x\nstoreAzureEndpoint: https://failures.blob.core.usgovcloudapi.net\n", &p);
+	parse("storeURL: azure://failures/ray/x\nstoreAzureEndpoint: https://failures.blob.core.usgovcloudapi.net\n",
+	      &p);
 	assert_string_equal(p.store.url, "azure://failures/ray/x");
 	assert_string_equal(p.store.azure_endpoint, "https://failures.blob.core.usgovcloudapi.net");
 	policy_release(&p);
@@ -226,7 +230,8 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		struct policy p = { 0 };
 		struct err err = { 0 };
 
-		assert_true(policy_parse(rows[i].yaml, strlen(rows[i].yaml), "policy.yaml", &p, &err) < 0);
+		assert_true(policy_parse(rows[i].yaml, strlen(rows[i].yaml), "policy.yaml", &p,
+					 &err) < 0);
 		if (!strstr(err.text, rows[i].text))
 			fail_msg("\"%s\" does not hold \"%s\"", err.text, rows[i].text);
 	}
@@ -271,8 +276,10 @@ static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
 	struct policy p, other, copy;
 
 	(void)state;
-	parse("sidecarImage: r/afterglow:1\nheadNumCPUs: 3\nheadroom: 500Mi\nhooks: {atDeath: [a]}\nstoreClaim: c\nwarnAt: 0.5\n", &p);
-	parse("headroom: 20%\nmemoryMode: \"Off\"\nstoreURL: s3://bucket\nholdOnFailure: 5\n", &other);
+	parse("sidecarImage: r/afterglow:1\nheadNumCPUs: 3\nheadroom: 500Mi\nhooks: {atDeath: [a]}\nstoreClaim: c\nwarnAt: 0.5\n",
+	      &p);
+	parse("headroom: 20%\nmemoryMode: \"Off\"\nstoreURL: s3://bucket\nholdOnFailure: 5\n",
+	      &other);
 	assert_int_equal(policy_copy(&p, &copy, NULL), 0);
 	policy_release(&p);
 	assert_string_equal(copy.sidecar_image, "r/afterglow:1");
@@ -280,8 +287,10 @@ static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
 	assert_int_equal(copy.memory.headroom_bytes, 500 << 20);
 	assert_int_equal(policy_copy_block(&copy, POLICY_MEMORY, &other, NULL), 0);
 	assert_string_equal(copy.memory.head_num_cpus, "0");
-	assert_true(copy.memory.headroom_bytes == 0 && copy.memory.headroom_fraction == 0.2 && copy.memory.mode == MEMORY_MODE_OFF);
-	assert_true(copy.recording.hooks && copy.recording.warn_at == 0.5 && copy.recording.hold_on_failure == 0);
+	assert_true(copy.memory.headroom_bytes == 0 && copy.memory.headroom_fraction == 0.2 &&
+		    copy.memory.mode == MEMORY_MODE_OFF);
+	assert_true(copy.recording.hooks && copy.recording.warn_at == 0.5 &&
+		    copy.recording.hold_on_failure == 0);
 	assert_string_equal(copy.store.claim, "c");
 	assert_int_equal(policy_copy_block(&copy, POLICY_STORE, &other, NULL), 0);
 	assert_null(copy.store.claim);

@@ -18,7 +18,10 @@
 #define DIGITS "0123456789"
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* --- Copies --------------------------------------------------------------------------------------------- */
+/*
+ * --- Copies
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static bool copy_string(void *to, const void *from)
 {
@@ -54,7 +57,10 @@ COPY_PLAIN(copy_double, double)
 COPY_PLAIN(copy_unsigned, unsigned)
 #undef COPY_PLAIN
 
-/* --- Texts ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Texts
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static bool put_string(const char *text, void *member)
 {
@@ -68,7 +74,10 @@ static const char *policy_values_text_of(const struct policy_key *key, const cJS
 	const char *s = cJSON_GetStringValue(value);
 	size_t len = s ? strlen(s) : 0;
 
-	return s && (double)len >= key->min && (double)len <= key->max && (!letters || !s[strspn(s, letters)]) ? s : NULL;
+	return s && (double)len >= key->min && (double)len <= key->max &&
+			       (!letters || !s[strspn(s, letters)]) ?
+		       s :
+		       NULL;
 }
 
 static bool policy_values_set_text(const struct policy_key *key, const cJSON *value, void *member)
@@ -167,12 +176,16 @@ static bool set_cpus(const struct policy_key *key, const cJSON *value, void *mem
 
 	if (cJSON_IsNumber(value)) {
 		snprintf(text, sizeof(text), "%.0f", value->valuedouble);
-		s = !text[strspn(text, DIGITS)] && value->valuedouble == strtod(text, NULL) ? text : NULL;
+		s = !text[strspn(text, DIGITS)] && value->valuedouble == strtod(text, NULL) ? text :
+											      NULL;
 	}
 	return s && put_string(s, member);
 }
 
-/* --- Choices -------------------------------------------------------------------------------------------- */
+/*
+ * --- Choices
+ * --------------------------------------------------------------------------------------------
+ */
 
 /*
  * Returns the index of value among names, which end with NULL; -1 if it is none of them. In YAML,
@@ -212,11 +225,15 @@ static bool set_boolean(const struct policy_key *, const cJSON *value, void *mem
 	return true;
 }
 
-/* --- Numbers -------------------------------------------------------------------------------------------- */
+/*
+ * --- Numbers
+ * --------------------------------------------------------------------------------------------
+ */
 
 static bool policy_values_in_range(const struct policy_key *key, const cJSON *value)
 {
-	return cJSON_IsNumber(value) && value->valuedouble >= key->min && value->valuedouble <= key->max;
+	return cJSON_IsNumber(value) && value->valuedouble >= key->min &&
+	       value->valuedouble <= key->max;
 }
 
 static bool set_number(const struct policy_key *key, const cJSON *value, void *member)
@@ -267,13 +284,16 @@ static bool set_age(const struct policy_key *key, const cJSON *value, void *memb
 /* headroom is the only key with two forms and two members. */
 static struct policy *policy_of_headroom(const void *member)
 {
-	return (struct policy *)((const char *)member - offsetof(struct policy, memory.headroom_fraction));
+	return (struct policy *)((const char *)member -
+				 offsetof(struct policy, memory.headroom_fraction));
 }
 
 static bool copy_headroom(void *to, const void *from)
 {
-	policy_of_headroom(to)->memory.headroom_fraction = policy_of_headroom(from)->memory.headroom_fraction;
-	policy_of_headroom(to)->memory.headroom_bytes = policy_of_headroom(from)->memory.headroom_bytes;
+	policy_of_headroom(to)->memory.headroom_fraction =
+		policy_of_headroom(from)->memory.headroom_fraction;
+	policy_of_headroom(to)->memory.headroom_bytes =
+		policy_of_headroom(from)->memory.headroom_bytes;
 	return true;
 }
 
@@ -297,7 +317,10 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 	return true;
 }
 
-/* --- Trees ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Trees
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* Checks a list of texts, each of which is not empty and at most as long as that. */
 static bool are_texts(const struct policy_key *key, const cJSON *list, size_t len_max)
@@ -330,7 +353,8 @@ static bool amount_of(const cJSON *value, int64_t *ret_milli)
 		*ret_milli = (int64_t)(value->valuedouble * 1000);
 		return true;
 	}
-	return cJSON_IsString(value) && strlen(value->valuestring) <= 40 && quantity_parse_milli(value->valuestring, ret_milli, NULL) == 0;
+	return cJSON_IsString(value) && strlen(value->valuestring) <= 40 &&
+	       quantity_parse_milli(value->valuestring, ret_milli, NULL) == 0;
 }
 
 static bool are_amounts(const cJSON *part)
@@ -353,8 +377,7 @@ static bool are_amounts(const cJSON *part)
  * Checks {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod with requests
  * above its limits.
  */
-static bool policy_values_set_resources(const struct policy_key *, const cJSON *value,
-					void *member)
+static bool policy_values_set_resources(const struct policy_key *, const cJSON *value, void *member)
 {
 	const cJSON *limit;
 	int64_t asked, most;
@@ -362,7 +385,9 @@ static bool policy_values_set_resources(const struct policy_key *, const cJSON *
 	if (!cJSON_IsObject(value))
 		return false;
 	json_each(item, value)
-		if ((strcmp(item->string, "requests") != 0 && strcmp(item->string, "limits") != 0) || !are_amounts(item))
+		if ((strcmp(item->string, "requests") != 0 &&
+		     strcmp(item->string, "limits") != 0) ||
+		    !are_amounts(item))
 			return false;
 	json_each(item, json_get(value, "requests")) {
 		limit = cJSON_GetObjectItemCaseSensitive(json_get(value, "limits"), item->string);
@@ -377,7 +402,10 @@ static bool policy_values_set_names(const struct policy_key *key, const cJSON *v
 	return are_texts(key, value, OBJECT_NAME_MAX) && copy_json(member, &value);
 }
 
-/* --- The table ------------------------------------------------------------------------------------------ */
+/*
+ * --- The table
+ * ------------------------------------------------------------------------------------------
+ */
 
 /*
  * A word becomes part of a command line in every Ray pod. So it has no blanks and no dollar, which
@@ -432,6 +460,7 @@ TYPE(NAMES, policy_values_set_names, copy_json)
 /* clang-format on */
 
 #define POLICY_OPERATOR POLICY_BLOCKS
+/* clang-format off */
 const struct policy_key policy_keys[] = {
 #define POLICY_KEY(block, key, field, type, member, min, max, wants) \
 	{ POLICY_##block, key, field, &type_##type, offsetof(struct policy, member), min, max, wants },
@@ -441,6 +470,7 @@ const struct policy_key policy_keys[] = {
 #undef POLICY_KEY
 #undef POLICY_FIELD
 };
+/* clang-format on */
 const size_t policy_n_keys = ARRAY_SIZE(policy_keys);
 
 const struct policy_key *policy_key_find(const char *key)

@@ -29,11 +29,15 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 	for (size_t i = 0; i < digits && n <= AGE_MAX_S; i++)
 		n = n * 10 + (text[i] - '0');
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (digits && text[digits] == units[i].unit && !text[digits + 1] && n > 0 && n <= AGE_MAX_S / units[i].seconds) {
+		if (digits && text[digits] == units[i].unit && !text[digits + 1] && n > 0 &&
+		    n <= AGE_MAX_S / units[i].seconds) {
 			*ret_ns = n * units[i].seconds * NS_PER_SEC;
 			return 0;
 		}
-	return err_set(err, EINVAL, "%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever", text);
+	return err_set(
+		err, EINVAL,
+		"%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever",
+		text);
 }
 
 /* --- The failures that exist ----------------------------------------------------------------- */
@@ -63,7 +67,8 @@ static int64_t retention_end_of(const cJSON *failure)
 
 static bool retention_key_of(const cJSON *failure, char key[static KEY_MAX])
 {
-	const char *namespace = json_str(failure, "metadata.namespace"), *name = json_str(failure, "metadata.name");
+	const char *namespace = json_str(failure, "metadata.namespace"),
+		   *name = json_str(failure, "metadata.name");
 
 	return namespace && name && snprintf(key, KEY_MAX, "%s/%s", namespace, name) < KEY_MAX;
 }
@@ -115,7 +120,10 @@ void kept_set_refused(struct kept_set *set, const char *namespace, int64_t until
 		ns->refused_until_ns = until_ns;
 }
 
-/* --- What is to go ------------------------------------------------------------------------------------ */
+/*
+ * --- What is to go
+ * ------------------------------------------------------------------------------------
+ */
 
 static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 {
@@ -141,7 +149,8 @@ static struct kept *retention_oldest_of(const struct kept_namespace *ns, size_t 
 	return oldest;
 }
 
-bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns)
+bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace,
+		     int64_t ended_ns, int64_t now_ns)
 {
 	const struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
 	size_t n;
@@ -174,7 +183,8 @@ static struct kept *too_many_of(const struct kept_namespace *ns, const struct re
 	return n > r->max_count ? oldest : NULL;
 }
 
-struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
+struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns,
+			    const char **ret_reason)
 {
 	struct kept *k, *many = NULL;
 	const char *namespace;

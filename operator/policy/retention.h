@@ -13,7 +13,10 @@
 #include "lib/err.h"
 #include "lib/strmap.h"
 
-/* The time of the death on a RayFailure, as in spec.endedAt, for readers that see only the metadata. */
+/*
+ * The time of the death on a RayFailure, as in spec.endedAt, for readers that see only the
+ * metadata.
+ */
 #define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
 
 struct retention {
@@ -62,11 +65,13 @@ void kept_set_refused(struct kept_set *set, const char *namespace, int64_t until
  * Returns whether a RayFailure that is still to be written would stay; otherwise it need not be
  * written. ended_ns is the time of its end since 1970, INT64_MAX if that is not known.
  */
-bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns);
+bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace,
+		     int64_t ended_ns, int64_t now_ns);
 
 /*
  * Returns the next RayFailure to delete that is not leaving yet, and of a namespace where
  * deletions are not refused: one that is too old, or the oldest of a namespace that has too many;
  * NULL if there is none. ret_reason is "age" or "count".
  */
-struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
+struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns,
+			    const char **ret_reason);

@@ -48,14 +48,16 @@ static struct retention same_for_all(void *arg, const char *namespace)
  * Returns "a b" with the reason: what is removed, in that order, if no deletion has been answered
  * yet.
  */
-static const char *all_that_go(const struct retention *r, const struct kept_set *set, char *text, size_t size)
+static const char *all_that_go(const struct retention *r, const struct kept_set *set, char *text,
+			       size_t size)
 {
 	const char *reason;
 	struct kept *k;
 
 	text[0] = '\0';
 	while ((k = retention_next(same_for_all, (void *)r, set, NOW, &reason))) {
-		snprintf(text + strlen(text), size - strlen(text), "%s%s:%s", text[0] ? " " : "", k->name, reason);
+		snprintf(text + strlen(text), size - strlen(text), "%s%s:%s", text[0] ? " " : "",
+			 k->name, reason);
 		k->leaving = true;
 	}
 	return text;
@@ -81,7 +83,9 @@ static struct retention by_name(void *arg, const char *namespace)
 {
 	const char *generous = arg;
 
-	return strcmp(namespace, generous) == 0 ? (struct retention){ 0 } : (struct retention){ .max_age_ns = 24 * HOUR, .max_count = 1 };
+	return strcmp(namespace, generous) == 0 ?
+		       (struct retention){ 0 } :
+		       (struct retention){ .max_age_ns = 24 * HOUR, .max_count = 1 };
 }
 
 static void each_namespace_has_limits_of_its_own(void **state)
@@ -175,7 +179,8 @@ static void without_limits_nothing_goes(void **state)
 static void what_was_removed_or_made_anew_counts_once(void **state)
 {
 	const struct retention r = { .max_count = 1 };
-	_cleanup_json_ cJSON *gone = failure("ml", "a", 5), *other = failure("ml", "never-there", 5);
+	_cleanup_json_ cJSON *gone = failure("ml", "a", 5),
+			     *other = failure("ml", "never-there", 5);
 	struct kept_set set = { 0 };
 	char text[256];
 	(void)state;
@@ -221,7 +226,11 @@ static void what_would_go_at_once_is_not_written(void **state)
 		const char *namespace;
 		int hours_ago;
 		bool wanted;
-	} rows[] = { { "ml", 25, false }, { "ml", 6, false }, { "ml", 5, true }, { "ml", 1, true }, { "other", 20, true } };
+	} rows[] = { { "ml", 25, false },
+		     { "ml", 6, false },
+		     { "ml", 5, true },
+		     { "ml", 1, true },
+		     { "other", 20, true } };
 	struct kept_set set = { 0 };
 	(void)state;
 
@@ -261,9 +270,17 @@ static void ages_are_read_and_nonsense_is_refused(void **state)
 	static const struct {
 		const char *text;
 		int64_t seconds;
-	} rows[] = { { "720h", 720 * 3600 }, { "30d", 30 * 86400 }, { "90m", 5400 }, { "45s", 45 }, { "0", 0 }, { "", 0 },
+	} rows[] = { { "720h", 720 * 3600 },
+		     { "30d", 30 * 86400 },
+		     { "90m", 5400 },
+		     { "45s", 45 },
+		     { "0", 0 },
+		     { "", 0 },
 		     { "36500d", (int64_t)36500 * 86400 } };
-	static const char *const wrong[] = { "h", "1", "1w", "-1h", "1.5h", "1h30m", " 1h", "0h", "99999999999999999999d", "36501d" };
+	static const char *const wrong[] = { "h",     "1",    "1w",
+					     "-1h",   "1.5h", "1h30m",
+					     " 1h",   "0h",   "99999999999999999999d",
+					     "36501d" };
 	int64_t ns = -1;
 	(void)state;
 
@@ -274,7 +291,8 @@ static void ages_are_read_and_nonsense_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct err err = { 0 };
 
-		if (retention_parse_age(wrong[i], &ns, &err) != -EINVAL || !strstr(err_text(&err), "720h"))
+		if (retention_parse_age(wrong[i], &ns, &err) != -EINVAL ||
+		    !strstr(err_text(&err), "720h"))
 			fail_msg("\"%s\": %s", wrong[i], err_text(&err));
 	}
 }

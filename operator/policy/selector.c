@@ -29,7 +29,10 @@ void selector_release(struct selector *s)
 	*s = (struct selector){ 0 };
 }
 
-/* --- Parsing -------------------------------------------------------------------------------------------- */
+/*
+ * --- Parsing
+ * --------------------------------------------------------------------------------------------
+ */
 
 static bool selector_fits(const char *text, size_t max)
 {
@@ -58,17 +61,20 @@ static struct selector_requirement *selector_add(struct selector *s, const char 
 	return r;
 }
 
-static int selector_add_value(struct selector_requirement *r, const cJSON *value, const char *path, struct err *err)
+static int selector_add_value(struct selector_requirement *r, const cJSON *value, const char *path,
+			      struct err *err)
 {
 	if (!selector_fits(cJSON_GetStringValue(value), SELECTOR_VALUE_MAX))
-		return err_set(err, EINVAL, "%s must be texts of at most %d bytes", path, SELECTOR_VALUE_MAX);
+		return err_set(err, EINVAL, "%s must be texts of at most %d bytes", path,
+			       SELECTOR_VALUE_MAX);
 	if (!selector_text_set(&r->values[r->n_values], value->valuestring))
 		return err_set(err, ENOMEM, "%s", path);
 	r->n_values++;
 	return 0;
 }
 
-static int reserve_values(struct selector_requirement *r, size_t n, const char *path, struct err *err)
+static int reserve_values(struct selector_requirement *r, size_t n, const char *path,
+			  struct err *err)
 {
 	r->values = calloc(n, sizeof(*r->values));
 	return r->values ? 0 : err_set(err, ENOMEM, "%s", path);
@@ -82,11 +88,12 @@ static int selector_add_labels(struct selector *s, const cJSON *labels, const ch
 	snprintf(at, sizeof(at), "%s.matchLabels", path);
 	json_each(item, labels) {
 		if (!selector_fits(item->string, SELECTOR_KEY_MAX) || !*item->string)
-			return err_set(err, EINVAL, "%s must have keys of 1 to %d bytes", at, SELECTOR_KEY_MAX);
+			return err_set(err, EINVAL, "%s must have keys of 1 to %d bytes", at,
+				       SELECTOR_KEY_MAX);
 		struct selector_requirement *r = selector_add(s, item->string);
 		if (!r || reserve_values(r, 1, at, err) < 0)
 			return err_set(err, ENOMEM, "%s", at);
-		r->operator = SELECTOR_IN;
+		r->operator= SELECTOR_IN;
 		int rc = selector_add_value(r, item, at, err);
 		if (rc < 0)
 			return rc;
@@ -109,12 +116,14 @@ static int operator_of(const char *text)
 	return -1;
 }
 
-static int add_values(struct selector_requirement *r, const cJSON *values, const char *path, struct err *err)
+static int add_values(struct selector_requirement *r, const cJSON *values, const char *path,
+		      struct err *err)
 {
-	bool wants = r->operator == SELECTOR_IN || r->operator == SELECTOR_NOT_IN;
+	bool wants = r->operator== SELECTOR_IN || r->operator== SELECTOR_NOT_IN;
 	int n = cJSON_IsArray(values) ? cJSON_GetArraySize(values) : 0, rc = 0;
 
-	if ((n > 0) != wants || n > SELECTOR_VALUES_MAX || (values && !cJSON_IsArray(values) && !cJSON_IsNull(values)))
+	if ((n > 0) != wants || n > SELECTOR_VALUES_MAX ||
+	    (values && !cJSON_IsArray(values) && !cJSON_IsNull(values)))
 		return err_set(err, EINVAL, "%s must be %s", path,
 			       wants ? "a list of 1 to 64 values, as the operator is In or NotIn" :
 				       "absent, as the operator is Exists or DoesNotExist");
@@ -129,17 +138,18 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 static int add_expression(struct selector *s, const cJSON *item, const char *path, struct err *err)
 {
 	const char *key = json_str(item, "key");
-	int operator = operator_of(json_str(item, "operator"));
+	int operator= operator_of(json_str(item, "operator"));
 	char at[160];
 
 	if (!selector_fits(key, SELECTOR_KEY_MAX) || !*key)
 		return err_set(err, EINVAL, "%s.key must be a label's name", path);
-	if (operator < 0)
-		return err_set(err, EINVAL, "%s.operator must be In, NotIn, Exists or DoesNotExist", path);
+	if (operator<0)
+		return err_set(err, EINVAL, "%s.operator must be In, NotIn, Exists or DoesNotExist",
+			       path);
 	struct selector_requirement *r = selector_add(s, key);
 	if (!r)
 		return err_set(err, ENOMEM, "%s", path);
-	r->operator = (enum selector_operator)operator;
+	r->operator=(enum selector_operator) operator;
 	snprintf(at, sizeof(at), "%s.values", path);
 	return add_values(r, cJSON_GetObjectItemCaseSensitive(item, "values"), at, err);
 }
@@ -169,16 +179,20 @@ static int check_form(const cJSON *json, const char *path, struct err *err)
 	const cJSON *expressions = cJSON_GetObjectItemCaseSensitive(json, "matchExpressions");
 
 	if (!cJSON_IsObject(json))
-		return err_set(err, EINVAL, "%s must be an object with matchLabels or matchExpressions", path);
+		return err_set(err, EINVAL,
+			       "%s must be an object with matchLabels or matchExpressions", path);
 	json_each(item, json)
 		if (item != labels && item != expressions)
-			return err_set(err, EINVAL, "%s has a field \"%.60s\" that is not known", path, item->string);
+			return err_set(err, EINVAL, "%s has a field \"%.60s\" that is not known",
+				       path, item->string);
 	if (!selector_is_absent(labels) && !cJSON_IsObject(labels))
 		return err_set(err, EINVAL, "%s.matchLabels must be an object of labels", path);
 	if (!selector_is_absent(expressions) && !cJSON_IsArray(expressions))
 		return err_set(err, EINVAL, "%s.matchExpressions must be a list", path);
-	if (cJSON_GetArraySize(labels) + cJSON_GetArraySize(expressions) > SELECTOR_REQUIREMENTS_MAX)
-		return err_set(err, EINVAL, "%s must have at most %d requirements", path, SELECTOR_REQUIREMENTS_MAX);
+	if (cJSON_GetArraySize(labels) + cJSON_GetArraySize(expressions) >
+	    SELECTOR_REQUIREMENTS_MAX)
+		return err_set(err, EINVAL, "%s must have at most %d requirements", path,
+			       SELECTOR_REQUIREMENTS_MAX);
 	return 0;
 }
 
@@ -193,20 +207,23 @@ static void selector_digest(struct selector *s)
 		const struct selector_requirement *r = &s->requirements[i];
 
 		digest_add(s, r->key.hash);
-		digest_add(s, (uint64_t)r->operator << 32 | r->n_values);
+		digest_add(s, (uint64_t)r->operator<< 32 | r->n_values);
 		for (size_t j = 0; j < r->n_values; j++)
 			digest_add(s, r->values[j].hash);
 	}
 }
 
-int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err)
+int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector,
+		   struct err *err)
 {
 	_cleanup_(selector_release) struct selector s = { 0 };
 	int r = selector_is_absent(json) ? 0 : check_form(json, path, err);
 
 	if (r == 0 && !selector_is_absent(json)) {
 		s.requirements = calloc(SELECTOR_REQUIREMENTS_MAX, sizeof(*s.requirements));
-		r = s.requirements ? selector_add_labels(&s, json_get(json, "matchLabels"), path, err) : err_set(err, ENOMEM, "%s", path);
+		r = s.requirements ?
+			    selector_add_labels(&s, json_get(json, "matchLabels"), path, err) :
+			    err_set(err, ENOMEM, "%s", path);
 	}
 	if (r == 0)
 		r = add_expressions(&s, json_get(json, "matchExpressions"), path, err);
@@ -235,24 +252,28 @@ void selector_labels_read(const cJSON *labels, struct selector_labels *ret_label
 
 	for (; item && item->string && n < SELECTOR_LABELS_MAX; item = item->next) {
 		ret_labels->hashes[n] = strmap_hash(item->string);
-		ret_labels->value_hashes[n] = cJSON_IsString(item) ? strmap_hash(item->valuestring) : 0;
+		ret_labels->value_hashes[n] =
+			cJSON_IsString(item) ? strmap_hash(item->valuestring) : 0;
 		ret_labels->items[n++] = item;
 	}
 	ret_labels->n = n;
 }
 
 /* Returns the place of the label that the requirement is about; labels->n: there is none. */
-static size_t selector_label_of(const struct selector_labels *labels, const struct selector_requirement *r)
+static size_t selector_label_of(const struct selector_labels *labels,
+				const struct selector_requirement *r)
 {
 	size_t i = 0;
 
-	while (i < labels->n && !selector_text_is(&r->key, labels->items[i]->string, labels->hashes[i]))
+	while (i < labels->n &&
+	       !selector_text_is(&r->key, labels->items[i]->string, labels->hashes[i]))
 		i++;
 	return i;
 }
 
 /* NotIn also selects objects that lack the label. */
-static bool selector_holds(const struct selector_requirement *r, const struct selector_labels *labels)
+static bool selector_holds(const struct selector_requirement *r,
+			   const struct selector_labels *labels)
 {
 	size_t i = selector_label_of(labels, r);
 	const cJSON *item = i < labels->n ? labels->items[i] : NULL;

@@ -19,7 +19,7 @@
  * looks up every key among them: tenants choose both.
  */
 #define SELECTOR_LABELS_MAX 256
-#define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
+#define SELECTOR_KEY_MAX 317 /* a DNS subdomain of 253 bytes, '/', a name of 63 */
 #define SELECTOR_VALUE_MAX 63
 
 enum selector_operator { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_DOES_NOT_EXIST };
@@ -55,7 +55,8 @@ struct selector_labels {
  * path, with which errors begin. Returns -EINVAL or -ENOMEM. An unknown field is an error, because
  * an overlooked requirement would select too much.
  */
-int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err);
+int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector,
+		   struct err *err);
 void selector_release(struct selector *s);
 
 /* labels is an object of strings, as in metadata.labels; NULL: none. */

@@ -135,7 +135,8 @@ static void too_much_of_anything_is_refused(void **state)
 /* No more of them are kept either. */
 static void of_many_labels_the_first_are_looked_at(void **state)
 {
-	_cleanup_json_ cJSON *labels = cJSON_CreateObject(), *first = json_of("{matchLabels: {l0: x, l255: x}}"),
+	_cleanup_json_ cJSON *labels = cJSON_CreateObject(),
+			     *first = json_of("{matchLabels: {l0: x, l255: x}}"),
 			     *beyond = json_of("{matchLabels: {l256: x}}");
 	struct selector a = { 0 }, b = { 0 };
 	struct selector_labels all;

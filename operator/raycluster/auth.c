@@ -37,7 +37,8 @@ static void add_secret_env(const cJSON *cluster, cJSON *container)
 		return;
 	cJSON *entry = json_named_new("RAY_AUTH_TOKEN");
 	cJSON *ref = json_object_at(json_object_at(entry, "valueFrom"), "secretKeyRef");
-	json_set_str(ref, "name", secret ? secret : cut_name(json_str(cluster, "metadata.name"), cut));
+	json_set_str(ref, "name",
+		     secret ? secret : cut_name(json_str(cluster, "metadata.name"), cut));
 	json_set_str(ref, "key", SECRET_KEY);
 	json_append(json_array_at(container, "env"), entry);
 }
@@ -80,7 +81,8 @@ cJSON *auth_secret(const cJSON *cluster, const char *token)
 
 	if (!auth_enabled(cluster) || auth_by_kubernetes(cluster) || users_secret(cluster))
 		return NULL;
-	cJSON *secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"), cut_name(name, cut));
+	cJSON *secret = object_new("v1", "Secret", json_str(cluster, "metadata.namespace"),
+				   cut_name(name, cut));
 	cJSON *metadata = json_get(secret, "metadata");
 	json_set_str(json_object_at(metadata, "labels"), "ray.io/cluster", name);
 	json_set(metadata, "ownerReferences", owner_references(cluster));

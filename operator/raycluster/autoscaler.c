@@ -11,7 +11,8 @@
 #include "operator/raycluster/auth.h"
 
 #define OPTIONS "spec.autoscalerOptions"
-#define START_COMMAND "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"
+#define START_COMMAND \
+	"ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"
 #define LOGS_VOLUME "ray-logs"
 #define LOGS_PATH "/tmp/ray"
 #define RBAC_API "rbac.authorization.k8s.io/v1"
@@ -39,7 +40,10 @@ static const char *account_of(const cJSON *cluster, char buf[static CUT_NAME_MAX
 	return own && *own ? own : cut_name(json_str(cluster, "metadata.name"), buf);
 }
 
-/* --- The container -------------------------------------------------------------------------------------- */
+/*
+ * --- The container
+ * --------------------------------------------------------------------------------------
+ */
 
 static void append_all(cJSON *container, const char *name, const cJSON *more)
 {
@@ -50,7 +54,8 @@ static void append_all(cJSON *container, const char *name, const cJSON *more)
 /* Applies autoscalerOptions: its lists are appended to ours, and its other values replace ours. */
 static void apply_options(cJSON *container, const cJSON *options)
 {
-	static const char *const replaced[] = { "resources", "image", "imagePullPolicy", "securityContext", "command", "args" };
+	static const char *const replaced[] = { "resources",	   "image",   "imagePullPolicy",
+						"securityContext", "command", "args" };
 	static const char *const added[] = { "env", "envFrom", "volumeMounts" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(replaced); i++) {
@@ -60,7 +65,8 @@ static void apply_options(cJSON *container, const cJSON *options)
 			json_set(container, replaced[i], cJSON_Duplicate(value, true));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
-		append_all(container, added[i], cJSON_GetObjectItemCaseSensitive(options, added[i]));
+		append_all(container, added[i],
+			   cJSON_GetObjectItemCaseSensitive(options, added[i]));
 }
 
 static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, bool login_shell)
@@ -69,7 +75,8 @@ static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, b
 
 	json_set_str(container, "image", json_str(ray, "image"));
 	json_set_str(container, "imagePullPolicy", "IfNotPresent");
-	container_env_field_default(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
+	container_env_field_default(container, "RAY_CLUSTER_NAME",
+				    "metadata.labels['ray.io/cluster']");
 	container_env_field_default(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
 	container_env_field_default(container, "RAY_HEAD_POD_NAME", "metadata.name");
 	container_env_default(container, "KUBERAY_CRD_VER", "v1");
@@ -99,8 +106,8 @@ static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
 	container_mount_default(autoscaler, LOGS_VOLUME, LOGS_PATH, false);
 }
 
-void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
-		      cJSON *params)
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy,
+		      cJSON *pod_spec, cJSON *params)
 {
 	cJSON *ray = ray_container(pod_spec), *container;
 	char account[CUT_NAME_MAX];
@@ -109,7 +116,8 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 		return;
 	if (autoscaler_is_v2(cluster))
 		json_set_str(pod_spec, "restartPolicy", "Never");
-	if (node != RAY_HEAD || json_find(json_get(pod_spec, "containers"), "name", AUTOSCALER_CONTAINER))
+	if (node != RAY_HEAD ||
+	    json_find(json_get(pod_spec, "containers"), "name", AUTOSCALER_CONTAINER))
 		return;
 	/* Ray's own monitor process does not support Kubernetes. */
 	json_set_str(params, "no-monitor", "true");
@@ -129,8 +137,10 @@ static cJSON *autoscaler_object_of(const cJSON *cluster, const char *api_version
 {
 	const char *name = json_str(cluster, "metadata.name");
 	char cut[CUT_NAME_MAX];
-	cJSON *object = object_new(api_version, kind, json_str(cluster, "metadata.namespace"), cut_name(name, cut));
-	cJSON *metadata = json_get(object, "metadata"), *labels = json_object_at(metadata, "labels");
+	cJSON *object = object_new(api_version, kind, json_str(cluster, "metadata.namespace"),
+				   cut_name(name, cut));
+	cJSON *metadata = json_get(object, "metadata"),
+	      *labels = json_object_at(metadata, "labels");
 
 	json_set_str(labels, "ray.io/cluster", name);
 	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
@@ -139,7 +149,8 @@ static cJSON *autoscaler_object_of(const cJSON *cluster, const char *api_version
 	return object;
 }
 
-static void autoscaler_add_rule(cJSON *rules, const char *group, const char *resource, const char *const *verbs, int n)
+static void autoscaler_add_rule(cJSON *rules, const char *group, const char *resource,
+				const char *const *verbs, int n)
 {
 	cJSON *rule = cJSON_CreateObject();
 
@@ -159,9 +170,11 @@ cJSON *autoscaler_account(const cJSON *cluster)
 /* The autoscaler reads pods, resizes them in place, and writes replicas and workersToDelete. */
 cJSON *autoscaler_role(const cJSON *cluster)
 {
-	static const char *const pods[] = { "get", "list", "watch", "patch" }, *const clusters[] = { "get", "patch" },
-					  *const resize[] = { "patch" };
-	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "Role"), *rules = json_array_at(object, "rules");
+	static const char *const pods[] = { "get", "list", "watch", "patch" },
+				 *const clusters[] = { "get", "patch" },
+				 *const resize[] = { "patch" };
+	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "Role"),
+	      *rules = json_array_at(object, "rules");
 
 	autoscaler_add_rule(rules, "", "pods", pods, ARRAY_SIZE(pods));
 	autoscaler_add_rule(rules, "", "pods/resize", resize, ARRAY_SIZE(resize));
@@ -171,7 +184,8 @@ cJSON *autoscaler_role(const cJSON *cluster)
 
 cJSON *autoscaler_binding(const cJSON *cluster)
 {
-	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
+	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "RoleBinding"),
+	      *subject = cJSON_CreateObject();
 	cJSON *ref = json_object_at(object, "roleRef");
 	char cut[CUT_NAME_MAX];
 

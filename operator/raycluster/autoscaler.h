@@ -21,8 +21,8 @@ bool autoscaler_is_v2(const cJSON *cluster);
  * Changes the pod of a head or worker and the params of its `ray start`: restart policy,
  * environment; the head gets the container.
  */
-void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
-		      cJSON *params);
+void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy,
+		      cJSON *pod_spec, cJSON *params);
 
 /*
  * Make the objects that the autoscaler needs to act, all of one name: its ServiceAccount (NULL if

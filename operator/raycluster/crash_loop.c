@@ -73,7 +73,8 @@ static int64_t prompt_until(const struct crash_loop *row)
 
 static bool crash_loop_follows(const struct crash *crash, const struct crash_loop *row)
 {
-	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns && crash->made_ns <= prompt_until(row);
+	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns &&
+	       crash->made_ns <= prompt_until(row);
 }
 
 /*
@@ -82,7 +83,8 @@ static bool crash_loop_follows(const struct crash *crash, const struct crash_loo
  */
 static bool crash_loop_begins(const struct crash *crash, const struct crash_loop *row)
 {
-	return !row->last || (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
+	return !row->last ||
+	       (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
 }
 
 static bool died_young(const struct crash *crash)
@@ -94,8 +96,8 @@ static bool died_young(const struct crash *crash)
  * Returns the earliest death that continues the row, or else one that begins another; NULL if there
  * is no later death.
  */
-static const struct crash *next_death(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
-				      const struct crash_loop *row, bool in_row)
+static const struct crash *next_death(const struct crash *crashes, size_t n, const char *group,
+				      int64_t now_ns, const struct crash_loop *row, bool in_row)
 {
 	const struct crash *next = NULL;
 
@@ -103,15 +105,18 @@ static const struct crash *next_death(const struct crash *crashes, size_t n, con
 		const struct crash *crash = &crashes[i];
 
 		if (crash_loop_counts(crash, group, now_ns) && died_young(crash) &&
-		    (in_row ? crash_loop_follows(crash, row) : crash_loop_begins(crash, row)) && (!next || crash->at_ns < next->at_ns))
+		    (in_row ? crash_loop_follows(crash, row) : crash_loop_begins(crash, row)) &&
+		    (!next || crash->at_ns < next->at_ns))
 			next = crash;
 	}
 	return next;
 }
 
-static bool crash_loop_go_on(const struct crash *crashes, size_t n, const char *group, int64_t now_ns, struct crash_loop *row)
+static bool crash_loop_go_on(const struct crash *crashes, size_t n, const char *group,
+			     int64_t now_ns, struct crash_loop *row)
 {
-	const struct crash *next = row->last ? next_death(crashes, n, group, now_ns, row, true) : NULL;
+	const struct crash *next =
+		row->last ? next_death(crashes, n, group, now_ns, row, true) : NULL;
 
 	if (next)
 		row->n++;
@@ -121,7 +126,8 @@ static bool crash_loop_go_on(const struct crash *crashes, size_t n, const char *
 	return next != NULL;
 }
 
-struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns)
+struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group,
+				      int64_t now_ns)
 {
 	struct crash_loop loop = { 0 };
 

@@ -17,16 +17,16 @@
 
 /* A death that was not requested, from its RayFailure. */
 struct crash {
-	const char *group;   /* HEAD_GROUP_NAME for the head's */
-	int64_t at_ns;	     /* when it was recorded, by the API server's clock */
-	int64_t made_ns;     /* when its pod was made, by the same clock; 0: not known */
-	const char *class;   /* NULL: not known */
+	const char *group; /* HEAD_GROUP_NAME for the head's */
+	int64_t at_ns; /* when it was recorded, by the API server's clock */
+	int64_t made_ns; /* when its pod was made, by the same clock; 0: not known */
+	const char *class; /* NULL: not known */
 	const char *failure; /* the RayFailure's name */
 };
 
 struct crash_loop {
-	unsigned n;		  /* within the window */
-	int64_t next_ns;	  /* before then no pod is to be made; 0: at once */
+	unsigned n; /* within the window */
+	int64_t next_ns; /* before then no pod is to be made; 0: at once */
 	const struct crash *last; /* NULL: none */
 };
 
@@ -42,7 +42,8 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
  * work do not count. Ten minutes after the time from which the next pod may be created, the loop is
  * over, unless that pod died too.
  */
-struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns);
+struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group,
+				      int64_t now_ns);
 
 /* Returns whether there are too many to go on at once. */
 bool crash_loop_is(const struct crash_loop *loop);

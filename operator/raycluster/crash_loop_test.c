@@ -75,8 +75,10 @@ static void deaths_in_a_row_count_and_others_do_not(void **state)
 
 		if (loop.n != tests[i].n)
 			fail_msg("%s: %u deaths", tests[i].what, loop.n);
-		if (tests[i].wait_s > 0 ? loop.next_ns != NOW + tests[i].wait_s * NS_PER_SEC : loop.next_ns > NOW)
-			fail_msg("%s: waits %lld s", tests[i].what, (long long)((loop.next_ns - NOW) / NS_PER_SEC));
+		if (tests[i].wait_s > 0 ? loop.next_ns != NOW + tests[i].wait_s * NS_PER_SEC :
+					  loop.next_ns > NOW)
+			fail_msg("%s: waits %lld s", tests[i].what,
+				 (long long)((loop.next_ns - NOW) / NS_PER_SEC));
 		assert_int_equal(crash_loop_is(&loop), tests[i].wait_s != 0);
 	}
 }
@@ -91,7 +93,8 @@ static void the_wait_doubles_up_to_five_minutes(void **state)
 		for (size_t i = 0; i < n; i++)
 			crashes[i] = (struct crash){ .group = "a",
 						     .at_ns = NOW - (int64_t)i * 2 * NS_PER_SEC,
-						     .made_ns = NOW - (int64_t)(i + 1) * 2 * NS_PER_SEC };
+						     .made_ns = NOW -
+								(int64_t)(i + 1) * 2 * NS_PER_SEC };
 		struct crash_loop loop = crash_loop_of_group(crashes, n, "a", NOW);
 
 		int64_t wait = waits[n < ARRAY_SIZE(waits) ? n : ARRAY_SIZE(waits) - 1];
@@ -102,8 +105,10 @@ static void the_wait_doubles_up_to_five_minutes(void **state)
 
 static void of_the_head_each_death_counts(void **state)
 {
-	static const struct row rows[] = { { "headgroup", 900, 20 }, { "headgroup", 900, 40 }, { "a", 20, 10 },
-					   { "headgroup", 0, 30 },   { "headgroup", 9000, 4000 }, { 0 } };
+	static const struct row rows[] = {
+		{ "headgroup", 900, 20 }, { "headgroup", 900, 40 },    { "a", 20, 10 },
+		{ "headgroup", 0, 30 },	  { "headgroup", 9000, 4000 }, { 0 }
+	};
 	struct crash crashes[MANY] = { 0 };
 	struct crash_loop loop = crash_loop_of_head(crashes, fill(rows, crashes), NOW);
 

@@ -37,7 +37,8 @@ static void head_trouble_add_words(struct strbuf *out, const char *words)
 /* "CrashLoopBackOff" alone hides the cause, so the kubelet's message and the last end are added. */
 static const char *unready_container(const cJSON *head, struct strbuf *out)
 {
-	const cJSON *container = pod_unready_container(head), *waiting = json_get(container, "state.waiting"),
+	const cJSON *container = pod_unready_container(head),
+		    *waiting = json_get(container, "state.waiting"),
 		    *ended = json_get(container, "state.terminated");
 	const cJSON *now = cJSON_IsObject(waiting) ? waiting : ended;
 	const char *name = json_str(container, "name");
@@ -50,14 +51,16 @@ static const char *unready_container(const cJSON *head, struct strbuf *out)
 	if (!cJSON_IsObject(ended))
 		ended = json_get(container, "lastState.terminated");
 	if (cJSON_IsObject(ended))
-		strbuf_addf(out, "; it ended before with exit code %" PRId64 " (%.63s)", json_int(ended, "exitCode", -1),
+		strbuf_addf(out, "; it ended before with exit code %" PRId64 " (%.63s)",
+			    json_int(ended, "exitCode", -1),
 			    json_str(ended, "reason") ? json_str(ended, "reason") : "?");
 	return json_str(now, "reason");
 }
 
 void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out)
 {
-	const cJSON *conditions = json_get(head, "status.conditions"), *ready = json_find(conditions, "type", "Ready");
+	const cJSON *conditions = json_get(head, "status.conditions"),
+		    *ready = json_find(conditions, "type", "Ready");
 	const cJSON *scheduled = json_find(conditions, "type", "PodScheduled");
 
 	if (json_is(scheduled, "status", "False")) {
@@ -68,7 +71,8 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 	}
 	head_trouble_add_words(out, json_str(ready, "message"));
 	const char *reason = unready_container(head, out);
-	*ret_reason = camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
+	*ret_reason =
+		camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
 	if (!out->len)
 		strbuf_adds(out, "the head pod is not ready");
 }

@@ -33,8 +33,10 @@ static void add_metadata(const cJSON *cluster, cJSON *metadata)
 	json_set_str(labels, "app.kubernetes.io/name", "kuberay");
 	json_set_str(labels, "app.kubernetes.io/created-by", "kuberay-operator");
 	json_each(item, json_get(cluster, "metadata.annotations"))
-		if (cJSON_IsString(item) && strcmp(item->string, CLASS) != 0 && strncmp(item->string, "kubectl.", 8) != 0)
-			json_set_str(json_object_at(metadata, "annotations"), item->string, item->valuestring);
+		if (cJSON_IsString(item) && strcmp(item->string, CLASS) != 0 &&
+		    strncmp(item->string, "kubectl.", 8) != 0)
+			json_set_str(json_object_at(metadata, "annotations"), item->string,
+				     item->valuestring);
 	json_set(metadata, "ownerReferences", owner_references(cluster));
 }
 
@@ -51,7 +53,8 @@ static int64_t dashboard_port(const cJSON *cluster)
 
 static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 {
-	const char *path = json_str_or(options, "path", "/"), *type = json_str_or(options, "pathType", "Prefix");
+	const char *path = json_str_or(options, "path", "/"),
+		   *type = json_str_or(options, "pathType", "Prefix");
 	_cleanup_free_ char *service_name = head_service_name(cluster);
 	cJSON *entry = cJSON_CreateObject(), *service;
 
@@ -65,7 +68,8 @@ static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 
 cJSON *ingress_build(const cJSON *cluster)
 {
-	const cJSON *options = json_get(cluster, HEAD ".ingressOptions"), *tls = json_get(options, "tls");
+	const cJSON *options = json_get(cluster, HEAD ".ingressOptions"),
+		    *tls = json_get(options, "tls");
 	const char *class = object_annotation(cluster, CLASS);
 	char name[NAME_MAX_BYTES], cut[CUT_NAME_MAX];
 
@@ -73,8 +77,8 @@ cJSON *ingress_build(const cJSON *cluster)
 		return NULL;
 	options = cJSON_IsObject(options) ? options : NULL;
 	snprintf(name, sizeof(name), "%s-head-ingress", json_str(cluster, "metadata.name"));
-	cJSON *ingress = object_new("networking.k8s.io/v1", "Ingress", json_str(cluster, "metadata.namespace"),
-				    cut_name(name, cut));
+	cJSON *ingress = object_new("networking.k8s.io/v1", "Ingress",
+				    json_str(cluster, "metadata.namespace"), cut_name(name, cut));
 	add_metadata(cluster, json_get(ingress, "metadata"));
 	cJSON *spec = json_object_at(ingress, "spec");
 	if (class)

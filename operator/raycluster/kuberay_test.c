@@ -29,7 +29,8 @@ static void take_wait_away(const cJSON *cluster, cJSON *pod, const cJSON *want_c
 	cJSON *container = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0);
 	cJSON *command = json_get(container, "command"), *args = json_get(container, "args");
 	_cleanup_free_ char *wait = wait_script(head_gcs_port(cluster));
-	const char *script = cJSON_GetStringValue(cJSON_GetArrayItem(command, cJSON_GetArraySize(command) - 2));
+	const char *script =
+		cJSON_GetStringValue(cJSON_GetArrayItem(command, cJSON_GetArraySize(command) - 2));
 
 	assert_non_null(wait);
 	if (!script || strcmp(script, wait) != 0)
@@ -40,27 +41,35 @@ static void take_wait_away(const cJSON *cluster, cJSON *pod, const cJSON *want_c
 		cJSON_AddItemToArray(command, cJSON_DetachItemFromArray(args, 0));
 }
 
-static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_node node, const cJSON *group)
+static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_node node,
+		       const cJSON *group)
 {
 	const cJSON *cluster = json_get(doc, "cluster"),
 		    *want = cJSON_GetObjectItemCaseSensitive(json_get(doc, "pods"), group_name(node, group));
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray(), *pod = NULL;
-	struct pod_request req = { .cluster = cluster, .node = node, .group = group, .policy = policy };
+	struct pod_request req = {
+		.cluster = cluster, .node = node, .group = group, .policy = policy
+	};
 	struct err err = { 0 };
 
 	if (pod_build(&req, &pod, notes, &err) < 0)
 		fail_msg("%s", err.text);
 	if (node == RAY_WORKER)
-		take_wait_away(cluster, pod, json_get(cJSON_GetArrayItem(json_get(want, "spec.containers"), 0), "command"));
+		take_wait_away(cluster, pod,
+			       json_get(cJSON_GetArrayItem(json_get(want, "spec.containers"), 0),
+					"command"));
 	/* The hash is tested elsewhere. */
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "afterglow.dev/recreate-hash");
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "ray.io/kuberay-version");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"),
+						"afterglow.dev/recreate-hash");
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"),
+						"ray.io/kuberay-version");
 	return differences(pod, want, group_name(node, group));
 }
 
 static int compare(const char *name)
 {
-	_cleanup_json_ cJSON *doc = fixture(name), *service = NULL, *objects = NULL, *notes = cJSON_CreateArray();
+	_cleanup_json_ cJSON *doc = fixture(name), *service = NULL, *objects = NULL,
+			     *notes = cJSON_CreateArray();
 	const cJSON *cluster = json_get(doc, "cluster"), *group;
 	_cleanup_(policy_release) struct policy policy = { 0 };
 	int n;

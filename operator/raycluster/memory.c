@@ -31,11 +31,13 @@ static int64_t whole_mib(int64_t bytes)
 
 static int64_t memory_headroom(int64_t limit, const struct policy *policy)
 {
-	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : memory_part(limit, policy->memory.headroom_fraction);
+	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes :
+					       memory_part(limit, policy->memory.headroom_fraction);
 }
 
 /* Returns the policy's size, reduced to what the user's --memory or a smaller /dev/shm leaves. */
-static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
+static int64_t object_store(const struct memory_wish *wish, int64_t reserve,
+			    const struct policy *policy)
 {
 	int64_t size = memory_part(wish->limit, policy->memory.object_store_fraction);
 
@@ -61,7 +63,8 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	int64_t store = 0, rest;
 
 	if (!wish->no_shm) {
-		store = wish->object_store ? wish->object_store : object_store(wish, b.headroom, policy);
+		store = wish->object_store ? wish->object_store :
+					     object_store(wish, b.headroom, policy);
 		b.object_store = store;
 		b.shm_size = shm_size(store);
 	}
@@ -73,7 +76,9 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	 * shows the problem.
 	 */
 	else
-		b.ray_memory = whole_mib(MAX(MIN(rest, memory_part(wish->limit, policy->memory.ray_memory_fraction)), MIB));
+		b.ray_memory = whole_mib(
+			MAX(MIN(rest, memory_part(wish->limit, policy->memory.ray_memory_fraction)),
+			    MIB));
 	b.excess = MAX(store + b.headroom + b.ray_memory - wish->limit, 0);
 	return b;
 }
@@ -128,8 +133,8 @@ static int64_t settle_limit(cJSON *container, enum ray_node node, const struct p
 	return limit;
 }
 
-static void note_excess(const struct memory_wish *wish, const struct memory_budget *b, const char *group,
-			cJSON *notes)
+static void note_excess(const struct memory_wish *wish, const struct memory_budget *b,
+			const char *group, cJSON *notes)
 {
 	if (!b->excess)
 		return;
@@ -138,12 +143,11 @@ static void note_excess(const struct memory_wish *wish, const struct memory_budg
 		"group %s: memory %s%s + object store %s%s + headroom %s is %s over the container's limit of %s",
 		group, SIZE_TEXT(b->ray_memory), wish->ray_memory ? " (yours)" : "",
 		SIZE_TEXT(b->object_store), wish->object_store ? " (yours)" : "",
-		SIZE_TEXT(b->headroom), SIZE_TEXT(b->excess),
-		SIZE_TEXT(wish->limit));
+		SIZE_TEXT(b->headroom), SIZE_TEXT(b->excess), SIZE_TEXT(wish->limit));
 }
 
-static void note_object_store(const cJSON *container, const struct memory_wish *wish, const char *group,
-			      cJSON *notes)
+static void note_object_store(const cJSON *container, const struct memory_wish *wish,
+			      const char *group, cJSON *notes)
 {
 	char store[SIZE_TEXT_MAX];
 
@@ -152,7 +156,8 @@ static void note_object_store(const cJSON *container, const struct memory_wish *
 	size_format((uint64_t)wish->object_store, store);
 	if (wish->object_store < RAY_OBJECT_STORE_MIN)
 		notes_addf(notes, NOTE_MEMORY_SAFE, "ObjectStoreTooSmall",
-			   "group %s: object-store-memory is %s, but Ray refuses less than 75 MiB", group, store);
+			   "group %s: object-store-memory is %s, but Ray refuses less than 75 MiB",
+			   group, store);
 	if (wish->shm_size && wish->object_store > wish->shm_size &&
 	    !container_env(container, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
 		notes_addf(
@@ -178,15 +183,20 @@ static void set_monitor(cJSON *container, const struct policy *policy)
 /* Returns the sizeLimit of the user's own /dev/shm; 0 if it has none, or there is no such mount. */
 static int64_t own_shm_size(const cJSON *pod_spec, const cJSON *container)
 {
-	const cJSON *mount = json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm");
+	const cJSON *mount =
+		json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm");
 	const char *name = json_str(mount, "name");
 
 	if (!name)
 		return 0;
-	return quantity_at(json_find(json_get(pod_spec, "volumes"), "name", name), "emptyDir.sizeLimit");
+	return quantity_at(json_find(json_get(pod_spec, "volumes"), "name", name),
+			   "emptyDir.sizeLimit");
 }
 
-/* Sets what is no budget: the head's CPUs, the monitor's environment, the limit. Returns the limit in force, 0 for none. */
+/*
+ * Sets what is no budget: the head's CPUs, the monitor's environment, the limit. Returns the limit
+ * in force, 0 for none.
+ */
 static int64_t apply_settings(cJSON *pod_spec, cJSON *params, const struct memory_request *req)
 {
 	const char *cpus = req->policy->memory.head_num_cpus;
@@ -260,7 +270,8 @@ int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory
 	if (modes.budgets == MEMORY_MODE_APPLY)
 		return memory_apply(pod_spec, params, req, notes);
 	if (modes.budgets == MEMORY_MODE_WARN) {
-		_cleanup_json_ cJSON *spec = cJSON_Duplicate(pod_spec, true), *copy = cJSON_Duplicate(params, true);
+		_cleanup_json_ cJSON *spec = cJSON_Duplicate(pod_spec, true),
+				     *copy = cJSON_Duplicate(params, true);
 
 		if (spec && copy)
 			memory_apply(spec, copy, req, notes);

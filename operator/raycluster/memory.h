@@ -21,19 +21,21 @@
 
 /* All in bytes, 0: not known or not set. */
 struct memory_wish {
-	int64_t limit;        /* the Ray container's memory limit */
-	int64_t ray_memory;   /* the user's --memory */
+	int64_t limit; /* the Ray container's memory limit */
+	int64_t ray_memory; /* the user's --memory */
 	int64_t object_store; /* the user's --object-store-memory */
-	int64_t shm_size;     /* size of a /dev/shm that the user mounted */
-	bool no_shm;          /* plasma-directory: the object store is a file that the kernel can write out */
+	int64_t shm_size; /* size of a /dev/shm that the user mounted */
+	/* plasma-directory: the object store is a file that the kernel can write out */
+	bool no_shm;
 };
 
 struct memory_budget {
 	int64_t ray_memory;
 	int64_t object_store;
 	int64_t headroom;
-	int64_t shm_size; /* for the /dev/shm that we mount: the object store and a little for others */
-	int64_t excess;   /* bytes by which the sum passes the limit, 0 when it fits */
+	/* for the /dev/shm that we mount: the object store and a little for others */
+	int64_t shm_size;
+	int64_t excess; /* bytes by which the sum passes the limit, 0 when it fits */
 };
 
 /* Divides the limit (> 0). Sizes that the user set are taken over unchanged. */

@@ -41,14 +41,16 @@ static void budgets_fit_the_limit(void **state)
 	(void)state;
 	assert_int_equal(policy_init(&p, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct memory_wish wish = { .limit = rows[i].limit, .ray_memory = rows[i].ray_memory,
+		struct memory_wish wish = { .limit = rows[i].limit,
+					    .ray_memory = rows[i].ray_memory,
 					    .object_store = rows[i].object_store };
 		struct memory_budget b = memory_divide(&wish, &p);
 
 		if (b.ray_memory != rows[i].want_memory || b.object_store != rows[i].want_store ||
 		    b.excess != rows[i].want_excess)
-			fail_msg("row %zu: memory %ld MiB, store %ld MiB, excess %ld", i, (long)(b.ray_memory / MIB),
-				 (long)(b.object_store / MIB), (long)b.excess);
+			fail_msg("row %zu: memory %ld MiB, store %ld MiB, excess %ld", i,
+				 (long)(b.ray_memory / MIB), (long)(b.object_store / MIB),
+				 (long)b.excess);
 		assert_true(b.shm_size > b.object_store && b.shm_size % MIB == 0);
 	}
 	policy_release(&p);
@@ -77,13 +79,18 @@ static void what_is_not_applied_is_left_as_kuberay_has_it(void **state)
 	(void)state;
 	assert_int_equal(policy_init(&p, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *spec = json_of(group_yaml), *params = json_of("{object-store-memory: '4000000000'}"),
+		_cleanup_json_ cJSON *spec = json_of(group_yaml),
+				     *params = json_of("{object-store-memory: '4000000000'}"),
 				     *notes = cJSON_CreateArray();
 		int64_t shm;
 
 		p.memory.mode = rows[i].mode;
 		p.memory.budgets = rows[i].budgets;
-		shm = memory_apply_by_mode(spec, params, &(struct memory_request){ .node = RAY_HEAD, .group = "headgroup", .policy = &p }, notes);
+		shm = memory_apply_by_mode(spec, params,
+					   &(struct memory_request){ .node = RAY_HEAD,
+								     .group = "headgroup",
+								     .policy = &p },
+					   notes);
 		if (rows[i].memory) {
 			assert_string_equal(json_str(params, "memory"), rows[i].memory);
 			assert_int_equal(shm, rows[i].shm);
@@ -123,14 +130,19 @@ struct result {
 	int64_t shm;
 };
 
-static struct result apply(const char *spec, const char *params, enum ray_node node, int64_t worker_limit)
+static struct result apply(const char *spec, const char *params, enum ray_node node,
+			   int64_t worker_limit)
 {
-	struct result r = { .spec = json_of(spec), .params = json_of(params), .notes = cJSON_CreateArray() };
+	struct result r = { .spec = json_of(spec),
+			    .params = json_of(params),
+			    .notes = cJSON_CreateArray() };
 	struct policy p;
 
 	assert_int_equal(policy_init(&p, NULL), 0);
 	p.memory.worker_memory_limit = worker_limit;
-	r.shm = memory_apply(r.spec, r.params, &(struct memory_request){ .node = node, .group = "g", .policy = &p }, r.notes);
+	r.shm = memory_apply(r.spec, r.params,
+			     &(struct memory_request){ .node = node, .group = "g", .policy = &p },
+			     r.notes);
 	policy_release(&p);
 	return r;
 }
@@ -160,7 +172,8 @@ static void expect_note(const struct result *r, const char *part)
 
 static void a_worker_without_a_limit_gets_the_policys(void **state)
 {
-	_cleanup_(result_release) struct result r = apply("containers: [{name: w}]", "{}", RAY_WORKER, 2 * GIB);
+	_cleanup_(result_release) struct result r =
+		apply("containers: [{name: w}]", "{}", RAY_WORKER, 2 * GIB);
 
 	(void)state;
 	expect(&r, "resources.limits.memory", "2Gi");
@@ -172,7 +185,8 @@ static void a_worker_without_a_limit_gets_the_policys(void **state)
 static void a_request_above_the_policys_limit_lifts_it(void **state)
 {
 	_cleanup_(result_release) struct result r =
-		apply("containers: [{name: w, resources: {requests: {memory: 3Gi}}}]", "{}", RAY_WORKER, 2 * GIB);
+		apply("containers: [{name: w, resources: {requests: {memory: 3Gi}}}]", "{}",
+		      RAY_WORKER, 2 * GIB);
 
 	(void)state;
 	expect(&r, "resources.limits.memory", "3Gi");
@@ -181,7 +195,8 @@ static void a_request_above_the_policys_limit_lifts_it(void **state)
 
 static void without_any_limit_nothing_is_set_and_that_is_reported(void **state)
 {
-	_cleanup_(result_release) struct result r = apply("containers: [{name: w}]", "{}", RAY_WORKER, 0);
+	_cleanup_(result_release) struct result r =
+		apply("containers: [{name: w}]", "{}", RAY_WORKER, 0);
 
 	(void)state;
 	assert_int_equal(r.shm, 0);
@@ -191,34 +206,40 @@ static void without_any_limit_nothing_is_set_and_that_is_reported(void **state)
 
 static void the_head_gets_no_limit_but_no_cpus_either(void **state)
 {
-	_cleanup_(result_release) struct result r = apply("containers: [{name: h}]", "{}", RAY_HEAD, 2 * GIB);
+	_cleanup_(result_release) struct result r =
+		apply("containers: [{name: h}]", "{}", RAY_HEAD, 2 * GIB);
 
 	(void)state;
-	assert_null(json_get(cJSON_GetArrayItem(json_get(r.spec, "containers"), 0), "resources.limits"));
+	assert_null(json_get(cJSON_GetArrayItem(json_get(r.spec, "containers"), 0),
+			     "resources.limits"));
 	assert_string_equal(json_str(r.params, "num-cpus"), "0");
 }
 
 static void a_sum_over_the_limit_is_reported_with_its_numbers(void **state)
 {
-	_cleanup_(result_release) struct result r =
-		apply("containers: [{name: w, resources: {limits: {memory: 4Gi}}}]",
-		      "{memory: \"4294967296\", object-store-memory: \"1073741824\"}", RAY_WORKER, 0);
+	_cleanup_(result_release) struct result r = apply(
+		"containers: [{name: w, resources: {limits: {memory: 4Gi}}}]",
+		"{memory: \"4294967296\", object-store-memory: \"1073741824\"}", RAY_WORKER, 0);
 
 	(void)state;
-	expect_note(&r, "memory 4.0 GiB (yours) + object store 1.0 GiB (yours) + headroom 409.6 MiB is 1.4 GiB over the "
-			"container's limit of 4.0 GiB");
+	expect_note(
+		&r,
+		"memory 4.0 GiB (yours) + object store 1.0 GiB (yours) + headroom 409.6 MiB is 1.4 GiB over the "
+		"container's limit of 4.0 GiB");
 	assert_string_equal(json_str(r.params, "memory"), "4294967296");
 }
 
 static void an_object_store_that_ray_refuses_is_reported(void **state)
 {
 	_cleanup_(result_release) struct result small =
-		apply("containers: [{name: w, resources: {limits: {memory: 4Gi}}}]", "{object-store-memory: \"1000000\"}",
-		      RAY_WORKER, 0);
-	static const char spec[] = "containers: [{name: w, resources: {limits: {memory: 4Gi}}, env: [{name: X, value: y}],"
-				   " volumeMounts: [{name: m, mountPath: /dev/shm}]}]\n"
-				   "volumes: [{name: m, emptyDir: {medium: Memory, sizeLimit: 100Mi}}]";
-	_cleanup_(result_release) struct result big = apply(spec, "{object-store-memory: \"200000000\"}", RAY_WORKER, 0);
+		apply("containers: [{name: w, resources: {limits: {memory: 4Gi}}}]",
+		      "{object-store-memory: \"1000000\"}", RAY_WORKER, 0);
+	static const char spec[] =
+		"containers: [{name: w, resources: {limits: {memory: 4Gi}}, env: [{name: X, value: y}],"
+		" volumeMounts: [{name: m, mountPath: /dev/shm}]}]\n"
+		"volumes: [{name: m, emptyDir: {medium: Memory, sizeLimit: 100Mi}}]";
+	_cleanup_(result_release) struct result big =
+		apply(spec, "{object-store-memory: \"200000000\"}", RAY_WORKER, 0);
 	_cleanup_(result_release) struct result fits = apply(spec, "{}", RAY_WORKER, 0);
 
 	(void)state;
@@ -229,8 +250,11 @@ static void an_object_store_that_ray_refuses_is_reported(void **state)
 
 static void what_the_author_sizes_himself_is_as_kuberay_has_it(void **state)
 {
-	struct memory_request req = { .node = RAY_HEAD, .group = "g", .keeps_cpus = true, .keeps_memory = true };
-	_cleanup_json_ cJSON *spec = json_of(group_yaml), *params = json_of("{}"), *notes = cJSON_CreateArray();
+	struct memory_request req = {
+		.node = RAY_HEAD, .group = "g", .keeps_cpus = true, .keeps_memory = true
+	};
+	_cleanup_json_ cJSON *spec = json_of(group_yaml), *params = json_of("{}"),
+			     *notes = cJSON_CreateArray();
 	struct policy p;
 
 	(void)state;
@@ -246,7 +270,8 @@ static void what_the_author_sizes_himself_is_as_kuberay_has_it(void **state)
 static void values_that_only_the_shell_knows_are_left_alone(void **state)
 {
 	_cleanup_(result_release) struct result r =
-		apply("containers: [{name: w, resources: {limits: {memory: 4294967296}}}]", "{memory: $((2**30))}", RAY_WORKER, 0);
+		apply("containers: [{name: w, resources: {limits: {memory: 4294967296}}}]",
+		      "{memory: $((2**30))}", RAY_WORKER, 0);
 
 	(void)state;
 	assert_string_equal(json_str(r.params, "memory"), "$((2**30))");
@@ -256,14 +281,17 @@ static void values_that_only_the_shell_knows_are_left_alone(void **state)
 /* If such a sum overflowed, the sanitizer would report it. */
 static void numbers_at_the_end_of_their_range_are_cut(void **state)
 {
-	_cleanup_(result_release) struct result r =
-		apply("containers: [{name: w, resources: {limits: {memory: 9223372036854775807}}}]",
-		      "{memory: \"9223372036854775807\", object-store-memory: \"9223372036854775807\"}", RAY_WORKER, 0);
-	_cleanup_(result_release) struct result negative =
-		apply("containers: [{name: w, resources: {limits: {memory: -9223372036854775807}}}]", "{}", RAY_WORKER, 0);
+	_cleanup_(result_release) struct result r = apply(
+		"containers: [{name: w, resources: {limits: {memory: 9223372036854775807}}}]",
+		"{memory: \"9223372036854775807\", object-store-memory: \"9223372036854775807\"}",
+		RAY_WORKER, 0);
+	_cleanup_(result_release) struct result negative = apply(
+		"containers: [{name: w, resources: {limits: {memory: -9223372036854775807}}}]",
+		"{}", RAY_WORKER, 0);
 
 	(void)state;
-	expect_note(&r, "memory 8.0 PiB (yours) + object store 8.0 PiB (yours) + headroom 819.2 TiB");
+	expect_note(&r,
+		    "memory 8.0 PiB (yours) + object store 8.0 PiB (yours) + headroom 819.2 TiB");
 	expect_note(&negative, "no memory limit");
 }
 

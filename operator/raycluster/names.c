@@ -29,16 +29,19 @@ const char *group_name(enum ray_node node, const cJSON *group)
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,
 	      unsigned n, char ret_name[static POD_NAME_MAX])
 {
-	const char *name = json_str(cluster, "metadata.name"), *uid = json_str_or(cluster, "metadata.uid", "");
+	const char *name = json_str(cluster, "metadata.name"),
+		   *uid = json_str_or(cluster, "metadata.uid", "");
 	char text[512], prefix[PREFIX_MAX + 1];
 	unsigned char digest[SHA256_BYTES];
 
 	/* The name is cut so that the rest fits into 63 characters. */
-	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
+	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "",
+		 group);
 	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid, seed ? seed : "",
 		 ray_node_name(node), group, n);
 	sha256_bytes(text, strlen(text), digest);
-	size_t len = (size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
+	size_t len =
+		(size_t)snprintf(ret_name, POD_NAME_MAX, "%s-%s-", prefix, ray_node_name(node));
 	for (size_t i = 0; i < len; i++)
 		ret_name[i] = (char)tolower((unsigned char)ret_name[i]);
 	for (size_t i = 0; i < SUFFIX_LEN; i++)
@@ -50,7 +53,8 @@ const char *cut_name(const char *name, char buf[static CUT_NAME_MAX])
 {
 	size_t len = name ? strlen(name) : 0;
 
-	snprintf(buf, CUT_NAME_MAX, "%s", len < CUT_NAME_MAX ? (name ? name : "") : name + len - (CUT_NAME_MAX - 1));
+	snprintf(buf, CUT_NAME_MAX, "%s",
+		 len < CUT_NAME_MAX ? (name ? name : "") : name + len - (CUT_NAME_MAX - 1));
 	if (*buf && !isalpha((unsigned char)*buf))
 		*buf = 'r';
 	return buf;

@@ -61,9 +61,12 @@ static void a_name_that_is_cut_begins_with_a_letter(void **state)
 
 static void services_are_called_after_the_cluster_unless_the_spec_says_otherwise(void **state)
 {
-	_cleanup_json_ cJSON *cluster = json_of("{metadata: {name: demo, namespace: ml}, spec: {headGroupSpec: {}}}");
-	_cleanup_json_ cJSON *named = json_of("{metadata: {name: demo}, spec: {headGroupSpec: {headService: {metadata: {name: mine}}}}}");
-	_cleanup_free_ char *head = head_service_name(cluster), *own = head_service_name(named), *headless = headless_service_name(cluster);
+	_cleanup_json_ cJSON *cluster =
+		json_of("{metadata: {name: demo, namespace: ml}, spec: {headGroupSpec: {}}}");
+	_cleanup_json_ cJSON *named = json_of(
+		"{metadata: {name: demo}, spec: {headGroupSpec: {headService: {metadata: {name: mine}}}}}");
+	_cleanup_free_ char *head = head_service_name(cluster), *own = head_service_name(named),
+			    *headless = headless_service_name(cluster);
 	(void)state;
 
 	assert_string_equal(head, "demo-head-svc");
@@ -73,8 +76,10 @@ static void services_are_called_after_the_cluster_unless_the_spec_says_otherwise
 
 static void the_heads_port_is_its_start_parameter_or_rays_own(void **state)
 {
-	_cleanup_json_ cJSON *own = json_of("{spec: {headGroupSpec: {rayStartParams: {port: '6380'}}}}");
-	_cleanup_json_ cJSON *none = json_of("{spec: {headGroupSpec: {}}}"), *odd = json_of("{spec: {headGroupSpec: {rayStartParams: []}}}");
+	_cleanup_json_ cJSON *own =
+		json_of("{spec: {headGroupSpec: {rayStartParams: {port: '6380'}}}}");
+	_cleanup_json_ cJSON *none = json_of("{spec: {headGroupSpec: {}}}"),
+			     *odd = json_of("{spec: {headGroupSpec: {rayStartParams: []}}}");
 	(void)state;
 
 	assert_string_equal(head_gcs_port(own), "6380");

@@ -31,7 +31,8 @@ static const struct row {
 	{ PLAN_CREATE, "Role", NULL, "CreatedRole", "Created role" },
 	{ PLAN_CREATE, "RoleBinding", NULL, "CreatedRoleBinding", "Created role binding" },
 	{ PLAN_CREATE, "Secret", NULL, "CreatedSecret", "Created secret" },
-	{ PLAN_CREATE, "PersistentVolumeClaim", NULL, "CreatedPersistentVolumeClaim", "Created persistent volume claim" },
+	{ PLAN_CREATE, "PersistentVolumeClaim", NULL, "CreatedPersistentVolumeClaim",
+	  "Created persistent volume claim" },
 	{ PLAN_CREATE, "Job", NULL, "CreatedRedisCleanupJob", "Created Redis cleanup Job" },
 };
 
@@ -41,7 +42,8 @@ static const struct row *row_of(const struct plan_op *op)
 
 	for (size_t i = 0; kind && i < ARRAY_SIZE(rows); i++)
 		if (rows[i].op == op->kind && strcmp(rows[i].kind, kind) == 0 &&
-		    (!rows[i].node || strcmp(rows[i].node, pod_label(op->body, "ray.io/node-type")) == 0))
+		    (!rows[i].node ||
+		     strcmp(rows[i].node, pod_label(op->body, "ray.io/node-type")) == 0))
 			return &rows[i];
 	return NULL;
 }
@@ -51,7 +53,8 @@ static cJSON *news_find(const cJSON *news, const struct row *row, const char *gr
 	cJSON *item;
 
 	cJSON_ArrayForEach(item, news) {
-		if (row->node && json_is(item, "reason", row->reason) && json_is(item, "group", group))
+		if (row->node && json_is(item, "reason", row->reason) &&
+		    json_is(item, "group", group))
 			return item;
 	}
 	return NULL;
@@ -73,7 +76,8 @@ void news_add(cJSON *news, const struct plan_op *op, int status)
 	/* An object that existed before was not created. */
 	bool done = op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
 	const struct row *row = done ? row_of(op) : NULL;
-	const char *namespace = json_str(op->body, "metadata.namespace"), *name = json_str(op->body, "metadata.name");
+	const char *namespace = json_str(op->body, "metadata.namespace"),
+		   *name = json_str(op->body, "metadata.name");
 	char text[512];
 
 	if (!row || !namespace || !name)
@@ -93,7 +97,8 @@ static void add_many(struct strbuf *note, const char *words, const char *group, 
 {
 	size_t verb = strcspn(words, " ");
 
-	strbuf_addf(note, "%.*s %lld%ss of group %s:", (int)verb, words, (long long)n, words + verb, group);
+	strbuf_addf(note, "%.*s %lld%ss of group %s:", (int)verb, words, (long long)n, words + verb,
+		    group);
 }
 
 cJSON *news_event(const cJSON *item, const cJSON *cluster, int64_t now_ns)

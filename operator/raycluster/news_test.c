@@ -68,8 +68,12 @@ static void what_was_there_already_and_what_nobody_asks_about_is_no_news(void **
 	_cleanup_json_ cJSON *news = cJSON_CreateArray();
 
 	(void)state;
-	add(news, PLAN_CREATE, "{kind: Pod, metadata: {namespace: ns, name: p, labels: {ray.io/node-type: head}}}", 409);
-	add(news, PLAN_DELETE, "{kind: Pod, metadata: {namespace: ns, name: p, labels: {ray.io/node-type: head}}}", 404);
+	add(news, PLAN_CREATE,
+	    "{kind: Pod, metadata: {namespace: ns, name: p, labels: {ray.io/node-type: head}}}",
+	    409);
+	add(news, PLAN_DELETE,
+	    "{kind: Pod, metadata: {namespace: ns, name: p, labels: {ray.io/node-type: head}}}",
+	    404);
 	add(news, PLAN_APPLY, "{kind: Service, metadata: {namespace: ns, name: s}}", 200);
 	add(news, PLAN_APPLY, "{kind: ConfigMap, metadata: {namespace: ns, name: c}}", 201);
 	add(news, PLAN_STATUS, "{kind: RayCluster, metadata: {namespace: ns, name: demo}}", 200);
@@ -84,14 +88,17 @@ static void the_pods_of_a_group_are_one_event_with_their_number(void **state)
 
 	(void)state;
 	for (int i = 0; i < 130; i++) {
-		snprintf(body, sizeof(body), "{kind: Pod, metadata: {namespace: ns, name: p%d, labels: {ray.io/node-type: worker, ray.io/group: %s}}}",
-			 i, i < 2 ? "few" : "many");
+		snprintf(
+			body, sizeof(body),
+			"{kind: Pod, metadata: {namespace: ns, name: p%d, labels: {ray.io/node-type: worker, ray.io/group: %s}}}",
+			i, i < 2 ? "few" : "many");
 		add(news, PLAN_CREATE, body, 201);
 	}
 	add(news, PLAN_DELETE, body, 200);
 	assert_int_equal(cJSON_GetArraySize(news), 3);
 	expect(news, 0, "CreatedWorkerPod", "Created 2 worker Pods of group few: ns/p0, ns/p1");
-	expect(news, 1, "CreatedWorkerPod", "Created 128 worker Pods of group many: ns/p2, ns/p3, ns/p4, ns/p5, ns/p6 and 123 more");
+	expect(news, 1, "CreatedWorkerPod",
+	       "Created 128 worker Pods of group many: ns/p2, ns/p3, ns/p4, ns/p5, ns/p6 and 123 more");
 	expect(news, 2, "DeletedWorkerPod", "Deleted worker Pod ns/p129");
 }
 

@@ -54,7 +54,10 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 	json_each(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
-		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
+		/*
+		 * A variable of Ray cannot come with a prefix that is not the beginning of "RAY_",
+		 * or has it.
+		 */
 		own->unseen |= !prefix || text_begins_with("RAY_", prefix) ||
 			       text_begins_with(prefix, "RAY_");
 	}

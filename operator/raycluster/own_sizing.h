@@ -12,13 +12,19 @@
 
 #include "lib/strmap.h"
 
-/* "true" on a RayCluster, for all of its pods, or on a pod's template: KubeRay runs the container's own command. */
+/*
+ * "true" on a RayCluster, for all of its pods, or on a pod's template: KubeRay runs the container's
+ * own command.
+ */
 #define OVERWRITE_ANNOTATION "ray.io/overwrite-container-cmd"
 
 struct own_sizing {
 	bool cpus; /* the author sizes the CPUs */
 	bool memory; /* the author sizes memory or the object store */
-	/* envFrom may bring a variable that sizes the memory. (One that sizes CPUs precedes --num-cpus in Ray.) */
+	/*
+	 * envFrom may bring a variable that sizes the memory. (One that sizes CPUs precedes
+	 * --num-cpus in Ray.)
+	 */
 	bool unseen;
 };
 
@@ -28,7 +34,10 @@ struct own_sizing {
  */
 struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command);
 
-/* Returns whether the annotations, a RayCluster's or a pod template's, keep the container's command. */
+/*
+ * Returns whether the annotations, a RayCluster's or a pod template's, keep the container's
+ * command.
+ */
 bool keeps_own_command(const cJSON *annotations);
 
 /*

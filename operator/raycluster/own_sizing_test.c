@@ -22,7 +22,9 @@ static void what_the_author_says_is_seen(void **state)
 		{ "{env: [{name: RAY_OVERRIDE_RESOURCES, value: \"{}\"}]}", "{}", false, true, true, false },
 		{ "{env: [{name: RAY_USE_MULTIPROCESSING_CPU_COUNT, value: \"1\"}]}", "{}", false, true, false, false },
 		{ "{env: [{name: RAY_DEFAULT_MIN_SYSTEM_RESERVED_MEMORY_BYTES, value: \"1\"}]}", "{}", false, false, true, false },
-		/* The monitor's variables size nothing, and a worker's own variables are not Ray's. */
+		/*
+		 * The monitor's variables size nothing, and a worker's own variables are not Ray's.
+		 */
 		{ "{env: [{name: RAY_memory_usage_threshold, value: \"0.9\"}, {name: MY_RAY_OVERRIDE_RESOURCES, value: x}]}", "{}",
 		  false, false, false, false },
 		{ "{envFrom: [{secretRef: {name: s3}}]}", "{}", false, false, false, true },
@@ -43,17 +45,21 @@ static void what_the_author_says_is_seen(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *container = json_of(rows[i].container), *params = json_of(rows[i].params);
+		_cleanup_json_ cJSON *container = json_of(rows[i].container),
+				     *params = json_of(rows[i].params);
 		struct own_sizing own = own_sizing_of(container, params, rows[i].keeps_command);
 
-		if (own.cpus != rows[i].cpus || own.memory != rows[i].memory || own.unseen != rows[i].unseen)
-			fail_msg("row %zu: cpus %d, memory %d, unseen %d", i, own.cpus, own.memory, own.unseen);
+		if (own.cpus != rows[i].cpus || own.memory != rows[i].memory ||
+		    own.unseen != rows[i].unseen)
+			fail_msg("row %zu: cpus %d, memory %d, unseen %d", i, own.cpus, own.memory,
+				 own.unseen);
 	}
 }
 
 static void an_annotation_keeps_the_command(void **state)
 {
-	_cleanup_json_ cJSON *yes = json_of("{" OVERWRITE_ANNOTATION ": \"True\"}"), *no = json_of("{" OVERWRITE_ANNOTATION ": \"yes\"}");
+	_cleanup_json_ cJSON *yes = json_of("{" OVERWRITE_ANNOTATION ": \"True\"}"),
+			     *no = json_of("{" OVERWRITE_ANNOTATION ": \"yes\"}");
 
 	(void)state;
 	assert_true(keeps_own_command(yes));
@@ -84,7 +90,8 @@ static void groups_that_ray_resizes_are_found_by_their_names(void **state)
 		if (rows[i].annotation)
 			json_set_str(annotations, "ray.io/ippr", rows[i].annotation);
 		resized = resized_groups_of(annotations);
-		if (resized_groups_have(&resized, "headgroup") != rows[i].head || resized_groups_have(&resized, "small") != rows[i].small)
+		if (resized_groups_have(&resized, "headgroup") != rows[i].head ||
+		    resized_groups_have(&resized, "small") != rows[i].small)
 			fail_msg("row %zu", i);
 	}
 }

@@ -54,7 +54,10 @@ cJSON *plan_op_pod(const struct plan_op *op)
 	return oom_count() == lost ? TAKE_PTR(pod) : NULL;
 }
 
-/* --- Observed pods -------------------------------------------------------------------------------- */
+/*
+ * --- Observed pods
+ * --------------------------------------------------------------------------------
+ */
 
 static void note_foreign(struct planner *p, const cJSON *pod)
 {
@@ -160,9 +163,11 @@ static void delete_orphans(struct planner *p)
 	_cleanup_(release_names) struct strmap names = STRMAP_INIT;
 
 	json_each(group, json_get(p->in->cluster, "spec.workerGroupSpecs"))
-		p->failed = p->failed || strmap_put(&names, group_name(RAY_WORKER, group), p, NULL) < 0;
+		p->failed =
+			p->failed || strmap_put(&names, group_name(RAY_WORKER, group), p, NULL) < 0;
 	for (size_t i = 0; i < p->n_pods && !p->failed; i++)
-		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) && !strmap_get(&names, pod_group(p->pods[i])))
+		if (!pod_is_head(p->pods[i]) && upgrade_is_ours(p->pods[i]) &&
+		    !strmap_get(&names, pod_group(p->pods[i])))
 			planner_delete_or_hold(p, i);
 }
 
@@ -174,13 +179,15 @@ static void note_refused_sidecar(struct planner *p)
 
 		if (!why || p->leaving[i])
 			continue;
-		notes_addf(p->notes, NOTE_RECORDING, "SidecarRefused",
-			   "pods run without the sidecar, because the API server refuses pods with it: %s", why);
+		notes_addf(
+			p->notes, NOTE_RECORDING, "SidecarRefused",
+			"pods run without the sidecar, because the API server refuses pods with it: %s",
+			why);
 		return;
 	}
 }
 
-	/* Plans the Event once: as long as the condition is not in the status yet. */
+/* Plans the Event once: as long as the condition is not in the status yet. */
 static void plan_events(struct planner *p)
 {
 	for (unsigned t = 0; t < NOTE_TOPIC_COUNT; t++) {
@@ -189,8 +196,8 @@ static void plan_events(struct planner *p)
 		if (notes_have(p->notes, t) && text &&
 		    !status_tells(p->in->cluster, note_topic_condition(t), "False", text))
 			planner_add(p, PLAN_EVENT,
-			       event_warning(p->in->cluster, notes_reason(p->notes, t), "Reconcile", text,
-					     p->in->now_ns));
+				    event_warning(p->in->cluster, notes_reason(p->notes, t),
+						  "Reconcile", text, p->in->now_ns));
 	}
 }
 
@@ -213,7 +220,8 @@ static void plan_status(struct planner *p, const struct status_view *view)
 	 * the first pod of a suspended cluster is deleted, the status must say that all will be
 	 * deleted, because the user may change the spec at any moment.
 	 */
-	if (p->in->failure_reason || (view && view->suspend && view->pods_left && !is_suspending(p)))
+	if (p->in->failure_reason ||
+	    (view && view->suspend && view->pods_left && !is_suspending(p)))
 		planner_insert(p, PLAN_STATUS, body);
 	else
 		planner_add(p, PLAN_STATUS, body);
@@ -230,8 +238,10 @@ static void plan_failure_event(struct planner *p)
 
 	if (!reason || !message || status_tells(p->in->cluster, "ReplicaFailure", "True", message))
 		return;
-	snprintf(event, sizeof(event), "FailedTo%s", reason + (strncmp(reason, "Failed", 6) == 0 ? 6 : 0));
-	planner_insert(p, PLAN_EVENT, event_warning(p->in->cluster, event, "Reconcile", message, p->in->now_ns));
+	snprintf(event, sizeof(event), "FailedTo%s",
+		 reason + (strncmp(reason, "Failed", 6) == 0 ? 6 : 0));
+	planner_insert(p, PLAN_EVENT,
+		       event_warning(p->in->cluster, event, "Reconcile", message, p->in->now_ns));
 }
 
 /*
@@ -272,7 +282,7 @@ static void delete_all(struct planner *p)
 	p->frozen = true;
 }
 
-	/*
+/*
 	 * Returns whether pods of another spec still exist. Until they are gone, nothing new is
 	 * created: old and new nodes are incompatible in one Ray cluster.
 	 */
@@ -313,8 +323,10 @@ static const char *const scheduling_labels[] = {
 static void tell_ignored_labels(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
-	bool seen = json_find(json_get(cluster, "status.conditions"), "type", note_topic_condition(NOTE_SPEC_VALID)) &&
-		    json_int(cluster, "status.observedGeneration", -1) == json_int(cluster, "metadata.generation", 0);
+	bool seen = json_find(json_get(cluster, "status.conditions"), "type",
+			      note_topic_condition(NOTE_SPEC_VALID)) &&
+		    json_int(cluster, "status.observedGeneration", -1) ==
+			    json_int(cluster, "metadata.generation", 0);
 	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(1024);
 	char note[1000];
 
@@ -324,9 +336,13 @@ static void tell_ignored_labels(struct planner *p)
 			strbuf_addf(&labels, "%s%s", labels.len ? ", " : "", scheduling_labels[i]);
 	if (!labels.len)
 		return;
-	snprintf(note, sizeof(note), "These labels of the RayCluster have no effect, because Afterglow uses no batch scheduler: %s",
-		 strbuf_str(&labels));
-	planner_add(p, PLAN_EVENT, event_warning(cluster, "SchedulingLabelsIgnored", "Reconcile", note, p->in->now_ns));
+	snprintf(
+		note, sizeof(note),
+		"These labels of the RayCluster have no effect, because Afterglow uses no batch scheduler: %s",
+		strbuf_str(&labels));
+	planner_add(p, PLAN_EVENT,
+		    event_warning(cluster, "SchedulingLabelsIgnored", "Reconcile", note,
+				  p->in->now_ns));
 }
 
 static int plan_valid(struct planner *p, struct err *err)
@@ -348,7 +364,8 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->view.growing = p->in->growing;
 	p->view.growing_unheard = p->in->growing_unheard;
 	/* The finalizer is set before there is anything in Redis. */
-	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
+	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) &&
+	    !redis_cleanup_is_held(p->in->cluster))
 		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
 	plan_objects(p);
 	tell_ignored_labels(p);
@@ -374,8 +391,10 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	int r = 0;
 
 	if (in->n_labelled > BOUND_LABELLED)
-		notes_addf(p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
-			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu are allowed", in->n_labelled, BOUND_LABELLED);
+		notes_addf(
+			p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
+			"metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu are allowed",
+			in->n_labelled, BOUND_LABELLED);
 	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
 		r = gather_pods(&p, err);
 		if (r == 0)

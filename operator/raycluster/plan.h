@@ -21,28 +21,42 @@
 
 enum plan_op_kind {
 	PLAN_APPLY, /* server-side apply of body */
-	PLAN_CREATE, /* POST of body; AlreadyExists is success, except for a pod, because the existing pod may belong to somebody else */
 	/*
-	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}, and
-	 * gracePeriodSeconds if it is not to be the pod's own; NotFound is success
+	 * POST of body; AlreadyExists is success, except for a pod, because the existing pod may
+	 * belong to somebody else
+	 */
+	PLAN_CREATE,
+	/*
+	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label
+	 * node-type}, and gracePeriodSeconds if it is not to be the pod's own; NotFound is success
 	 */
 	PLAN_DELETE,
-	PLAN_STATUS, /* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
+	/* RayCluster: apiVersion, kind, metadata {namespace, name}, status: applied there */
+	PLAN_STATUS,
 	/*
-	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name} besides what changes; a uid or
-	 * resourceVersion is a precondition; NotFound is success, and of a pod every other refusal is tolerated
+	 * JSON merge patch of body, which has apiVersion, kind and metadata {namespace, name}
+	 * besides what changes; a uid or resourceVersion is a precondition; NotFound is success,
+	 * and of a pod every other refusal is tolerated
 	 */
 	PLAN_MERGE,
-	PLAN_BELIEVE, /* nothing is written: the existing object stays, although body is what should exist; is_applied is true from then on */
-	PLAN_EVENT, /* an events.k8s.io/v1 Event, for the event recorder: no write follows from it, and nothing waits for it */
+	/*
+	 * nothing is written: the existing object stays, although body is what should exist;
+	 * is_applied is true from then on
+	 */
+	PLAN_BELIEVE,
+	/*
+	 * an events.k8s.io/v1 Event, for the event recorder: no write follows from it, and nothing
+	 * waits for it
+	 */
+	PLAN_EVENT,
 };
 
 struct plan_op {
 	enum plan_op_kind kind;
 	cJSON *body; /* owned by the plan */
 	/*
-	 * Only for the creation of a pod, whose body has no more than its name and its own labels. A
-	 * plan makes thousands of pods, and a tenant's template may have a megabyte.
+	 * Only for the creation of a pod, whose body has no more than its name and its own labels.
+	 * A plan makes thousands of pods, and a tenant's template may have a megabyte.
 	 */
 	const cJSON *template;
 };
@@ -53,8 +67,9 @@ struct plan {
 	cJSON *templates; /* to which operations refer */
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 	/*
-	 * The age of the cluster. So long an object is believed whose creation found it taken, because
-	 * it may be a former cluster's: a new cluster looks again soon, and an old one rarely.
+	 * The age of the cluster. So long an object is believed whose creation found it taken,
+	 * because it may be a former cluster's: a new cluster looks again soon, and an old one
+	 * rarely.
 	 */
 	int64_t doubt_ns;
 };
@@ -65,20 +80,27 @@ struct unanswered_create {
 };
 
 struct plan_input {
-	const cJSON *cluster;              /* ray.io/v1 RayCluster as the API server gave it */
+	const cJSON *cluster; /* ray.io/v1 RayCluster as the API server gave it */
 	const cJSON *notes; /* what validate_cluster says about it; the plan adds to a copy */
 	/* the pods that it controls, and all in its namespace with its ray.io/cluster label */
 	const cJSON *const *pods;
 	size_t n_pods;
-	size_t n_labelled;                 /* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
-	const cJSON *service;              /* with the name of the head service, NULL: none */
-	const cJSON *headless;             /* with that of the workers' service, NULL: none */
-	const char *store_claim_trouble;   /* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
-	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
+	/* how many those are; above BOUND_LABELLED (bounds.h) pods is empty */
+	size_t n_labelled;
+	const cJSON *service; /* with the name of the head service, NULL: none */
+	const cJSON *headless; /* with that of the workers' service, NULL: none */
+	/* why pods must not mount policy->store.claim (store_claim.h); NULL: they may */
+	const char *store_claim_trouble;
+	/* why the namespace would not take pods that read the kernel log; NULL: it does */
+	const char *kernel_log_refused;
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none to be had, pods go without */
-	const char *policy_origin;         /* which object set the policy, for an annotation (policies.h); NULL: the operator's own settings */
-	int64_t now_ns;                    /* nanoseconds since 1970 */
+	/*
+	 * which object set the policy, for an annotation (policies.h); NULL: the operator's own
+	 * settings
+	 */
+	const char *policy_origin;
+	int64_t now_ns; /* nanoseconds since 1970 */
 	/*
 	 * Evidence first: per pod (index as pods), true while its RayFailure is still to be
 	 * written. Such a dead pod is kept. NULL: nothing is pending.
@@ -102,10 +124,10 @@ struct plan_input {
 	 */
 	const char *token;
 	/*
-	 * The existing objects with the names of the cluster's Ingress, of the claim for its RocksDB,
-	 * of its service for Ray Serve, and of what its autoscaler needs; NULL if absent. They are
-	 * read unless is_applied is true; the role, unless it is for the binding. ..._refused: the
-	 * operator may not read the object.
+	 * The existing objects with the names of the cluster's Ingress, of the claim for its
+	 * RocksDB, of its service for Ray Serve, and of what its autoscaler needs; NULL if absent.
+	 * They are read unless is_applied is true; the role, unless it is for the binding.
+	 * ..._refused: the operator may not read the object.
 	 */
 	const cJSON *ingress, *gcs_claim, *serve, *account, *role, *binding;
 	bool ingress_refused, role_refused;

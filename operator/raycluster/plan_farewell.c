@@ -37,10 +37,13 @@ static void plan_farewell_give_up(struct planner *p, const char *why)
 	const char *space = gcs_ft_storage_namespace(p->in->cluster);
 	char note[1000];
 
-	snprintf(note, sizeof(note),
-		 "Redis still has the keys of this cluster (RAY%.200s@...), which is deleted all the same: %.600s",
-		 space ? space : "", why);
-	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "RedisCleanupFailed", "Delete", note, p->in->now_ns));
+	snprintf(
+		note, sizeof(note),
+		"Redis still has the keys of this cluster (RAY%.200s@...), which is deleted all the same: %.600s",
+		space ? space : "", why);
+	planner_add(
+		p, PLAN_EVENT,
+		event_warning(p->in->cluster, "RedisCleanupFailed", "Delete", note, p->in->now_ns));
 	plan_farewell_let_go(p);
 }
 
@@ -50,35 +53,41 @@ static int64_t patience_s(const struct planner *p)
 	char *end = NULL;
 	long seconds = text ? strtol(text, &end, 10) : 0;
 
-	return text && end != text && !*end && seconds > 0 ? MIN(seconds, DEADLINE_MAX_S) : DEADLINE_S;
+	return text && end != text && !*end && seconds > 0 ? MIN(seconds, DEADLINE_MAX_S) :
+							     DEADLINE_S;
 }
 
 static int64_t plan_farewell_deadline(const struct planner *p)
 {
 	int64_t ns;
 
-	return json_time(p->in->cluster, "metadata.deletionTimestamp", &ns) ? MIN(ns, p->in->now_ns) + patience_s(p) * NS_PER_SEC : p->in->now_ns;
+	return json_time(p->in->cluster, "metadata.deletionTimestamp", &ns) ?
+		       MIN(ns, p->in->now_ns) + patience_s(p) * NS_PER_SEC :
+		       p->in->now_ns;
 }
 
 static void give_up_late(struct planner *p, const char *what)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "its %s did not end within %s", what, DURATION_TEXT(patience_s(p) * NS_PER_SEC));
+	snprintf(why, sizeof(why), "its %s did not end within %s", what,
+		 DURATION_TEXT(patience_s(p) * NS_PER_SEC));
 	plan_farewell_give_up(p, why);
 }
 
 static void look_at_job(struct planner *p)
 {
 	const cJSON *job = p->in->cleanup_job;
-	const char *message = json_str(json_find(json_get(job, "status.conditions"), "type", "Failed"), "message");
+	const char *message = json_str(
+		json_find(json_get(job, "status.conditions"), "type", "Failed"), "message");
 	char why[700];
 
 	if (object_condition_is_true(job, "Complete")) {
 		plan_farewell_let_go(p);
 	} else if (object_condition_is_true(job, "Failed")) {
-		snprintf(why, sizeof(why), "Job %.64s failed: %.500s (its log is kept for ten minutes)", json_str(job, "metadata.name"),
-			 message ? message : "?");
+		snprintf(why, sizeof(why),
+			 "Job %.64s failed: %.500s (its log is kept for ten minutes)",
+			 json_str(job, "metadata.name"), message ? message : "?");
 		plan_farewell_give_up(p, why);
 	} else if (p->in->now_ns >= plan_farewell_deadline(p)) {
 		give_up_late(p, "Job");

@@ -13,7 +13,8 @@
 static const cJSON *job(const struct world *w)
 {
 	for (size_t i = 0; i < w->plan.n_ops; i++)
-		if (w->plan.ops[i].kind == PLAN_CREATE && strcmp(json_str(w->plan.ops[i].body, "kind"), "Job") == 0)
+		if (w->plan.ops[i].kind == PLAN_CREATE &&
+		    strcmp(json_str(w->plan.ops[i].body, "kind"), "Job") == 0)
 			return w->plan.ops[i].body;
 	return NULL;
 }
@@ -25,9 +26,10 @@ static const char *warning(const struct world *w)
 
 static void begin(struct world *w)
 {
-	json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions",
-		 json_of("{redisAddress: 'rediss://redis:6380', externalStorageNamespace: space,\n"
-			 " redisPassword: {valueFrom: {secretKeyRef: {name: redis, key: password}}}}"));
+	json_set(
+		json_get(w->cluster, "spec"), "gcsFaultToleranceOptions",
+		json_of("{redisAddress: 'rediss://redis:6380', externalStorageNamespace: space,\n"
+			" redisPassword: {valueFrom: {secretKeyRef: {name: redis, key: password}}}}"));
 	json_set(json_get(w->cluster, "metadata"), "finalizers", json_of("[example.com/other]"));
 	json_set_str(json_get(w->cluster, "metadata"), "resourceVersion", "7");
 }
@@ -36,7 +38,8 @@ static void delete_cluster(struct world *w)
 {
 	char text[TIME_TEXT_MAX];
 
-	json_set_str(json_get(w->cluster, "metadata"), "deletionTimestamp", time_format(w->now_ns, text));
+	json_set_str(json_get(w->cluster, "metadata"), "deletionTimestamp",
+		     time_format(w->now_ns, text));
 }
 
 static void expect_let_go(struct world *w)
@@ -49,7 +52,8 @@ static void expect_let_go(struct world *w)
 
 static void the_finalizer_is_there_before_the_first_pod(void **state)
 {
-	_cleanup_json_ cJSON *both = json_of("[example.com/other, ray.io/gcs-ft-redis-cleanup-finalizer]");
+	_cleanup_json_ cJSON *both =
+		json_of("[example.com/other, ray.io/gcs-ft-redis-cleanup-finalizer]");
 	struct world *w = *state;
 
 	begin(w);
@@ -70,18 +74,23 @@ static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **st
 	plan(w);
 	assert_int_equal(count(w, PLAN_MERGE), 0);
 	begin(w);
-	json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), REDIS_CLEANUP_ANNOTATION, "False");
+	json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"),
+		     REDIS_CLEANUP_ANNOTATION, "False");
 	plan(w);
 	assert_int_equal(count(w, PLAN_MERGE), 0);
-	json_set_str(json_get(w->cluster, "metadata.annotations"), REDIS_CLEANUP_ANNOTATION, "true");
+	json_set_str(json_get(w->cluster, "metadata.annotations"), REDIS_CLEANUP_ANNOTATION,
+		     "true");
 	w->policy.redis_cleanup = false;
 	plan(w);
 	assert_int_equal(count(w, PLAN_MERGE), 0);
 	w->policy.redis_cleanup = true;
 	json_set_str(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "backend", "rocksdb");
-	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisAddress");
-	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "redisPassword");
-	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), "externalStorageNamespace");
+	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"),
+				   "redisAddress");
+	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"),
+				   "redisPassword");
+	cJSON_DeleteItemFromObject(json_get(w->cluster, "spec.gcsFaultToleranceOptions"),
+				   "externalStorageNamespace");
 	plan(w);
 	assert_int_equal(count(w, PLAN_MERGE), 0);
 }
@@ -89,7 +98,8 @@ static void without_redis_or_when_it_is_to_be_left_alone_there_is_none(void **st
 static void first_the_pods_go_then_the_job_comes_then_the_finalizer_goes(void **state)
 {
 	_cleanup_json_ cJSON *running = json_of("{status: {active: 1}}");
-	_cleanup_json_ cJSON *complete = json_of("{status: {conditions: [{type: Complete, status: 'True'}]}}");
+	_cleanup_json_ cJSON *complete =
+		json_of("{status: {conditions: [{type: Complete, status: 'True'}]}}");
 	struct world *w = *state;
 
 	begin(w);
@@ -127,8 +137,10 @@ static void the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it(void **st
 	const cJSON *pod, *ray;
 
 	begin(w);
-	json_append(json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"), json_of("{name: beside, image: x}"));
-	json_set(json_get(w->cluster, "spec.headGroupSpec.template.spec"), "serviceAccountName", cJSON_CreateString("me"));
+	json_append(json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"),
+		    json_of("{name: beside, image: x}"));
+	json_set(json_get(w->cluster, "spec.headGroupSpec.template.spec"), "serviceAccountName",
+		 cJSON_CreateString("me"));
 	settle(w);
 	delete_cluster(w);
 	plan(w);
@@ -141,13 +153,18 @@ static void the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it(void **st
 	assert_int_equal(cJSON_GetArraySize(json_get(pod, "spec.containers")), 1);
 	assert_string_equal(json_str(pod, "spec.restartPolicy"), "Never");
 	assert_string_equal(json_str(pod, "spec.serviceAccountName"), "me");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.labels"), "ray.io/node-type")),
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(
+				    json_get(pod, "metadata.labels"), "ray.io/node-type")),
 			    "redis-cleanup");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(pod, "metadata.labels"), "ray.io/cluster")), "demo");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(
+				    json_get(pod, "metadata.labels"), "ray.io/cluster")),
+			    "demo");
 	ray = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0);
 	assert_string_equal(env_of(ray, "RAY_REDIS_ADDRESS"), "rediss://redis:6380");
 	assert_string_equal(env_of(ray, "RAY_external_storage_namespace"), "space");
-	assert_string_equal(json_str(json_find(json_get(ray, "env"), "name", "REDIS_PASSWORD"), "valueFrom.secretKeyRef.name"), "redis");
+	assert_string_equal(json_str(json_find(json_get(ray, "env"), "name", "REDIS_PASSWORD"),
+				     "valueFrom.secretKeyRef.name"),
+			    "redis");
 	assert_non_null(strstr(env_of(ray, "AFTERGLOW_SCRIPT"), "cleanup_redis_storage"));
 	assert_null(json_get(ray, "livenessProbe"));
 	assert_null(json_get(ray, "ports"));
@@ -183,16 +200,20 @@ static void a_step_that_cannot_be_done_is_reported_and_holds_nothing_up(void **s
 		w->cleanup_job = found;
 		w->cleanup_refused = rows[i].refused;
 		if (rows[i].spec) {
-			cJSON *options = cJSON_Duplicate(json_get(w->cluster, "spec.gcsFaultToleranceOptions"), true);
+			cJSON *options = cJSON_Duplicate(
+				json_get(w->cluster, "spec.gcsFaultToleranceOptions"), true);
 
 			json_set(w->cluster, "spec", json_of(rows[i].spec));
 			json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", options);
 		}
 		if (rows[i].head) {
-			cJSON *pod = json_of("{metadata: {name: head, labels: {ray.io/node-type: head}}}");
+			cJSON *pod = json_of(
+				"{metadata: {name: head, labels: {ray.io/node-type: head}}}");
 
-			json_set_str(json_get(pod, "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
-			json_set(json_get(pod, "metadata"), "ownerReferences", owner_references(w->cluster));
+			json_set_str(json_get(pod, "metadata"), "deletionTimestamp",
+				     "2026-11-21T01:00:00Z");
+			json_set(json_get(pod, "metadata"), "ownerReferences",
+				 owner_references(w->cluster));
 			w->pods[w->n_pods++] = pod;
 		}
 		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
@@ -203,7 +224,8 @@ static void a_step_that_cannot_be_done_is_reported_and_holds_nothing_up(void **s
 		}
 		w->now_ns += 20 * NS_PER_SEC;
 		plan(w);
-		if (!warning(w) || !strstr(warning(w), rows[i].words) || !strstr(warning(w), "RAYspace@"))
+		if (!warning(w) || !strstr(warning(w), rows[i].words) ||
+		    !strstr(warning(w), "RAYspace@"))
 			fail_msg("%s: %s", rows[i].what, warning(w) ? warning(w) : "not said");
 		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "RedisCleanupFailed");
 		assert_null(job(w));
@@ -234,8 +256,8 @@ static void patience_with_the_cleanup_is_what_the_annotation_says(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int64_t now = w->now_ns;
 
-		json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"), "ray.io/gcs-ft-deletion-timeout",
-			     rows[i].annotation);
+		json_set_str(json_object_at(json_get(w->cluster, "metadata"), "annotations"),
+			     "ray.io/gcs-ft-deletion-timeout", rows[i].annotation);
 		w->now_ns += (rows[i].after_s - 20) * NS_PER_SEC;
 		plan(w);
 		assert_int_equal(count(w, PLAN_MERGE), 0);
@@ -265,7 +287,8 @@ static void a_finalizer_that_nobody_needs_any_more_goes_at_once(void **state)
 
 static void names_fit_and_are_no_other_clusters(void **state)
 {
-	_cleanup_json_ cJSON *cluster = json_of("{metadata: {name: a23456789-b23456789-c23456789-d23456789-e23456789-f23, uid: u1}}");
+	_cleanup_json_ cJSON *cluster = json_of(
+		"{metadata: {name: a23456789-b23456789-c23456789-d23456789-e23456789-f23, uid: u1}}");
 	char one[REDIS_CLEANUP_NAME_MAX], two[REDIS_CLEANUP_NAME_MAX];
 
 	(void)state;

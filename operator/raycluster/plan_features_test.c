@@ -25,7 +25,8 @@ static const cJSON *op_of_kind(const struct world *w, const char *kind)
 
 static void what_stands_around_is_applied_once_and_again_when_it_changes(void **state)
 {
-	static const char *const kinds[] = { "ServiceAccount", "Role", "Secret", "PersistentVolumeClaim", "Ingress" };
+	static const char *const kinds[] = { "ServiceAccount", "Role", "Secret",
+					     "PersistentVolumeClaim", "Ingress" };
 	struct world *w = *state;
 	cJSON *spec = json_get(w->cluster, "spec");
 
@@ -50,7 +51,8 @@ static void what_stands_around_is_applied_once_and_again_when_it_changes(void **
 	assert_null(op_of_kind(w, "RoleBinding"));
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		assert_null(op_of_kind(w, kinds[i]));
-	json_set(json_get(spec, "headGroupSpec"), "ingressOptions", json_of("{host: other.example.com}"));
+	json_set(json_get(spec, "headGroupSpec"), "ingressOptions",
+		 json_of("{host: other.example.com}"));
 	plan(w);
 	assert_non_null(op_of_kind(w, "Ingress"));
 	assert_null(op_of_kind(w, "Role"));
@@ -65,8 +67,10 @@ static cJSON *ingress_of(const char *owner_uid)
 {
 	char text[256];
 
-	snprintf(text, sizeof(text), "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1, ownerReferences: [{uid: \"%s\", controller: true}]}",
-		 owner_uid);
+	snprintf(
+		text, sizeof(text),
+		"metadata: {namespace: ray, name: demo-head-ingress, uid: u-1, ownerReferences: [{uid: \"%s\", controller: true}]}",
+		owner_uid);
 	return json_of(text);
 }
 
@@ -82,15 +86,19 @@ static void an_ingress_leads_to_all_paths_of_the_dashboard(void **state)
 	assert_null(json_get(rule, "host"));
 	assert_string_equal(json_str(path, "path"), "/");
 	assert_string_equal(json_str(path, "pathType"), "Prefix");
-	/* No object has this version, so that one that somebody else makes meanwhile is a conflict. */
+	/*
+	 * No object has this version, so that one that somebody else makes meanwhile is a conflict.
+	 */
 	assert_string_equal(json_str(op_of_kind(w, "Ingress"), "metadata.resourceVersion"), "1");
 	assert_string_equal(json_str(op_of_kind(w, "Service"), "metadata.resourceVersion"), "1");
 }
 
 static void a_foreign_ingress_of_that_name_stays_and_is_reported_once(void **state)
 {
-	static const char *const others[] = { "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1}",
-					      "metadata: {uid: u-1, ownerReferences: [{uid: not-the-cluster, controller: true}]}" };
+	static const char *const others[] = {
+		"metadata: {namespace: ray, name: demo-head-ingress, uid: u-1}",
+		"metadata: {uid: u-1, ownerReferences: [{uid: not-the-cluster, controller: true}]}"
+	};
 	struct world *w = *state;
 
 	wants_an_ingress(w);
@@ -102,7 +110,8 @@ static void a_foreign_ingress_of_that_name_stays_and_is_reported_once(void **sta
 		w->ingress = other;
 		plan(w);
 		assert_int_equal(w->plan.n_ops, 2);
-		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateIngress");
+		assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"),
+				    "FailedToCreateIngress");
 		assert_string_equal(json_str(op(w, PLAN_BELIEVE, 0), "kind"), "Ingress");
 		execute(w);
 		plan(w);
@@ -131,13 +140,19 @@ static void the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at(
 	assert_int_equal(count(w, PLAN_APPLY), 0);
 }
 
-/* Who may write RayClusters, but not Services, must not get at the Services of others by their names. */
+/*
+ * Who may write RayClusters, but not Services, must not get at the Services of others by their
+ * names.
+ */
 static void a_foreign_service_of_that_name_is_left_alone(void **state)
 {
 	static const char *const foreign[] = {
 		"metadata: {namespace: ml, name: demo-head-svc}\nspec: {clusterIP: 10.0.0.9, ports: [{name: web, port: 80}]}",
 		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: other}}\nspec: {ports: [{name: web, port: 80}]}",
-		/* Anybody may write the label, and the operator would delete the Service with the cluster. */
+		/*
+		 * Anybody may write the label, and the operator would delete the Service with the
+		 * cluster.
+		 */
 		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}}\nspec: {ports: [{name: web, port: 80}]}",
 		"metadata: {namespace: ml, name: demo-head-svc, labels: {ray.io/cluster: demo}, "
 		"ownerReferences: [{apiVersion: ray.io/v1, kind: RayService, name: demo, uid: u-9, controller: true}]}\nspec: {ports: [{name: web, port: 80}]}",
@@ -187,8 +202,8 @@ static void of_the_services_the_workers_own_is_left_alone_as_well(void **state)
 }
 
 /*
- * KubeRay's headless Service has no label ray.io/cluster. That of a former cluster of the name would
- * be deleted if nobody took it over.
+ * KubeRay's headless Service has no label ray.io/cluster. That of a former cluster of the name
+ * would be deleted if nobody took it over.
  */
 static void a_service_of_the_cluster_is_known_by_its_owner(void **state)
 {
@@ -238,8 +253,10 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *claim = json_of("metadata: {namespace: ray, name: demo-gcs-pvc, resourceVersion: \"7\"}"),
-				     *owner = json_of("{controller: true}");
+		_cleanup_json_ cJSON *
+			claim = json_of(
+			       "metadata: {namespace: ray, name: demo-gcs-pvc, resourceVersion: \"7\"}"),
+		       *owner = json_of("{controller: true}");
 		const cJSON *written;
 
 		json_set_str(json_object_at(json_get(claim, "metadata"), "labels"),
@@ -248,9 +265,11 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 			     "afterglow.dev/cluster-uid", rows[i].made_for);
 		json_set_str(owner, "uid", rows[i].owner);
 		if (*rows[i].owner)
-			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"), TAKE_PTR(owner));
+			json_append(json_array_at(json_get(claim, "metadata"), "ownerReferences"),
+				    TAKE_PTR(owner));
 		cJSON_DeleteItemFromObject(w->applied, "PersistentVolumeClaim/demo-gcs-pvc");
-		json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", json_of(rows[i].policy));
+		json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions",
+			 json_of(rows[i].policy));
 		w->gcs_claim = claim;
 		plan(w);
 		written = op_of_kind(w, "PersistentVolumeClaim");
@@ -260,9 +279,12 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 		} else {
 			assert_ptr_equal(written, op(w, PLAN_MERGE, 0));
 			assert_string_equal(json_str(written, "metadata.resourceVersion"), "7");
-			assert_int_equal(cJSON_GetArraySize(json_get(written, "metadata.ownerReferences")), rows[i].owners);
+			assert_int_equal(
+				cJSON_GetArraySize(json_get(written, "metadata.ownerReferences")),
+				rows[i].owners);
 			/* Where it has no owner, it says itself for which cluster it was made. */
-			assert_string_equal(object_annotation(written, "afterglow.dev/cluster-uid"), uid);
+			assert_string_equal(object_annotation(written, "afterglow.dev/cluster-uid"),
+					    uid);
 		}
 		w->gcs_claim = NULL;
 	}
@@ -271,7 +293,8 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 static bool tells_of(const struct world *w, const char *reason)
 {
 	for (size_t i = 0; i < w->plan.n_ops; i++)
-		if (w->plan.ops[i].kind == PLAN_EVENT && json_is(w->plan.ops[i].body, "reason", reason))
+		if (w->plan.ops[i].kind == PLAN_EVENT &&
+		    json_is(w->plan.ops[i].body, "reason", reason))
 			return true;
 	return false;
 }
@@ -310,18 +333,22 @@ static void other_objects_of_others_are_left_alone_and_reported_once(void **stat
 {
 	struct world *w = *state;
 	cJSON *spec = json_get(w->cluster, "spec");
-	_cleanup_json_ cJSON *foreign = json_of("metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: other}}");
-	static const char *const reasons[] = { "FailedToCreateServiceAccount", "FailedToCreateRoleBinding", "FailedToCreateService",
+	_cleanup_json_ cJSON *foreign =
+		json_of("metadata: {namespace: ray, name: demo, labels: {ray.io/cluster: other}}");
+	static const char *const reasons[] = { "FailedToCreateServiceAccount",
+					       "FailedToCreateRoleBinding", "FailedToCreateService",
 					       "FailedToCreatePersistentVolumeClaim" };
 
 	json_set(spec, "enableInTreeAutoscaling", cJSON_CreateTrue());
 	json_set(spec, "gcsFaultToleranceOptions", json_of("{backend: rocksdb}"));
 	json_set(spec, "rayVersion", cJSON_CreateString("2.60.0"));
-	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
-	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0), "ports",
-		 json_of("[{name: serve, containerPort: 8000}]"));
-	w->role = json_of("metadata: {namespace: ray, name: demo, "
-			  "ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}");
+	json_set(json_get(w->cluster, "metadata"), "annotations",
+		 json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(cJSON_GetArrayItem(json_get(spec, "headGroupSpec.template.spec.containers"), 0),
+		 "ports", json_of("[{name: serve, containerPort: 8000}]"));
+	w->role = json_of(
+		"metadata: {namespace: ray, name: demo, "
+		"ownerReferences: [{apiVersion: ray.io/v1, kind: RayCluster, name: demo, controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}]}");
 	w->account = w->binding = w->serve = w->gcs_claim = foreign;
 	plan(w);
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
@@ -371,15 +398,23 @@ static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
 	struct world *w = *state;
 	const cJSON *service;
 
-	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/enable-serve-service: \"true\"}"));
-	json_set(cJSON_GetArrayItem(json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"), 0), "ports",
-		 json_of("[{name: gcs-server, containerPort: 6379}, {name: serve, containerPort: 9000}, {name: serve-grpc, containerPort: 9001}]"));
+	json_set(json_get(w->cluster, "metadata"), "annotations",
+		 json_of("{ray.io/enable-serve-service: \"true\"}"));
+	json_set(
+		cJSON_GetArrayItem(
+			json_get(w->cluster, "spec.headGroupSpec.template.spec.containers"), 0),
+		"ports",
+		json_of("[{name: gcs-server, containerPort: 6379}, {name: serve, containerPort: 9000}, {name: serve-grpc, containerPort: 9001}]"));
 	plan(w);
 	service = op(w, PLAN_CREATE, 0);
 	assert_string_equal(json_str(service, "metadata.name"), "demo-serve-svc");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(json_get(service, "metadata.labels"), "ray.io/serve")), "demo-serve");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(
+				    json_get(service, "metadata.labels"), "ray.io/serve")),
+			    "demo-serve");
 	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 2);
-	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "serve-grpc"), "port", 0), 9001);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "serve-grpc"),
+				  "port", 0),
+			 9001);
 	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.selector")), 1);
 	execute(w);
 	plan(w);
@@ -389,7 +424,8 @@ static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
 static const char *event_note(const struct world *w, const char *reason)
 {
 	for (size_t i = 0; i < w->plan.n_ops; i++)
-		if (w->plan.ops[i].kind == PLAN_EVENT && strcmp(json_str(w->plan.ops[i].body, "reason"), reason) == 0)
+		if (w->plan.ops[i].kind == PLAN_EVENT &&
+		    strcmp(json_str(w->plan.ops[i].body, "reason"), reason) == 0)
 			return json_str(w->plan.ops[i].body, "note");
 	return NULL;
 }
@@ -399,8 +435,9 @@ static void labels_for_batch_schedulers_are_reported_to_have_no_effect(void **st
 	struct world *w = *state;
 	const char *note;
 
-	json_set(json_get(w->cluster, "metadata"), "labels",
-		 json_of("{ray.io/gang-scheduling-enabled: \"true\", volcano.sh/queue-name: q, kueue.x-k8s.io/queue-name: k}"));
+	json_set(
+		json_get(w->cluster, "metadata"), "labels",
+		json_of("{ray.io/gang-scheduling-enabled: \"true\", volcano.sh/queue-name: q, kueue.x-k8s.io/queue-name: k}"));
 	plan(w);
 	note = event_note(w, "SchedulingLabelsIgnored");
 	assert_non_null(note);
@@ -423,7 +460,8 @@ static void the_autoscaler_decides_who_goes(void **state)
 	json_set_int(small_group(w), "replicas", 1);
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
-	json_set(json_object_at(small_group(w), "scaleStrategy"), "workersToDelete", cJSON_CreateArray());
+	json_set(json_object_at(small_group(w), "scaleStrategy"), "workersToDelete",
+		 cJSON_CreateArray());
 	json_append(json_get(small_group(w), "scaleStrategy.workersToDelete"),
 		    cJSON_CreateString(json_str(pod_of_type(w, "worker", 0), "metadata.name")));
 	plan(w);
@@ -436,11 +474,13 @@ static void an_autoscaler_that_ended_for_good_is_reported(void **state)
 	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
 	json_set(json_get(w->cluster, "spec"), "autoscalerOptions", json_of("{version: v2}"));
 	settle(w);
-	json_set(json_find(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), "name", "autoscaler"), "state",
-		 json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
+	json_set(json_find(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), "name",
+			   "autoscaler"),
+		 "state", json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "AutoscalerEnded");
-	assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "exit code 137 (OOMKilled)"));
+	assert_non_null(
+		strstr(json_str(op(w, PLAN_EVENT, 0), "note"), "exit code 137 (OOMKilled)"));
 	execute(w);
 	expect_condition(w, "afterglow.dev/HeadStable", "False");
 	expect_condition(w, "HeadPodReady", "True");
@@ -461,8 +501,8 @@ static void a_name_that_was_deleted_or_died_does_not_come_back(void **state)
 
 static const char *replica_of(const cJSON *pod)
 {
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), "ray.io/worker-group-replica-name"));
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(pod, "metadata.labels"), "ray.io/worker-group-replica-name"));
 }
 
 static size_t of_replica(struct world *w, const char *name, size_t *ret_others)
@@ -538,7 +578,8 @@ static void make_kuberays(struct world *w)
 		cJSON *labels = json_get(metadata, "labels");
 
 		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/worker-group-replica-name");
-		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/worker-group-replica-index");
+		cJSON_DeleteItemFromObjectCaseSensitive(labels,
+							"ray.io/worker-group-replica-index");
 		cJSON_DeleteItemFromObjectCaseSensitive(labels, "ray.io/replica-host-index");
 		json_set(metadata, "annotations", json_of("{ray.io/ft-enabled: \"false\"}"));
 	}
@@ -607,7 +648,8 @@ static void recreate_waits_until_no_old_pod_is_left(void **state)
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 3);
 	assert_int_equal(count(w, PLAN_CREATE), 0);
-	json_set_str(json_get(pod_of_type(w, "worker", 0), "metadata"), "deletionTimestamp", "2026-11-21T01:00:00Z");
+	json_set_str(json_get(pod_of_type(w, "worker", 0), "metadata"), "deletionTimestamp",
+		     "2026-11-21T01:00:00Z");
 	remove_pod(w, json_str(pod_of_type(w, "head", 0), "metadata.name"));
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 0);
@@ -629,7 +671,9 @@ static void pods_of_kuberay_are_adopted_and_made_anew_when_the_spec_changes_late
 
 	json_set(json_get(w->cluster, "spec"), "upgradeStrategy", json_of("{type: Recreate}"));
 	settle(w);
-	set_annotations(pod_of_type(w, "head", 0), "{ray.io/upgrade-strategy-recreate-hash: 0A1B2C, ray.io/kuberay-version: v1.7.0}");
+	set_annotations(
+		pod_of_type(w, "head", 0),
+		"{ray.io/upgrade-strategy-recreate-hash: 0A1B2C, ray.io/kuberay-version: v1.7.0}");
 	set_annotations(pod_of_type(w, "worker", 0), "{}");
 	set_annotations(pod_of_type(w, "worker", 1), "{afterglow.dev/recreate-hash: v0-0a1b2c}");
 	plan(w);
@@ -655,7 +699,9 @@ static void a_command_that_just_ends_is_not_run_again_at_full_speed(void **state
 	set_phase(head, "Succeeded", false);
 	json_set_int(ended, "exitCode", 0);
 	json_set_str(ended, "finishedAt", time_format(w->now_ns, finished));
-	json_set(json_object_at(cJSON_GetArrayItem(json_get(head, "status.containerStatuses"), 0), "state"), "terminated", ended);
+	json_set(json_object_at(cJSON_GetArrayItem(json_get(head, "status.containerStatuses"), 0),
+				"state"),
+		 "terminated", ended);
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_int_equal(w->plan.requeue_ns, 30 * NS_PER_SEC);
@@ -675,10 +721,13 @@ static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		w->n_crashes = rows[i].deaths;
 		for (size_t k = 0; k < rows[i].deaths; k++)
-			w->crashes[k] = (struct crash){ .group = "headgroup", .at_ns = w->now_ns - (int64_t)k * NS_PER_SEC };
+			w->crashes[k] =
+				(struct crash){ .group = "headgroup",
+						.at_ns = w->now_ns - (int64_t)k * NS_PER_SEC };
 		plan(w);
 		bool made = op_of_kind(w, "Pod") &&
-			    strncmp(json_str(op_of_kind(w, "Pod"), "metadata.name"), "demo-head-", 10) == 0;
+			    strncmp(json_str(op_of_kind(w, "Pod"), "metadata.name"), "demo-head-",
+				    10) == 0;
 		assert_int_equal(made, rows[i].wait_s == 0);
 		assert_int_equal(w->plan.requeue_ns, rows[i].wait_s * NS_PER_SEC);
 		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
@@ -716,8 +765,8 @@ static size_t count_created(const struct world *w, const char *group)
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->plan.n_ops; i++) {
-		const char *of = cJSON_GetStringValue(
-			cJSON_GetObjectItem(json_get(w->plan.ops[i].body, "metadata.labels"), "ray.io/group"));
+		const char *of = cJSON_GetStringValue(cJSON_GetObjectItem(
+			json_get(w->plan.ops[i].body, "metadata.labels"), "ray.io/group"));
 
 		n += w->plan.ops[i].kind == PLAN_CREATE && of && strcmp(of, group) == 0;
 	}
@@ -732,8 +781,10 @@ static void a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_othe
 	} rows[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 10 }, { 4, 20 }, { 7, 160 }, { 8, 300 } };
 	struct world *w = *state;
 
-	json_append(json_get(w->cluster, "spec.workerGroupSpecs"), cJSON_Duplicate(small_group(w), true));
-	json_set_str(cJSON_GetArrayItem(json_get(w->cluster, "spec.workerGroupSpecs"), 1), "groupName", "calm");
+	json_append(json_get(w->cluster, "spec.workerGroupSpecs"),
+		    cJSON_Duplicate(small_group(w), true));
+	json_set_str(cJSON_GetArrayItem(json_get(w->cluster, "spec.workerGroupSpecs"), 1),
+		     "groupName", "calm");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		w->n_crashes = 0;
 		let_die_in_a_row(w, "Small", rows[i].deaths);
@@ -745,9 +796,11 @@ static void a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_othe
 		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
 	}
 	assert_string_equal(json_str(op_of_kind(w, "Event"), "reason"), "WorkerCrashLoop");
-	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"), "group Small: 8 pods in a row"));
-	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"),
-			       "(KernelOOMContainer, RayFailure demo-small-worker-xyz-ray-0123456789)"));
+	assert_non_null(
+		strstr(json_str(op_of_kind(w, "Event"), "note"), "group Small: 8 pods in a row"));
+	assert_non_null(
+		strstr(json_str(op_of_kind(w, "Event"), "note"),
+		       "(KernelOOMContainer, RayFailure demo-small-worker-xyz-ray-0123456789)"));
 	/* It is reported once. */
 	execute(w);
 	expect_condition(w, "afterglow.dev/WorkersStable", "False");
@@ -782,11 +835,13 @@ static void a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside(void *
 
 	settle(w);
 	head = pod_of_type(w, "head", 0);
-	json_set_str(json_get(head, "metadata"), "deletionTimestamp", time_format(w->now_ns - 30 * NS_PER_SEC, deleted));
+	json_set_str(json_get(head, "metadata"), "deletionTimestamp",
+		     time_format(w->now_ns - 30 * NS_PER_SEC, deleted));
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0); /* its kubelet may be about to end it */
-	json_set(json_object_at(head, "status"), "conditions",
-		 json_of("[{type: DisruptionTarget, status: \"True\", reason: DeletionByTaintManager}]"));
+	json_set(
+		json_object_at(head, "status"), "conditions",
+		json_of("[{type: DisruptionTarget, status: \"True\", reason: DeletionByTaintManager}]"));
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_true(w->plan.requeue_ns > 0);
@@ -794,7 +849,8 @@ static void a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside(void *
 	plan(w);
 	assert_int_equal(json_int(op(w, PLAN_DELETE, 0), "gracePeriodSeconds", -1), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 0);
-	json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions", json_of("{redisAddress: x}"));
+	json_set(json_get(w->cluster, "spec"), "gcsFaultToleranceOptions",
+		 json_of("{redisAddress: x}"));
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "HeadOnLostNode");
@@ -815,7 +871,8 @@ static void a_refusal_is_reported_before_the_next_attempt(void **state)
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "FailedToCreateWorkerPod");
 	execute(w);
 	expect_condition(w, "ReplicaFailure", "True");
-	assert_string_equal(json_str(condition(w, "ReplicaFailure"), "reason"), "FailedCreateWorkerPod");
+	assert_string_equal(json_str(condition(w, "ReplicaFailure"), "reason"),
+			    "FailedCreateWorkerPod");
 	plan(w);
 	assert_int_equal(count(w, PLAN_EVENT), 0);
 	w->failure_reason = NULL;
@@ -835,7 +892,8 @@ static void memory_that_grows_is_a_condition_while_it_grows(void **state)
 	plan(w);
 	execute(w);
 	expect_condition(w, "afterglow.dev/MemoryGrowing", "True");
-	assert_string_equal(json_str(condition(w, "afterglow.dev/MemoryGrowing"), "message"), "Memory of gcs_server has grown");
+	assert_string_equal(json_str(condition(w, "afterglow.dev/MemoryGrowing"), "message"),
+			    "Memory of gcs_server has grown");
 	plan(w);
 	assert_int_equal(count(w, PLAN_STATUS), 0);
 	/* An operator that has just started has not asked the sidecars yet. */
@@ -855,7 +913,8 @@ static void expect_indexes(struct world *w, const char *want)
 
 	for (size_t i = 0; i < w->n_pods; i++)
 		if (!pod_is_head(w->pods[i]))
-			strbuf_adds(&have, pod_label(w->pods[i], "ray.io/worker-group-replica-index"));
+			strbuf_adds(&have,
+				    pod_label(w->pods[i], "ray.io/worker-group-replica-index"));
 	assert_string_equal(strbuf_str(&have), want);
 }
 
@@ -931,8 +990,9 @@ static void a_cluster_with_more_pods_than_can_be_looked_at_says_so_and_loses_non
 	assert_int_equal(count(w, PLAN_DELETE) + count(w, PLAN_CREATE), 0);
 	execute(w);
 	expect_condition(w, "afterglow.dev/SpecValid", "False");
-	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
-			    "metadata.name: 40001 pods have the label ray.io/cluster with this name, at most 40000 are allowed");
+	assert_string_equal(
+		json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
+		"metadata.name: 40001 pods have the label ray.io/cluster with this name, at most 40000 are allowed");
 	w->n_labelled = BOUND_LABELLED;
 	settle(w);
 	expect_condition(w, "afterglow.dev/SpecValid", "True");
@@ -947,9 +1007,11 @@ static void a_spec_beyond_the_bounds_is_refused_and_what_runs_goes_on(void **sta
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE) + count(w, PLAN_CREATE), 0);
 	execute(w);
-	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "reason"), "RayClusterTooLarge");
-	assert_non_null(strstr(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
-			       "spec.workerGroupSpecs[0].numOfHosts is 70000, at most 4096 are allowed"));
+	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "reason"),
+			    "RayClusterTooLarge");
+	assert_non_null(
+		strstr(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
+		       "spec.workerGroupSpecs[0].numOfHosts is 70000, at most 4096 are allowed"));
 }
 
 static void of_a_remnant_nothing_is_made_and_its_condition_names_the_place(void **state)

@@ -29,14 +29,16 @@ static void note_crashes(struct planner *p, const struct crash_loop *loop)
 	time_format(last_ns, last);
 	time_format(loop->next_ns, next);
 	if (p->view.head && !pod_is_dead(p->view.head) && !pod_is_terminating(p->view.head))
-		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
-			   "the head died %u times within an hour, the last time at %s: see kubectl get rayfailures", loop->n,
-			   last);
+		notes_addf(
+			p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
+			"the head died %u times within an hour, the last time at %s: see kubectl get rayfailures",
+			loop->n, last);
 	else
-		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
-			   "the head died %u times within an hour, the last time at %s: the next is made %s later, at %s; see "
-			   "`kubectl get rayfailures`",
-			   loop->n, last, DURATION_TEXT(loop->next_ns - last_ns), next);
+		notes_addf(
+			p->notes, NOTE_HEAD_STABLE, "HeadCrashLoop",
+			"the head died %u times within an hour, the last time at %s: the next is made %s later, at %s; see "
+			"`kubectl get rayfailures`",
+			loop->n, last, DURATION_TEXT(loop->next_ns - last_ns), next);
 }
 
 /*
@@ -51,10 +53,11 @@ static void plan_stranded(struct planner *p, size_t i)
 	if (!pod_is_stranded(p->pods[i]))
 		return;
 	if (gcs_ft_enabled(p->in->cluster))
-		notes_addf(p->notes, NOTE_HEAD_STABLE, "HeadOnLostNode",
-			   "the node of head %s is lost; its state is kept outside, so no second head is started beside it: make "
-			   "sure that the node is down, then delete the node, or the pod with --force",
-			   json_str(p->pods[i], "metadata.name"));
+		notes_addf(
+			p->notes, NOTE_HEAD_STABLE, "HeadOnLostNode",
+			"the node of head %s is lost; its state is kept outside, so no second head is started beside it: make "
+			"sure that the node is down, then delete the node, or the pod with --force",
+			json_str(p->pods[i], "metadata.name"));
 	else if (p->in->now_ns < over_ns)
 		planner_requeue(p, over_ns - p->in->now_ns);
 	else if (!p->pending[i])
@@ -69,29 +72,34 @@ static void plan_stranded(struct planner *p, size_t i)
  */
 static void note_autoscaler(struct planner *p)
 {
-	const cJSON *status = json_find(json_get(p->view.head, "status.containerStatuses"), "name", AUTOSCALER_CONTAINER);
+	const cJSON *status = json_find(json_get(p->view.head, "status.containerStatuses"), "name",
+					AUTOSCALER_CONTAINER);
 	const cJSON *ended = json_get(status, "state.terminated");
 	const char *reason = json_str(ended, "reason");
 
 	if (cJSON_IsObject(ended) && autoscaler_is_v2(p->in->cluster) && !pod_is_dead(p->view.head))
 		notes_addf(p->notes, NOTE_HEAD_STABLE, "AutoscalerEnded",
-			   "the autoscaler beside head %s ended with exit code %" PRId64 " (%s) and is not restarted: the cluster stays "
+			   "the autoscaler beside head %s ended with exit code %" PRId64
+			   " (%s) and is not restarted: the cluster stays "
 			   "at its size until the head pod is deleted",
-			   json_str(p->view.head, "metadata.name"), json_int(ended, "exitCode", -1), reason ? reason : "?");
+			   json_str(p->view.head, "metadata.name"), json_int(ended, "exitCode", -1),
+			   reason ? reason : "?");
 }
 
 bool plan_head_is_final(const cJSON *cluster)
 {
 	const char *disabled =
 		object_annotation(cluster, "ray.io/disable-provisioned-head-restart");
-	const cJSON *provisioned = json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned");
+	const cJSON *provisioned =
+		json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned");
 
 	return disabled && strcmp(disabled, "true") == 0 && json_is(provisioned, "status", "True");
 }
 
 static void create_head(struct planner *p, const cJSON *template)
 {
-	struct crash_loop loop = crash_loop_of_head(p->in->crashes, p->in->n_crashes, p->in->now_ns);
+	struct crash_loop loop =
+		crash_loop_of_head(p->in->crashes, p->in->n_crashes, p->in->now_ns);
 
 	if (crash_loop_is(&loop))
 		note_crashes(p, &loop);
@@ -107,7 +115,8 @@ int plan_head(struct planner *p, struct err *err)
 {
 	_cleanup_json_ cJSON *template = NULL;
 	size_t heads = 0;
-	int r = planner_build(p, RAY_HEAD, json_get(p->in->cluster, "spec.headGroupSpec"), &template, err);
+	int r = planner_build(p, RAY_HEAD, json_get(p->in->cluster, "spec.headGroupSpec"),
+			      &template, err);
 
 	if (r < 0)
 		return r;

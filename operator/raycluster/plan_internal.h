@@ -11,7 +11,8 @@
 #include "operator/raycluster/upgrade.h"
 
 #define PLAN_RETRY_NS NS_PER_SEC
-#define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; the index of a lost replica is used again */
+/* from 0; the index of a lost replica is used again */
+#define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index"
 #define REPLICA_NAME_LABEL "ray.io/worker-group-replica-name"
 #define HOST_INDEX_LABEL "ray.io/replica-host-index"
 
@@ -27,11 +28,13 @@ struct planner {
 	size_t capacity;
 	cJSON *notes;
 	const cJSON **pods; /* of in->pods, those that this cluster controls */
-	bool *pending;	    /* their evidence is still to be written */
-	bool *leaving;	    /* terminating, or deleted by this plan */
+	bool *pending; /* their evidence is still to be written */
+	bool *leaving; /* terminating, or deleted by this plan */
 	size_t n_pods;
-	struct pod_index index;	/* of pods */
-	/* the names of in->pods that others control, and of pods that this plan creates -> non-NULL */
+	struct pod_index index; /* of pods */
+	/*
+	 * the names of in->pods that others control, and of pods that this plan creates -> non-NULL
+	 */
 	struct strmap taken;
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
 	struct resized_groups resized;
@@ -42,10 +45,11 @@ struct planner {
 	cJSON *copy; /* the plan's copy of that template */
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
-	bool frozen;	    /* pods are counted, not created or deleted */
-	int64_t hold_ns;    /* the time before which no pod of the planned group is created; 0: no limit */
-	size_t pods_at;	    /* no operation before this index concerns a pod */
-	bool failed;	    /* no memory: checked once, at the end */
+	bool frozen; /* pods are counted, not created or deleted */
+	/* the time before which no pod of the planned group is created; 0: no limit */
+	int64_t hold_ns;
+	size_t pods_at; /* no operation before this index concerns a pod */
+	bool failed; /* no memory: checked once, at the end */
 };
 
 /* Takes body. */
@@ -70,7 +74,8 @@ const struct crash *planner_crashes(const struct planner *p, const char *group, 
 
 /* Returns whether the pod of that index is of the head, or of the worker group. */
 bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group);
-int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err);
+int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod,
+		  struct err *err);
 
 /* Returns whether one more pod may be created in this plan; if not, another plan follows soon. */
 bool planner_may_create(struct planner *p);
@@ -82,7 +87,8 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 		       char ret_name[static POD_NAME_MAX]);
 /* Create the head, and n replicas of a group that are one pod each. */
 void planner_create_head(struct planner *p, const cJSON *template);
-void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);
+void planner_create_replicas(struct planner *p, const cJSON *template, const char *group,
+			     int64_t n);
 /* Creates one pod of that name, with the labels of its place. */
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name,
 			const struct pod_place *place);
@@ -103,4 +109,5 @@ void plan_farewell(struct planner *p);
  * plan_hosts.c: plans one group in which each replica is several pods (numOfHosts > 1). desired
  * counts replicas.
  */
-void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts);
+void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired,
+		int64_t hosts);

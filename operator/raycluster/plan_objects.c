@@ -43,7 +43,8 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 	char hash[PLAN_HASH_MAX];
 
 	plan_object_hash(body, hash);
-	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash);
+	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"),
+						      json_str(body, "metadata.name"), hash);
 }
 
 /*
@@ -63,7 +64,10 @@ static bool is_going(struct planner *p, const cJSON *have)
 	return true;
 }
 
-/* Says that an object is not ours, and believes body, so that it is not said again soon. Takes body. */
+/*
+ * Says that an object is not ours, and believes body, so that it is not said again soon. Takes
+ * body.
+ */
 static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 {
 	const char *kind = json_str(body, "kind");
@@ -143,7 +147,8 @@ static cJSON *head_service(struct planner *p)
 		if (p->leaving[i] || !pod_is_head(p->pods[i]))
 			continue;
 		cJSON_ArrayForEach(key, json_get(service, "spec.selector")) {
-			const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, key->string));
+			const char *value = cJSON_GetStringValue(
+				cJSON_GetObjectItemCaseSensitive(labels, key->string));
 
 			if (value && !cJSON_SetValuestring(key, value))
 				p->failed = true;
@@ -161,7 +166,8 @@ static cJSON *head_service(struct planner *p)
 static void plan_autoscaler(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster, *role = p->in->role;
-	_cleanup_json_ cJSON *binding = autoscaler_enabled(cluster) ? autoscaler_binding(cluster) : NULL;
+	_cleanup_json_ cJSON *binding =
+		autoscaler_enabled(cluster) ? autoscaler_binding(cluster) : NULL;
 
 	if (!binding)
 		return;
@@ -193,8 +199,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 	if (!ingress || is_believed(p, ingress) || is_going(p, have))
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
-		plan_objects_leave(p, TAKE_PTR(ingress),
-				   have ? NOT_OURS : UNREADABLE);
+		plan_objects_leave(p, TAKE_PTR(ingress), have ? NOT_OURS : UNREADABLE);
 		return;
 	}
 	plan_objects_apply(p, have, TAKE_PTR(ingress));
@@ -204,7 +209,9 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 static void plan_gcs_claim(struct planner *p, cJSON *wanted)
 {
 	_cleanup_json_ cJSON *claim = wanted;
-	cJSON *owners = p->in->gcs_claim && claim ? gcs_ft_claim_owners(p->in->cluster, p->in->gcs_claim) : NULL;
+	cJSON *owners = p->in->gcs_claim && claim ?
+				gcs_ft_claim_owners(p->in->cluster, p->in->gcs_claim) :
+				NULL;
 
 	if (owners)
 		planner_add(p, PLAN_MERGE, owners);

@@ -12,7 +12,8 @@
 
 static void a_new_cluster_gets_everything_in_order(void **state)
 {
-	static const enum plan_op_kind order[] = { PLAN_APPLY, PLAN_CREATE, PLAN_CREATE, PLAN_CREATE, PLAN_STATUS };
+	static const enum plan_op_kind order[] = { PLAN_APPLY, PLAN_CREATE, PLAN_CREATE,
+						   PLAN_CREATE, PLAN_STATUS };
 	struct world *w = *state;
 
 	plan(w);
@@ -20,9 +21,11 @@ static void a_new_cluster_gets_everything_in_order(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		assert_int_equal(w->plan.ops[i].kind, order[i]);
 	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "metadata.name"), "demo-head-svc");
-	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-", 10), 0);
-	assert_int_equal(strncmp(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), "demo-small-worker-", 18),
-			 0);
+	assert_int_equal(
+		strncmp(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), "demo-head-", 10), 0);
+	assert_int_equal(
+		strncmp(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), "demo-small-worker-", 18),
+		0);
 	assert_int_equal(w->plan.requeue_ns, 0);
 }
 
@@ -118,9 +121,13 @@ static void a_worker_whose_group_nobody_knows_is_replaced(void **state)
 static void resources_beyond_all_numbers_are_the_largest_in_the_status(void **state)
 {
 	struct world *w = *state;
-	cJSON *resources = json_object_at(cJSON_GetArrayItem(json_get(small_group(w), "template.spec.containers"), 0), "resources");
+	cJSON *resources = json_object_at(
+		cJSON_GetArrayItem(json_get(small_group(w), "template.spec.containers"), 0),
+		"resources");
 
-	json_set(resources, "limits", json_of("{cpu: 1e30, memory: 1e30, nvidia.com/gpu: 1e30, amd.com/gpu: 1e30, google.com/tpu: 1e30}"));
+	json_set(
+		resources, "limits",
+		json_of("{cpu: 1e30, memory: 1e30, nvidia.com/gpu: 1e30, amd.com/gpu: 1e30, google.com/tpu: 1e30}"));
 	json_set(resources, "requests", json_of("{memory: 1e30}"));
 	json_set_int(small_group(w), "maxReplicas", 2000);
 	json_set_int(small_group(w), "replicas", 2000);
@@ -146,7 +153,8 @@ static void a_settled_cluster_is_ready_and_left_alone(void **state)
 	assert_int_equal(json_int(status, "minWorkerReplicas", 0), 1);
 	assert_int_equal(json_int(status, "maxWorkerReplicas", 0), 5);
 	assert_int_equal(json_int(status, "observedGeneration", 0), 3);
-	assert_string_equal(json_str(status, "desiredCPU"), "4"); /* head requests 1, workers 1500m each */
+	/* head requests 1, workers 1500m each */
+	assert_string_equal(json_str(status, "desiredCPU"), "4");
 	assert_string_equal(json_str(status, "desiredMemory"), "4Gi");
 	assert_string_equal(json_str(status, "desiredGPU"), "2");
 	assert_string_equal(json_str(status, "head.podIP"), "10.0.0.7");
@@ -172,7 +180,8 @@ static void a_broken_sidecar_does_not_make_the_cluster_unready(void **state)
 	settle(w);
 	json_set_str(sidecar, "name", "afterglow");
 	json_set(sidecar, "ready", cJSON_CreateFalse());
-	cJSON_AddItemToArray(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), sidecar);
+	cJSON_AddItemToArray(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"),
+			     sidecar);
 	plan(w);
 	assert_int_equal(w->plan.n_ops, 0);
 }
@@ -218,7 +227,8 @@ static void named_workers_are_deleted_and_unknown_names_are_fine(void **state)
 	victim = pod_of_type(w, "worker", 1);
 	names = json_array_at(json_object_at(small_group(w), "scaleStrategy"), "workersToDelete");
 	cJSON_AddItemToArray(names, cJSON_CreateString("nobody"));
-	cJSON_AddItemToArray(names, cJSON_CreateString(json_str(pod_of_type(w, "head", 0), "metadata.name")));
+	cJSON_AddItemToArray(
+		names, cJSON_CreateString(json_str(pod_of_type(w, "head", 0), "metadata.name")));
 	cJSON_AddItemToArray(names, cJSON_CreateString(json_str(victim, "metadata.name")));
 	json_set_int(small_group(w), "replicas", 1);
 	plan(w);
@@ -289,7 +299,8 @@ static void set_ended(cJSON *pod, const char *policy, int exit_code)
 	set_phase(pod, "Running", false);
 	json_set_str(json_get(pod, "spec"), "restartPolicy", policy);
 	json_set_int(ended, "exitCode", exit_code);
-	json_set(json_object_at(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "state"),
+	json_set(json_object_at(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0),
+				"state"),
 		 "terminated", ended);
 }
 
@@ -320,16 +331,21 @@ static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
 
 	settle(w);
 	set_phase(pod_of_type(w, "head", 0), "Running", false);
-	container = cJSON_GetArrayItem(json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), 0);
-	json_set(container, "state", json_of("{waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting}}"));
-	json_set(container, "lastState", json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
+	container = cJSON_GetArrayItem(
+		json_get(pod_of_type(w, "head", 0), "status.containerStatuses"), 0);
+	json_set(
+		container, "state",
+		json_of("{waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting}}"));
+	json_set(container, "lastState",
+		 json_of("{terminated: {exitCode: 137, reason: OOMKilled}}"));
 	plan(w);
 	execute(w);
 	expect_condition(w, "HeadPodReady", "False");
 	assert_string_equal(json_str(condition(w, "HeadPodReady"), "reason"), "CrashLoopBackOff");
-	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "back-off 5m0s restarting"));
-	assert_non_null(
-		strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
+	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"),
+			       "back-off 5m0s restarting"));
+	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"),
+			       "exit code 137 (OOMKilled)"));
 	expect_condition(w, "RayClusterProvisioned", "True"); /* the condition stays true */
 	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
 }
@@ -352,8 +368,9 @@ static void pods_of_another_owner_do_not_count(void **state)
 
 	settle(w);
 	for (size_t i = 0; i < w->n_pods; i++)
-		json_set_str(cJSON_GetArrayItem(json_get(w->pods[i], "metadata.ownerReferences"), 0), "uid",
-			     "older");
+		json_set_str(
+			cJSON_GetArrayItem(json_get(w->pods[i], "metadata.ownerReferences"), 0),
+			"uid", "older");
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
@@ -397,7 +414,8 @@ static void a_suspension_that_has_begun_is_finished_first(void **state)
 			pod = i + 1;
 	assert_in_range(status, 1, pod - 1);
 	/* The suspension is reported, and one pod is gone, when the user changes the spec back. */
-	json_set(w->cluster, "status", cJSON_Duplicate(json_get(op(w, PLAN_STATUS, 0), "status"), true));
+	json_set(w->cluster, "status",
+		 cJSON_Duplicate(json_get(op(w, PLAN_STATUS, 0), "status"), true));
 	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateFalse());
 	plan(w);
@@ -419,7 +437,8 @@ static void a_group_that_is_removed_keeps_the_workers_that_kuberay_made(void **s
 	struct world *w = *state;
 
 	settle(w);
-	json_set(json_get(pod_of_type(w, "worker", 0), "metadata"), "annotations", json_of("{ray.io/ft-enabled: \"false\"}"));
+	json_set(json_get(pod_of_type(w, "worker", 0), "metadata"), "annotations",
+		 json_of("{ray.io/ft-enabled: \"false\"}"));
 	json_set(json_get(w->cluster, "spec"), "workerGroupSpecs", cJSON_CreateArray());
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 1);
@@ -429,7 +448,8 @@ static void a_lost_head_stays_lost_where_that_is_asked_for_and_it_was_ready_once
 {
 	struct world *w = *state;
 
-	json_set(json_get(w->cluster, "metadata"), "annotations", json_of("{ray.io/disable-provisioned-head-restart: \"true\"}"));
+	json_set(json_get(w->cluster, "metadata"), "annotations",
+		 json_of("{ray.io/disable-provisioned-head-restart: \"true\"}"));
 	settle(w);
 	remove_pod(w, json_str(pod_of_type(w, "head", 0), "metadata.name"));
 	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
@@ -481,7 +501,8 @@ static void memory_over_the_limit_is_reported_by_event_and_condition(void **stat
 {
 	struct world *w = *state;
 
-	json_set_str(json_get(w->cluster, "spec.headGroupSpec.rayStartParams"), "memory", "4294967296");
+	json_set_str(json_get(w->cluster, "spec.headGroupSpec.rayStartParams"), "memory",
+		     "4294967296");
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "MemoryOverLimit");
@@ -573,16 +594,19 @@ static void the_service_follows_the_heads_ports_and_the_users_wishes(void **stat
 	assert_string_equal(json_str(service, "metadata.annotations.c"), "d");
 	assert_string_equal(json_str(service, "spec.type"), "NodePort");
 	assert_null(json_get(service, "spec.clusterIP"));
-	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"), "port", 0),
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "dashboard"),
+				  "port", 0),
 			 80);
-	assert_int_equal(
-		json_int(json_find(json_get(service, "spec.ports"), "name", "gcs-server"), "port", 0), 6379);
+	assert_int_equal(json_int(json_find(json_get(service, "spec.ports"), "name", "gcs-server"),
+				  "port", 0),
+			 6379);
 	assert_int_equal(cJSON_GetArraySize(json_get(service, "spec.ports")), 3);
 	plan(w);
 	assert_int_equal(count(w, PLAN_APPLY), 1);
 	init = cJSON_GetArrayItem(json_get(op(w, PLAN_CREATE, 1), "spec.initContainers"), 0);
-	assert_string_equal(json_str(json_find(json_get(init, "env"), "name", "FQ_RAY_IP"), "value"),
-			    "mine.ml.svc.cluster.local");
+	assert_string_equal(
+		json_str(json_find(json_get(init, "env"), "name", "FQ_RAY_IP"), "value"),
+		"mine.ml.svc.cluster.local");
 }
 
 static void a_service_with_an_address_keeps_it(void **state)
@@ -614,7 +638,8 @@ static void names_are_cut_lowered_and_distinct(void **state)
 	assert_string_not_equal(a, b);
 	pod_name(w->cluster, RAY_WORKER, "Group", "another seed", 0, b);
 	assert_string_not_equal(a, b);
-	assert_int_equal(strncmp(a, "a2345678901234567890123456789012345678901234567890-worker-", 58), 0);
+	assert_int_equal(
+		strncmp(a, "a2345678901234567890123456789012345678901234567890-worker-", 58), 0);
 	json_set_str(json_get(w->cluster, "metadata"), "name", "x");
 	pod_name(w->cluster, RAY_WORKER, "Group", "s", 0, a);
 	assert_int_equal(strncmp(a, "x-group-worker-", 15), 0);

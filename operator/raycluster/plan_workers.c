@@ -133,7 +133,7 @@ static void plan_single(struct planner *p, const cJSON *template, const char *na
 		plan_workers_delete_surplus(p, name, alive - desired);
 }
 
-	/* Replicas of a suspended group do not count. */
+/* Replicas of a suspended group do not count. */
 static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, int64_t hosts)
 {
 	p->view.desired_workers += desired * hosts;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of plans: an API server in miniature that executes them under a fixed clock. Include after cmocka.h. */
+/*
+ * For tests of plans: an API server in miniature that executes them under a fixed clock. Include
+ * after cmocka.h.
+ */
 #pragma once
 
 #include "lib/units.h"
@@ -208,7 +211,8 @@ static inline void note_applied(struct world *w, const cJSON *body)
 {
 	char key[128], hash[PLAN_HASH_MAX];
 
-	snprintf(key, sizeof(key), "%s/%s", json_str(body, "kind"), json_str(body, "metadata.name"));
+	snprintf(key, sizeof(key), "%s/%s", json_str(body, "kind"),
+		 json_str(body, "metadata.name"));
 	plan_object_hash(body, hash);
 	if (!w->applied)
 		w->applied = cJSON_CreateObject();
@@ -222,12 +226,14 @@ static inline void merge(struct world *w, const cJSON *body)
 	const cJSON *item;
 
 	if (json_get(body, "metadata.finalizers"))
-		json_set(json_get(object, "metadata"), "finalizers", cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
+		json_set(json_get(object, "metadata"), "finalizers",
+			 cJSON_Duplicate(json_get(body, "metadata.finalizers"), true));
 	cJSON_ArrayForEach(item, json_get(body, "metadata.labels"))
 		json_set_str(json_object_at(json_get(object, "metadata"), "labels"), item->string,
 			     item->valuestring);
 	cJSON_ArrayForEach(item, json_get(body, "metadata.annotations"))
-		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"), item->string, item->valuestring);
+		json_set_str(json_object_at(json_get(object, "metadata"), "annotations"),
+			     item->string, item->valuestring);
 }
 
 static inline void execute(struct world *w)
@@ -238,7 +244,8 @@ static inline void execute(struct world *w)
 
 		switch (w->plan.ops[i].kind) {
 		case PLAN_APPLY:
-			if (strcmp(kind, "Service") == 0 && strcmp(json_str(body, "metadata.name"), "demo-head-svc") == 0) {
+			if (strcmp(kind, "Service") == 0 &&
+			    strcmp(json_str(body, "metadata.name"), "demo-head-svc") == 0) {
 				cJSON_Delete(w->service);
 				w->service = cJSON_Duplicate(body, true);
 			} else if (strcmp(kind, "Service") == 0) {
@@ -262,7 +269,8 @@ static inline void execute(struct world *w)
 			remove_pod(w, json_str(body, "metadata.name"));
 			break;
 		case PLAN_STATUS:
-			json_set(w->cluster, "status", cJSON_Duplicate(json_get(body, "status"), true));
+			json_set(w->cluster, "status",
+				 cJSON_Duplicate(json_get(body, "status"), true));
 			break;
 		case PLAN_MERGE:
 			merge(w, body);
@@ -318,8 +326,8 @@ static inline cJSON *pod_of_type(struct world *w, const char *type, size_t n)
 	for (size_t i = 0; i < w->n_pods; i++) {
 		const cJSON *labels = json_get(w->pods[i], "metadata.labels");
 
-		if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")), type) ==
-			    0 &&
+		if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(labels, "ray.io/node-type")),
+			   type) == 0 &&
 		    n-- == 0)
 			return w->pods[i];
 	}

@@ -45,7 +45,8 @@ void planner_insert(struct planner *p, enum plan_op_kind kind, cJSON *body)
 	if (p->plan.n_ops == n)
 		return;
 	struct plan_op op = p->plan.ops[n];
-	memmove(&p->plan.ops[p->pods_at + 1], &p->plan.ops[p->pods_at], (n - p->pods_at) * sizeof(op));
+	memmove(&p->plan.ops[p->pods_at + 1], &p->plan.ops[p->pods_at],
+		(n - p->pods_at) * sizeof(op));
 	p->plan.ops[p->pods_at] = op;
 }
 
@@ -68,13 +69,14 @@ void planner_release(struct planner *p)
 	free(p->leaving);
 }
 
-	/*
+/*
 	 * uid and resourceVersion are preconditions, so that the pod is deleted only in the state
 	 * on which the decision rests.
 	 */
 static cJSON *deletion_of(const cJSON *pod)
 {
-	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
+	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
+				 json_str(pod, "metadata.name"));
 
 	json_set_str(json_get(body, "metadata"), "uid", json_str(pod, "metadata.uid"));
 	json_set_str(json_object_at(json_get(body, "metadata"), "labels"), "ray.io/node-type",
@@ -143,7 +145,8 @@ const struct crash *planner_crashes(const struct planner *p, const char *group, 
 	return p->crashes + from;
 }
 
-int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err)
+int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod,
+		  struct err *err)
 {
 	struct pod_request req = {
 		.cluster = p->in->cluster,
@@ -162,7 +165,10 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 	return pod_build(&req, ret_pod, p->notes, err);
 }
 
-/* --- Creating ------------------------------------------------------------------------------------------- */
+/*
+ * --- Creating
+ * -------------------------------------------------------------------------------------------
+ */
 
 static size_t creates_max(const struct planner *p)
 {
@@ -183,7 +189,7 @@ bool planner_may_create(struct planner *p)
 	return false;
 }
 
-	/* Returns whether the name is taken, by any pod or by this plan. */
+/* Returns whether the name is taken, by any pod or by this plan. */
 static bool name_in_use(const struct planner *p, const char *name)
 {
 	size_t at;
@@ -217,7 +223,10 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }
 
-/* Returns the plan's own copy, which is shared by all consecutive pods. Without memory the plan fails. */
+/*
+ * Returns the plan's own copy, which is shared by all consecutive pods. Without memory the plan
+ * fails.
+ */
 static const cJSON *template_copy(struct planner *p, const cJSON *template)
 {
 	if (p->template == template)

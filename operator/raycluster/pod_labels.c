@@ -12,7 +12,8 @@
 
 bool pod_label_is_ours(const char *name)
 {
-	return TEXT_IS_ONE_OF(name, "ray.io/is-ray-node", "ray.io/cluster", "ray.io/node-type", "ray.io/group");
+	return TEXT_IS_ONE_OF(name, "ray.io/is-ray-node", "ray.io/cluster", "ray.io/node-type",
+			      "ray.io/group");
 }
 
 static void put_back(const cJSON *pod, cJSON **labels, const char *name, const char *value)

@@ -60,11 +60,11 @@ int64_t pod_termination_ns(const cJSON *pod)
 
 bool pod_is_stranded(const cJSON *pod)
 {
-	const cJSON *target = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
+	const cJSON *target =
+		json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
 
-	return pod_is_terminating(pod) &&
-	       (json_is(pod, "status.reason", "NodeLost") ||
-		json_is(target, "reason", "DeletionByTaintManager"));
+	return pod_is_terminating(pod) && (json_is(pod, "status.reason", "NodeLost") ||
+					   json_is(target, "reason", "DeletionByTaintManager"));
 }
 
 bool pod_is_running(const cJSON *pod)
@@ -90,10 +90,12 @@ static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *con
 static bool all_but_the_sidecar_are_ready(const cJSON *pod)
 {
 	json_each(item, json_get(pod, "spec.containers"))
-		if (!json_is(item, "name", SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
+		if (!json_is(item, "name", SIDECAR_CONTAINER) &&
+		    !is_ready_in(pod, "status.containerStatuses", item))
 			return false;
 	json_each(item, json_get(pod, "spec.initContainers"))
-		if (json_is(item, "restartPolicy", "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
+		if (json_is(item, "restartPolicy", "Always") &&
+		    !is_ready_in(pod, "status.initContainerStatuses", item))
 			return false;
 	json_each(item, json_get(pod, "spec.readinessGates"))
 		if (!object_condition_is_true(pod, json_str(item, "conditionType")))
@@ -108,13 +110,15 @@ static bool all_but_the_sidecar_are_ready(const cJSON *pod)
  */
 bool pod_is_ready(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER);
+	const cJSON *sidecar =
+		json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER);
 
 	if (!pod_is_running(pod))
 		return false;
 	if (object_condition_is_true(pod, "Ready"))
 		return true;
-	if (json_find(json_get(pod, "status.conditions"), "type", "Ready") && (!sidecar || json_bool(sidecar, "ready", false)))
+	if (json_find(json_get(pod, "status.conditions"), "type", "Ready") &&
+	    (!sidecar || json_bool(sidecar, "ready", false)))
 		return false;
 	return all_but_the_sidecar_are_ready(pod);
 }
@@ -122,8 +126,7 @@ bool pod_is_ready(const cJSON *pod)
 const cJSON *pod_unready_container(const cJSON *pod)
 {
 	json_each(item, json_get(pod, "status.containerStatuses"))
-		if (!json_is(item, "name", SIDECAR_CONTAINER) &&
-		    !json_bool(item, "ready", false))
+		if (!json_is(item, "name", SIDECAR_CONTAINER) && !json_bool(item, "ready", false))
 			return item;
 	return NULL;
 }
@@ -136,7 +139,9 @@ bool pod_is_dead(const cJSON *pod)
 		return true;
 	if (!pod_is_running(pod) || !cJSON_IsObject(ended))
 		return false;
-	return json_is(pod, "spec.restartPolicy", "Never") || (json_is(pod, "spec.restartPolicy", "OnFailure") && json_int(ended, "exitCode", -1) == 0);
+	return json_is(pod, "spec.restartPolicy", "Never") ||
+	       (json_is(pod, "spec.restartPolicy", "OnFailure") &&
+		json_int(ended, "exitCode", -1) == 0);
 }
 
 int64_t pod_completed_ns(const cJSON *pod)

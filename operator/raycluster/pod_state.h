@@ -12,8 +12,8 @@
 /* Returns whether the cluster of that uid controls the pod. */
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid);
 /*
- * Returns whether an existing object is the cluster's, by its owner, which may be a former cluster of
- * the name, or by the annotation. A label says nothing: objects of others have it. NULL is not.
+ * Returns whether an existing object is the cluster's, by its owner, which may be a former cluster
+ * of the name, or by the annotation. A label says nothing: objects of others have it. NULL is not.
  */
 bool object_is_of_cluster(const cJSON *object, const cJSON *cluster);
 

@@ -18,7 +18,8 @@ static cJSON *pod_of(const char *spec, const char *statuses, const char *conditi
 {
 	char text[1024];
 
-	snprintf(text, sizeof(text), "spec: {%s}\nstatus: {phase: Running, %s, conditions: [%s]}", spec, statuses, conditions);
+	snprintf(text, sizeof(text), "spec: {%s}\nstatus: {phase: Running, %s, conditions: [%s]}",
+		 spec, statuses, conditions);
 	return json_of(text);
 }
 
@@ -59,7 +60,8 @@ static void a_pod_is_ready_as_the_kubelet_says_but_for_the_sidecar(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_of(rows[i].spec, rows[i].statuses, rows[i].conditions);
+		_cleanup_json_ cJSON *pod =
+			pod_of(rows[i].spec, rows[i].statuses, rows[i].conditions);
 
 		if (pod_is_ready(pod) != rows[i].ready)
 			fail_msg("row %zu", i);
@@ -76,7 +78,10 @@ static void what_keeps_a_pod_from_being_ready_is_never_the_sidecar(void **state)
 	assert_null(pod_unready_container(none));
 }
 
-/* A copy of a pod has no commands, so names and the annotation tell; a mesh's proxy may be the first container. */
+/*
+ * A copy of a pod has no commands, so names and the annotation tell; a mesh's proxy may be the
+ * first container.
+ */
 static void rays_container_of_a_copy_is_told_by_its_name(void **state)
 {
 	static const struct {
@@ -104,8 +109,9 @@ static void rays_container_of_a_copy_is_told_by_its_name(void **state)
 
 static void the_end_of_rays_container_counts_behind_a_proxy_too(void **state)
 {
-	static const char text[] = "spec: {restartPolicy: Never, containers: [{name: proxy}, {name: ray-worker}]}\nstatus: {phase: Running, "
-				   "containerStatuses: [{name: proxy, state: {running: {}}}, {name: ray-worker, state: {terminated: {exitCode: 1}}}]}";
+	static const char text[] =
+		"spec: {restartPolicy: Never, containers: [{name: proxy}, {name: ray-worker}]}\nstatus: {phase: Running, "
+		"containerStatuses: [{name: proxy, state: {running: {}}}, {name: ray-worker, state: {terminated: {exitCode: 1}}}]}";
 	_cleanup_json_ cJSON *pod = json_of(text);
 
 	(void)state;

@@ -64,7 +64,8 @@ static void add_own_labels(cJSON *labels, const cJSON *group)
  */
 static void pod_template_add_labels(const struct pod_request *req, cJSON *metadata)
 {
-	const char *cluster = json_str(req->cluster, "metadata.name"), *node = ray_node_name(req->node);
+	const char *cluster = json_str(req->cluster, "metadata.name"),
+		   *node = ray_node_name(req->node);
 	cJSON *labels = json_object_at(metadata, "labels");
 	char identifier[64];
 
@@ -96,9 +97,11 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 		upgrade_hash(req->cluster, hash);
 	upgrade_annotate(json_object_at(metadata, "annotations"), req->hash ? req->hash : hash);
 	/* The template must not claim other policies than those that apply. */
-	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
+	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"),
+						POLICY_ANNOTATION);
 	if (req->policy_origin)
-		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
+		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION,
+			     req->policy_origin);
 	pod_annotate_ray_container(
 		json_get(metadata, "annotations"),
 		json_str(ray_container(json_get(req->group, "template.spec")), "name"));
@@ -125,7 +128,8 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 }
 
 /* Runs the user's command first, then ours. A command that starts Ray itself is not changed. */
-static int pod_template_set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
+static int pod_template_set_command(const struct pod_request *req, cJSON *container,
+				    const char *start, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
 
@@ -137,7 +141,8 @@ static int pod_template_set_command(const struct pod_request *req, cJSON *contai
 		return 0;
 	strbuf_addf(&sb, "%s" RAY_ULIMIT_COMMAND "%s", sb.len ? " && " : "", start);
 	if (strbuf_failed(&sb))
-		return err_set(err, E2BIG, "the command of group %s", group_name(req->node, req->group));
+		return err_set(err, E2BIG, "the command of group %s",
+			       group_name(req->node, req->group));
 	container_set_shell(container, req->policy->login_shell);
 	cJSON *args = cJSON_CreateArray();
 	json_append_str(args, strbuf_str(&sb));
@@ -154,24 +159,29 @@ static void add_address_env(cJSON *container, const char *fqdn)
 	container_env_default(container, "RAY_IP", service);
 }
 
-static void add_env(const struct pod_request *req, cJSON *container, const char *fqdn, const char *start)
+static void add_env(const struct pod_request *req, cJSON *container, const char *fqdn,
+		    const char *start)
 {
 	const char *port = head_gcs_port(req->cluster);
 	char address[512];
 
 	if (req->node == RAY_WORKER)
 		add_address_env(container, fqdn);
-	container_env_field_default(container, "RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']");
+	container_env_field_default(container, "RAY_CLUSTER_NAME",
+				    "metadata.labels['ray.io/cluster']");
 	container_env_field_default(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
 	container_env_field_default(container, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
-	container_env_field_default(container, "RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']");
+	container_env_field_default(container, "RAY_NODE_TYPE_NAME",
+				    "metadata.labels['ray.io/group']");
 	container_env_default(container, RAY_START_VARIABLE, start);
 	container_env_default(container, "RAY_PORT", port);
-	snprintf(address, sizeof(address), "%s:%s", req->node == RAY_HEAD ? "127.0.0.1" : fqdn, port);
+	snprintf(address, sizeof(address), "%s:%s", req->node == RAY_HEAD ? "127.0.0.1" : fqdn,
+		 port);
 	container_env_default(container, "RAY_ADDRESS", address);
 	container_env_default(container, "RAY_USAGE_STATS_KUBERAY_IN_USE", "1");
 	if (req->node == RAY_HEAD)
-		container_env_default(container, "RAY_USAGE_STATS_EXTRA_TAGS", "kuberay_crd=RayCluster");
+		container_env_default(container, "RAY_USAGE_STATS_EXTRA_TAGS",
+				      "kuberay_crd=RayCluster");
 	container_env_default(container, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1");
 }
 
@@ -195,7 +205,8 @@ static void add_shm(cJSON *pod_spec, cJSON *container, const cJSON *params, int6
 	if (json_member(params, "plasma-directory") ||
 	    json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm"))
 		return;
-	cJSON *volume = json_named_new("shared-mem"), *empty_dir = json_object_at(volume, "emptyDir");
+	cJSON *volume = json_named_new("shared-mem"),
+	      *empty_dir = json_object_at(volume, "emptyDir");
 	json_set_str(empty_dir, "medium", "Memory");
 	if (size)
 		json_set_str(empty_dir, "sizeLimit", quantity_format_bytes(size, text));
@@ -210,7 +221,10 @@ static bool is_head_only(const struct pod_request *req)
 	return cJSON_GetArraySize(json_get(req->cluster, "spec.workerGroupSpecs")) == 0;
 }
 
-/* Variables that only envFrom brings are not seen here: budgets are what a cluster of ours has by default. */
+/*
+ * Variables that only envFrom brings are not seen here: budgets are what a cluster of ours has by
+ * default.
+ */
 static struct memory_request memory_request_of(const struct pod_request *req,
 					       const cJSON *container)
 {
@@ -274,7 +288,8 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	autoscaler_apply(req->cluster, req->node, req->policy, pod_spec, params);
 	gcs_ft_apply(req->cluster, req->node, pod, params);
 	auth_apply(req->cluster, pod_spec);
-	start_params_add_defaults(params, req->node, json_get(container, "resources"), strbuf_str(&address));
+	start_params_add_defaults(params, req->node, json_get(container, "resources"),
+				  strbuf_str(&address));
 	start = start_params_command(params, req->node);
 	if (!start)
 		return err_set(err, E2BIG, "the rayStartParams of group %s",

@@ -15,14 +15,19 @@
 struct pod_request {
 	const cJSON *cluster;
 	enum ray_node node;
-	const cJSON *group;          /* headGroupSpec or one of workerGroupSpecs */
-	const char *hash;            /* the cluster's upgrade_hash, from a caller that makes many pods; NULL: it is computed, which takes long */
+	const cJSON *group; /* headGroupSpec or one of workerGroupSpecs */
+	/*
+	 * the cluster's upgrade_hash, from a caller that makes many pods; NULL: it is computed,
+	 * which takes long
+	 */
+	const char *hash;
 	const struct resized_groups *resized; /* as with hash, NULL: it is computed */
 	const struct policy *policy;
-	const char *policy_origin;   /* as in plan.h */
+	const char *policy_origin; /* as in plan.h */
 	const char *store_claim_trouble; /* as in plan.h */
 	const char *kernel_log_refused; /* as in plan.h */
-	const struct launchers *launchers; /* the launchers to mount; NULL: none, and then the pod gets no sidecar */
+	/* the launchers to mount; NULL: none, and then the pod gets no sidecar */
+	const struct launchers *launchers;
 };
 
 /*

@@ -111,7 +111,9 @@ static void matches(cJSON *pod, const char *name)
 	assert_int_equal(hash ? strlen(hash) : 0, 43);
 	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "afterglow.dev/recreate-hash");
 	/* For KubeRay, in case it takes over again. */
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version")), "afterglow");
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+				    annotations, "ray.io/kuberay-version")),
+			    "afterglow");
 	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/kuberay-version");
 	assert_json(pod, want);
 }
@@ -193,11 +195,13 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 {
 	struct world *w = *state;
 	cJSON *resources =
-		json_get(cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0),
+		json_get(cJSON_GetArrayItem(
+				 json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0),
 			 "resources");
 
-	json_set(resources, "limits",
-		 json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
+	json_set(
+		resources, "limits",
+		json_of("{google.com/tpu: 4, aws.amazon.com/neuroncore: \"2\", nvidia.com/mig-1g.5gb: 3}"));
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2}' ");
 	has(start_line(w), " --num-gpus=3 ");
@@ -210,7 +214,8 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
 	/* This is no JSON, but KubeRay accepts it. */
-	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "\"{\"slice\": 1}\"");
+	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources",
+		     "\"{\"slice\": 1}\"");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
 	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "{");
@@ -232,15 +237,16 @@ static void a_login_shell_is_asked_for(void **state)
 static void a_command_that_starts_ray_is_left_alone(void **state)
 {
 	struct world *w = *state;
-	cJSON *container =
-		cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+	cJSON *container = cJSON_GetArrayItem(
+		json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
 
 	json_set(container, "args", json_of("[\"&& ray start --address=x\"]"));
 	build(w, RAY_WORKER);
 	assert_string_equal(start_line(w), "&& ray start --address=x");
 	json_set(container, "args", json_of("[\"world\"]"));
-	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
-				"annotations"),
+	json_set(json_object_at(
+			 json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
+			 "annotations"),
 		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
 	build(w, RAY_WORKER);
 	assert_string_equal(start_line(w), "world");
@@ -250,12 +256,13 @@ static void a_command_that_starts_ray_is_left_alone(void **state)
 static void without_a_command_there_is_no_sidecar(void **state)
 {
 	struct world *w = *state;
-	cJSON *container =
-		cJSON_GetArrayItem(json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
+	cJSON *container = cJSON_GetArrayItem(
+		json_get(group_of(w, RAY_WORKER), "template.spec.containers"), 0);
 
 	cJSON_DeleteItemFromObject(container, "command");
-	json_set(json_object_at(json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
-				"annotations"),
+	json_set(json_object_at(
+			 json_object_at(json_get(group_of(w, RAY_WORKER), "template"), "metadata"),
+			 "annotations"),
 		 "ray.io/overwrite-container-cmd", cJSON_CreateString("true"));
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
@@ -276,7 +283,8 @@ static void newer_ray_is_probed_over_http(void **state)
 static void the_users_probe_stays(void **state)
 {
 	struct world *w = *state;
-	cJSON *container = cJSON_GetArrayItem(json_get(group_of(w, RAY_HEAD), "template.spec.containers"), 0);
+	cJSON *container =
+		cJSON_GetArrayItem(json_get(group_of(w, RAY_HEAD), "template.spec.containers"), 0);
 
 	json_set(container, "livenessProbe", json_of("{tcpSocket: {port: 1}}"));
 	build(w, RAY_HEAD);
@@ -341,7 +349,8 @@ static void the_limits_of_recording_in_the_nodes_network_are_reported(void **sta
 {
 	struct world *w = *state;
 
-	json_set(json_get(group_of(w, RAY_WORKER), "template.spec"), "hostNetwork", cJSON_CreateTrue());
+	json_set(json_get(group_of(w, RAY_WORKER), "template.spec"), "hostNetwork",
+		 cJSON_CreateTrue());
 	build(w, RAY_WORKER);
 	assert_non_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NodeNetwork");
@@ -376,18 +385,23 @@ static void a_pod_whose_container_could_trace_the_sidecar_gets_no_credentials(vo
 		cJSON *spec = json_get(group_of(w, RAY_WORKER), "template.spec");
 		bool has_them;
 
-		json_set(spec, "shareProcessNamespace", cJSON_Duplicate(json_get(pod, "shareProcessNamespace"), true));
+		json_set(spec, "shareProcessNamespace",
+			 cJSON_Duplicate(json_get(pod, "shareProcessNamespace"), true));
 		json_set(spec, "hostPID", cJSON_Duplicate(json_get(pod, "hostPID"), true));
-		json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "securityContext", json_of(rows[i].container));
+		json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "securityContext",
+			 json_of(rows[i].container));
 		cJSON_Delete(w->notes);
 		w->notes = cJSON_CreateArray();
 		build(w, RAY_WORKER);
-		has_them = json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-credentials");
+		has_them = json_find(json_get(w->pod, "spec.volumes"), "name",
+				     "afterglow-credentials");
 		assert_int_equal(has_them, !rows[i].withheld);
-		assert_non_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+		assert_non_null(
+			json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 		assert_int_equal(notes_have(w->notes, NOTE_RECORDING), rows[i].withheld);
 		if (rows[i].withheld)
-			assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "CredentialsWithheld");
+			assert_string_equal(notes_reason(w->notes, NOTE_RECORDING),
+					    "CredentialsWithheld");
 	}
 }
 
@@ -407,12 +421,14 @@ static void whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so(vo
 	cJSON *template = json_get(group_of(w, RAY_WORKER), "template");
 	const cJSON *annotations;
 
-	json_set_str(json_object_at(json_object_at(template, "metadata"), "annotations"), POLICY_ANNOTATION, "RayPolicy/forged");
+	json_set_str(json_object_at(json_object_at(template, "metadata"), "annotations"),
+		     POLICY_ANNOTATION, "RayPolicy/forged");
 	annotations = json_get(build(w, RAY_WORKER), "metadata.annotations");
 	assert_false(cJSON_HasObjectItem(annotations, POLICY_ANNOTATION));
 	w->req.policy_origin = "RayPolicy/team-a generation 3 (memory)";
 	annotations = json_get(build(w, RAY_WORKER), "metadata.annotations");
-	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, POLICY_ANNOTATION)),
+	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+				    annotations, POLICY_ANNOTATION)),
 			    "RayPolicy/team-a generation 3 (memory)");
 }
 

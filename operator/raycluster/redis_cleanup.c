@@ -58,7 +58,8 @@ bool redis_cleanup_wanted(const cJSON *cluster, const struct policy *policy)
 bool redis_cleanup_is_held(const cJSON *cluster)
 {
 	json_each(finalizer, json_get(cluster, "metadata.finalizers"))
-		if (cJSON_IsString(finalizer) && strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) == 0)
+		if (cJSON_IsString(finalizer) &&
+		    strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) == 0)
 			return true;
 	return false;
 }
@@ -69,9 +70,11 @@ cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with)
 				 json_str(cluster, "metadata.name"));
 	cJSON *list = json_array_at(json_get(body, "metadata"), "finalizers");
 
-	json_set_str(json_get(body, "metadata"), "resourceVersion", json_str(cluster, "metadata.resourceVersion"));
+	json_set_str(json_get(body, "metadata"), "resourceVersion",
+		     json_str(cluster, "metadata.resourceVersion"));
 	json_each(finalizer, json_get(cluster, "metadata.finalizers"))
-		if (cJSON_IsString(finalizer) && strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) != 0)
+		if (cJSON_IsString(finalizer) &&
+		    strcmp(finalizer->valuestring, REDIS_CLEANUP_FINALIZER) != 0)
 			json_append(list, cJSON_CreateString(finalizer->valuestring));
 	if (with)
 		json_append(list, cJSON_CreateString(REDIS_CLEANUP_FINALIZER));
@@ -80,7 +83,8 @@ cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with)
 
 void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX])
 {
-	const char *name = json_str_or(cluster, "metadata.name", ""), *uid = json_str(cluster, "metadata.uid");
+	const char *name = json_str_or(cluster, "metadata.name", ""),
+		   *uid = json_str(cluster, "metadata.uid");
 	char hash[6];
 
 	sha256_hex(uid ? uid : "", uid ? strlen(uid) : 0, 5, hash);
@@ -89,8 +93,11 @@ void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP
 
 static void redis_cleanup_set_command(cJSON *container)
 {
-	static const char *const args[] = { "exec \"$(command -v python || command -v python3)\" -c \"$AFTERGLOW_SCRIPT\"" };
-	static const char *const unwanted[] = { "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "ports" };
+	static const char *const args[] = {
+		"exec \"$(command -v python || command -v python3)\" -c \"$AFTERGLOW_SCRIPT\""
+	};
+	static const char *const unwanted[] = { "livenessProbe", "readinessProbe", "startupProbe",
+						"lifecycle", "ports" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unwanted); i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(container, unwanted[i]);
@@ -123,7 +130,8 @@ static void set_labels(const cJSON *cluster, cJSON *metadata)
 	cJSON *labels = json_object_at(metadata, "labels");
 	char identifier[64];
 
-	snprintf(identifier, sizeof(identifier), "%.48s-" NODE_TYPE, json_str(cluster, "metadata.name"));
+	snprintf(identifier, sizeof(identifier), "%.48s-" NODE_TYPE,
+		 json_str(cluster, "metadata.name"));
 	json_set_str(labels, "ray.io/node-type", NODE_TYPE);
 	json_set_str(labels, "ray.io/group", NODE_TYPE);
 	json_set_str(labels, "ray.io/identifier", identifier);
@@ -138,7 +146,8 @@ static cJSON *job_of(const cJSON *cluster, cJSON *pod)
 
 	redis_cleanup_name(cluster, name);
 	cJSON *job = object_new("batch/v1", "Job", json_str(cluster, "metadata.namespace"), name);
-	json_set(json_get(job, "metadata"), "labels", cJSON_Duplicate(json_get(pod, "metadata.labels"), true));
+	json_set(json_get(job, "metadata"), "labels",
+		 cJSON_Duplicate(json_get(pod, "metadata.labels"), true));
 	cJSON *spec = json_object_at(job, "spec");
 	json_set_int(spec, "backoffLimit", BACKOFF_LIMIT);
 	json_set_int(spec, "activeDeadlineSeconds", DEADLINE_S);
@@ -149,14 +158,16 @@ static cJSON *job_of(const cJSON *cluster, cJSON *pod)
 	return job;
 }
 
-int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err)
+int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job,
+		      struct err *err)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *pod = NULL, *job = NULL, *notes = cJSON_CreateArray();
 	struct policy bare = *policy;
-	struct pod_request req = {
-		.cluster = cluster, .node = RAY_HEAD, .group = json_get(cluster, "spec.headGroupSpec"), .policy = &bare
-	};
+	struct pod_request req = { .cluster = cluster,
+				   .node = RAY_HEAD,
+				   .group = json_get(cluster, "spec.headGroupSpec"),
+				   .policy = &bare };
 
 	bare.sidecar_image = NULL;
 	int r = pod_build(&req, &pod, notes, err);

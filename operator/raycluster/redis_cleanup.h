@@ -40,4 +40,5 @@ void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP
  * without the sidecar. It has no owner, because the garbage collector would delete it while it
  * works (--cascade=foreground); it removes itself.
  */
-int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);
+int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job,
+		      struct err *err);

@@ -24,8 +24,9 @@ static const struct {
 	const char *name;
 	int port;
 } default_ports[] = {
-	{ "client", 10001 }, { "gcs-server", 6379 }, { "dashboard", 8265 },
-	{ "metrics", 0 /* metrics_port */ }, { "serve", 8000 },
+	{ "client", 10001 },   { "gcs-server", 6379 },
+	{ "dashboard", 8265 }, { "metrics", 0 /* metrics_port */ },
+	{ "serve", 8000 },
 };
 
 /* names: those of the ports. To look each of a thousand up in the list would take too long. */
@@ -86,7 +87,8 @@ static const char *head_label(const cJSON *cluster, const char *name, const char
 	const cJSON *head = json_get(cluster, "spec.headGroupSpec");
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		const char *own = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(head, paths[i]), name));
+		const char *own = cJSON_GetStringValue(
+			cJSON_GetObjectItemCaseSensitive(json_get(head, paths[i]), name));
 
 		if (own)
 			return own;
@@ -106,8 +108,10 @@ static void service_add_labels(cJSON *labels, const cJSON *cluster)
 	snprintf(identifier, sizeof(identifier), "%s-head", name);
 	json_set_str(labels, "ray.io/cluster", name);
 	json_set_str(labels, "ray.io/node-type", "head");
-	json_set_str(labels, "ray.io/identifier", head_label(cluster, "ray.io/identifier", identifier));
-	json_set_str(labels, "app.kubernetes.io/name", head_label(cluster, "app.kubernetes.io/name", "kuberay"));
+	json_set_str(labels, "ray.io/identifier",
+		     head_label(cluster, "ray.io/identifier", identifier));
+	json_set_str(labels, "app.kubernetes.io/name",
+		     head_label(cluster, "app.kubernetes.io/name", "kuberay"));
 	json_set_str(labels, "app.kubernetes.io/created-by",
 		     head_label(cluster, "app.kubernetes.io/created-by", "kuberay-operator"));
 }
@@ -129,7 +133,8 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 	else
 		json_set_str(spec, "type", type);
 	/* A user's own service may have ports with other targets, which needs an IP address. */
-	if (!json_get(cluster, "spec.headGroupSpec.headService") && type && strcmp(type, "ClusterIP") == 0)
+	if (!json_get(cluster, "spec.headGroupSpec.headService") && type &&
+	    strcmp(type, "ClusterIP") == 0)
 		json_set_str(spec, "clusterIP", "None");
 	/*
 	 * The service includes a head that is not ready: workers must reach its GCS before its
@@ -157,7 +162,8 @@ cJSON *service_build(const cJSON *cluster)
 	if (annotations && !annotations->child)
 		cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
 	json_set(metadata, "ownerReferences", owner_references(cluster));
-	json_set(service, "spec", cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
+	json_set(service, "spec",
+		 cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
 	cJSON *spec = json_get(service, "spec");
 	json_set(spec, "selector", cJSON_CreateObject());
 	service_add_labels(json_get(spec, "selector"), cluster);
@@ -171,7 +177,8 @@ cJSON *headless_service_build(const cJSON *cluster)
 	const char *name = json_str(cluster, "metadata.name");
 	_cleanup_free_ char *own_name = headless_service_name(cluster);
 
-	cJSON *service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	cJSON *service =
+		object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
 	cJSON *labels = json_object_at(json_get(service, "metadata"), "labels");
 	json_set_str(labels, "ray.io/headless-worker-svc", name);
 	json_set_str(labels, "ray.io/cluster", name);
@@ -217,7 +224,8 @@ static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
 
 cJSON *serve_service_build(const cJSON *cluster)
 {
-	const char *name = json_str(cluster, "metadata.name"), *type = json_str(cluster, "spec.headGroupSpec.serviceType");
+	const char *name = json_str(cluster, "metadata.name"),
+		   *type = json_str(cluster, "spec.headGroupSpec.serviceType");
 	const char *wanted = object_annotation(cluster, "ray.io/enable-serve-service");
 	_cleanup_json_ cJSON *ports = cJSON_CreateArray();
 	char own_name[300];
@@ -228,7 +236,8 @@ cJSON *serve_service_build(const cJSON *cluster)
 	if (!ports || !ports->child)
 		return NULL;
 	snprintf(own_name, sizeof(own_name), "%s-serve-svc", name);
-	cJSON *service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
+	cJSON *service =
+		object_new("v1", "Service", json_str(cluster, "metadata.namespace"), own_name);
 	cJSON *labels = json_object_at(json_get(service, "metadata"), "labels");
 	json_set_str(labels, "ray.io/originated-from-cr-name", name);
 	json_set_str(labels, "ray.io/originated-from-crd", "RayCluster");
@@ -249,7 +258,8 @@ bool object_covers(const cJSON *have, const cJSON *want)
 		if (cJSON_GetArraySize(have) > COMPARED_MAX)
 			return false;
 		json_each(item, want)
-			if (!object_covers(cJSON_GetObjectItemCaseSensitive(have, item->string), item))
+			if (!object_covers(cJSON_GetObjectItemCaseSensitive(have, item->string),
+					   item))
 				return false;
 		return cJSON_IsObject(have);
 	}

@@ -16,7 +16,6 @@
 
 #define COMMAND_MAX 65536
 
-
 /* Extended resources for which Ray has a name of its own. */
 static const struct {
 	const char *kubernetes, *ray;
@@ -57,7 +56,7 @@ static int64_t start_params_quantity_of(const cJSON *item)
 	return value;
 }
 
-	/* Custom resources may be fractions. */
+/* Custom resources may be fractions. */
 static double parts_of(const cJSON *item)
 {
 	int64_t milli;
@@ -122,7 +121,8 @@ bool resource_is_gpu(const char *name)
 {
 	size_t len = strlen(name);
 
-	return (len >= 3 && strcasecmp(name + len - 3, "gpu") == 0) || strncasecmp(name, "nvidia.com/mig-", 15) == 0;
+	return (len >= 3 && strcasecmp(name + len - 3, "gpu") == 0) ||
+	       strncasecmp(name, "nvidia.com/mig-", 15) == 0;
 }
 
 /* Returns Ray's parameter for a resource; NULL for a custom resource. */
@@ -279,7 +279,8 @@ static void add_cpus(cJSON *params, const cJSON *resources)
 		start_param_default_int(params, "num-cpus", cpus);
 }
 
-void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address)
+void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources,
+			       const char *address)
 {
 	/* Without this parameter the container would end at once. */
 	json_set_str(params, "block", "true");

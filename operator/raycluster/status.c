@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the status of a RayCluster. */
-#include "operator/raycluster/names.h"
 #include "operator/raycluster/status.h"
+#include "operator/raycluster/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void amount_add(int64_t *sum, int64_t n, int64_t amount)
 	*sum = amount;
 }
 
-	/*
+/*
 	 * Counts GPUs by the limits: Kubernetes requires equal limits and requests for resources
 	 * other than CPU and memory.
 	 */
@@ -84,7 +84,8 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 		const char *name = json_str(container, "name");
 
 		/* Sidecar and autoscaler do not count, because Ray cannot use their resources. */
-		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 || strcmp(name, AUTOSCALER_CONTAINER) == 0))
+		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 ||
+			     strcmp(name, AUTOSCALER_CONTAINER) == 0))
 			continue;
 		amount_add(&view->cpu_milli, n, requested_milli(container, "cpu"));
 		amount_add(&view->memory_bytes, n, requested_milli(container, "memory") / 1000);
@@ -121,7 +122,8 @@ static void set_head_condition(struct builder *b, const struct status_view *view
  */
 static void set_provisioned(struct builder *b, const struct status_view *view)
 {
-	bool before = object_condition_is_true(b->cluster, "RayClusterProvisioned") && !object_condition_is_true(b->cluster, "RayClusterSuspended");
+	bool before = object_condition_is_true(b->cluster, "RayClusterProvisioned") &&
+		      !object_condition_is_true(b->cluster, "RayClusterSuspended");
 
 	if (view->all_ready || before)
 		set_condition(b, "RayClusterProvisioned", true, "AllPodRunningAndReadyFirstTime",
@@ -133,9 +135,10 @@ static void set_provisioned(struct builder *b, const struct status_view *view)
 
 static void set_suspend(struct builder *b, const struct status_view *view)
 {
-	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left, "RayClusterSuspending",
-		      "");
-	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
+	set_condition(b, "RayClusterSuspending", view->suspend && view->pods_left,
+		      "RayClusterSuspending", "");
+	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left,
+		      "RayClusterSuspended", "");
 }
 
 /*
@@ -152,7 +155,8 @@ static void set_growing(struct builder *b, const struct status_view *view)
 		json_append(json_array_at(b->status, "conditions"), cJSON_Duplicate(was, true));
 }
 
-static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first, enum note_topic last)
+static void set_notes(struct builder *b, const cJSON *notes, enum note_topic first,
+		      enum note_topic last)
 {
 	for (unsigned t = first; t <= last; t++) {
 		_cleanup_free_ char *text = notes_text(notes, t);
@@ -191,7 +195,8 @@ static void set_counts(struct builder *b, const struct status_view *view)
 {
 	char text[QUANTITY_TEXT_MAX];
 
-	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
+	json_set_int(b->status, "observedGeneration",
+		     json_int(b->cluster, "metadata.generation", 0));
 	json_set_int(b->status, "desiredWorkerReplicas", view->desired_workers);
 	json_set_int(b->status, "minWorkerReplicas", view->min_workers);
 	json_set_int(b->status, "maxWorkerReplicas", view->max_workers);
@@ -217,7 +222,7 @@ static void set_head(struct builder *b, const struct status_view *view)
 	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
 }
 
-	/*
+/*
 	 * Sets the ports that a client can use: the node's port if there is one, otherwise the
 	 * pod's. Others may have added ports to the Service.
 	 */
@@ -236,23 +241,26 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 		if (n++ == BOUND_MEMBERS)
 			break;
 		snprintf(number, sizeof(number), "%" PRId64,
-			 json_int(port, "nodePort", json_int(port, "targetPort", json_int(port, "port", 0))));
+			 json_int(port, "nodePort",
+				  json_int(port, "targetPort", json_int(port, "port", 0))));
 		if (name)
 			json_set_str(json_object_at(b->status, "endpoints"), name,
 				     target && !json_get(port, "nodePort") ? target : number);
 	}
 }
 
-	/* Returns whether the condition is ours. One that no longer holds has to be removed. */
+/* Returns whether the condition is ours. One that no longer holds has to be removed. */
 static bool status_is_ours(const char *type)
 {
-	return type && (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
+	return type &&
+	       (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
 }
 
 static bool conditions_same(const cJSON *have, const cJSON *want)
 {
 	json_each(condition, have)
-		if (status_is_ours(json_str(condition, "type")) && !json_find(want, "type", json_str(condition, "type")))
+		if (status_is_ours(json_str(condition, "type")) &&
+		    !json_find(want, "type", json_str(condition, "type")))
 			return false;
 	json_each(condition, want)
 		if (!object_covers(json_find(have, "type", json_str(condition, "type")), condition))
@@ -280,7 +288,7 @@ static bool status_same(const cJSON *old, const cJSON *status)
 	return true;
 }
 
-	/* Keeps the old status: an invalid spec changes only its own notes. */
+/* Keeps the old status: an invalid spec changes only its own notes. */
 static void keep_old(struct builder *b)
 {
 	cJSON_Delete(b->status);
@@ -292,12 +300,14 @@ static void keep_old(struct builder *b)
 
 		if (type && strcmp(type, note_topic_condition(NOTE_SPEC_VALID)))
 			json_append(json_array_at(b->status, "conditions"),
-					     cJSON_Duplicate(condition, true));
+				    cJSON_Duplicate(condition, true));
 	}
-	json_set_int(b->status, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
+	json_set_int(b->status, "observedGeneration",
+		     json_int(b->cluster, "metadata.generation", 0));
 }
 
-cJSON *status_build(const cJSON *cluster, const struct status_view *view, const cJSON *notes, int64_t now_ns)
+cJSON *status_build(const cJSON *cluster, const struct status_view *view, const cJSON *notes,
+		    int64_t now_ns)
 {
 	struct builder b = { .cluster = cluster,
 			     .old = json_get(cluster, "status"),
@@ -336,5 +346,6 @@ bool status_tells(const cJSON *cluster, const char *condition, const char *statu
 	const cJSON *was = json_find(json_get(cluster, "status.conditions"), "type", condition);
 	const char *was_status = json_str(was, "status"), *was_text = json_str(was, "message");
 
-	return was_status && was_text && strcmp(was_status, status) == 0 && strcmp(was_text, text) == 0;
+	return was_status && was_text && strcmp(was_status, status) == 0 &&
+	       strcmp(was_text, text) == 0;
 }

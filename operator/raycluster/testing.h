@@ -47,13 +47,15 @@ static inline int differences(const cJSON *have, const cJSON *want, const char *
 	int n = 0, i = 0;
 
 	if (!have || !want || cJSON_IsObject(have) != cJSON_IsObject(want) ||
-	    cJSON_IsArray(have) != cJSON_IsArray(want) || (!cJSON_IsObject(want) && !cJSON_IsArray(want))) {
+	    cJSON_IsArray(have) != cJSON_IsArray(want) ||
+	    (!cJSON_IsObject(want) && !cJSON_IsArray(want))) {
 		_cleanup_free_ char *a = have ? cJSON_PrintUnformatted(have) : NULL;
 		_cleanup_free_ char *b = want ? cJSON_PrintUnformatted(want) : NULL;
 
 		if (have && want && cJSON_Compare(have, want, true))
 			return 0;
-		print_error("%s\n  have %s\n  want %s\n", path, a ? a : "nothing", b ? b : "nothing");
+		print_error("%s\n  have %s\n  want %s\n", path, a ? a : "nothing",
+			    b ? b : "nothing");
 		return 1;
 	}
 	cJSON_ArrayForEach(item, want) {

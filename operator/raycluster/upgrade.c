@@ -39,7 +39,8 @@ static void drop_from_template(cJSON *group)
 void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX])
 {
 	static const char *const of_cluster[] = { "suspend", "managedBy", "upgradeStrategy" };
-	static const char *const of_group[] = { "replicas", "minReplicas", "maxReplicas", "scaleStrategy", "suspend" };
+	static const char *const of_group[] = { "replicas", "minReplicas", "maxReplicas",
+						"scaleStrategy", "suspend" };
 	_cleanup_json_ cJSON *spec = cJSON_Duplicate(json_get(cluster, "spec"), true);
 	_cleanup_free_ char *text = NULL;
 	cJSON *group;
@@ -94,8 +95,10 @@ void upgrade_annotate(cJSON *annotations, const char *hash)
 
 cJSON *upgrade_adoption(const cJSON *pod, const char *hash)
 {
-	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
-	cJSON *metadata = json_get(body, "metadata"), *annotations = json_object_at(metadata, "annotations");
+	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),
+				 json_str(pod, "metadata.name"));
+	cJSON *metadata = json_get(body, "metadata"),
+	      *annotations = json_object_at(metadata, "annotations");
 
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	upgrade_annotate(annotations, hash);

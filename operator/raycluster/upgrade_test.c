@@ -45,8 +45,9 @@ static void only_what_changes_pods_changes_the_hash(void **state)
 		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
 		cJSON *group = cJSON_GetArrayItem(json_get(cluster, "spec.workerGroupSpecs"), 0);
 
-		json_set(strcmp(rows[i].path, "group") == 0 ? group : json_get(cluster, rows[i].path), rows[i].name,
-			 json_of(rows[i].value));
+		json_set(strcmp(rows[i].path, "group") == 0 ? group :
+							      json_get(cluster, rows[i].path),
+			 rows[i].name, json_of(rows[i].value));
 		upgrade_hash(cluster, after);
 		if ((strcmp(before, after) != 0) != rows[i].changes)
 			fail_msg("%s.%s", rows[i].path, rows[i].name);
@@ -57,7 +58,8 @@ static cJSON *pod_with(const char *annotations)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "metadata: {namespace: ns, name: p, uid: u, annotations: {%s}}", annotations);
+	snprintf(text, sizeof(text),
+		 "metadata: {namespace: ns, name: p, uid: u, annotations: {%s}}", annotations);
 	return json_of(text);
 }
 
@@ -82,7 +84,8 @@ static void only_a_hash_of_this_hasher_says_that_a_pod_is_stale(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_json_ cJSON *pod = pod_with(rows[i].annotations);
 
-		if (upgrade_is_stale(pod, "v1-abc") != rows[i].stale || upgrade_is_unknown(pod) != rows[i].unknown)
+		if (upgrade_is_stale(pod, "v1-abc") != rows[i].stale ||
+		    upgrade_is_unknown(pod) != rows[i].unknown)
 			fail_msg("%s", rows[i].annotations);
 	}
 }
@@ -93,10 +96,12 @@ static void only_a_hash_of_this_hasher_says_that_a_pod_is_stale(void **state)
  */
 static bool kuberay_recreates(const cJSON *annotations)
 {
-	const char *hash, *version = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version"));
+	const char *hash, *version = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+				  annotations, "ray.io/kuberay-version"));
 	if (version && *version && strcmp(version, "v1.7.0") != 0)
 		return false; /* it adopts the head */
-	hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/upgrade-strategy-recreate-hash"));
+	hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		annotations, "ray.io/upgrade-strategy-recreate-hash"));
 	return hash && *hash && strcmp(hash, "kuberay's of this spec") != 0;
 }
 
@@ -112,7 +117,8 @@ static void kuberay_restarts_neither_our_pods_nor_adopted_ones(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(before[i]), *patch = upgrade_adoption(pod, "v1-abc");
+		_cleanup_json_ cJSON *pod = pod_with(before[i]),
+				     *patch = upgrade_adoption(pod, "v1-abc");
 		cJSON *annotations = json_object_at(json_get(pod, "metadata"), "annotations");
 		const cJSON *item;
 

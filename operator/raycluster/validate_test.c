@@ -106,15 +106,16 @@ static void each_breach_is_found_and_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"), *notes = cJSON_CreateArray();
+		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml"),
+				     *notes = cJSON_CreateArray();
 		_cleanup_free_ char *text = NULL;
 
 		set_path(cluster, rows[i].path, rows[i].value);
 		validate_cluster(cluster, notes);
 		text = notes_text(notes, NOTE_SPEC_VALID);
 		if (!strstr(text, rows[i].text) || (!*rows[i].text && *text))
-			fail_msg("%s: %s: \"%s\" does not say \"%s\"", rows[i].path, rows[i].value, text,
-				 rows[i].text);
+			fail_msg("%s: %s: \"%s\" does not say \"%s\"", rows[i].path, rows[i].value,
+				 text, rows[i].text);
 	}
 }
 
@@ -157,7 +158,8 @@ static void clusters_of_rayjobs_and_rayservices_have_no_upgrade_strategy(void **
 		_cleanup_json_ cJSON *cluster = fixture("cluster.yaml");
 		_cleanup_free_ char *text = NULL;
 
-		json_set_str(json_object_at(json_get(cluster, "metadata"), "labels"), "ray.io/originated-from-crd", rows[i].creator);
+		json_set_str(json_object_at(json_get(cluster, "metadata"), "labels"),
+			     "ray.io/originated-from-crd", rows[i].creator);
 		set_path(cluster, "spec.upgradeStrategy", rows[i].strategy);
 		text = trouble_of(cluster);
 		if (!strstr(text, rows[i].text) || (!*rows[i].text && *text))
@@ -175,7 +177,8 @@ static void rules_over_two_fields_hold(void **state)
 	cJSON_AddItemToArray(groups, cJSON_Duplicate(groups->child, true));
 	set_path(cluster, "spec.headGroupSpec.resources", "{CPU: 1}");
 	set_path(cluster, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"1\"}");
-	json_set(json_get(cluster, "metadata.annotations"), "ray.io/ft-enabled", cJSON_CreateString("false"));
+	json_set(json_get(cluster, "metadata.annotations"), "ray.io/ft-enabled",
+		 cJSON_CreateString("false"));
 	set_path(cluster, "spec.gcsFaultToleranceOptions", "{}");
 	set_path(cluster, "spec.enableInTreeAutoscaling", "true");
 	set_path(cluster, "spec.autoscalerOptions", "{version: v2}");
@@ -189,8 +192,12 @@ static void rules_over_two_fields_hold(void **state)
 	assert_non_null(strstr(text, "two worker groups are called Small"));
 	assert_non_null(strstr(text, "both resources and rayStartParams.num-cpus"));
 	assert_non_null(strstr(text, "both the annotation ray.io/ft-enabled and"));
-	assert_non_null(strstr(text, "group headgroup: autoscaler v2 needs restartPolicy Never (or none), not Always"));
-	assert_non_null(strstr(text, "group Small: autoscaler v2 needs restartPolicy Never (or none), not OnFailure"));
+	assert_non_null(strstr(
+		text,
+		"group headgroup: autoscaler v2 needs restartPolicy Never (or none), not Always"));
+	assert_non_null(strstr(
+		text,
+		"group Small: autoscaler v2 needs restartPolicy Never (or none), not OnFailure"));
 	assert_non_null(strstr(text, "group Small: a group cannot be suspended"));
 	assert_non_null(strstr(text, "use gcsFaultToleranceOptions.redisAddress"));
 	assert_non_null(strstr(text, "use gcsFaultToleranceOptions.redisPassword"));

@@ -34,7 +34,8 @@ struct admission {
 	struct review_budget budget;
 };
 
-int admission_new(const struct admission_options *options, struct admission **ret_admission, struct err *err)
+int admission_new(const struct admission_options *options, struct admission **ret_admission,
+		  struct err *err)
 {
 	struct admission *a = calloc(1, sizeof(*a));
 
@@ -64,7 +65,8 @@ static const char *admission_label(const cJSON *object, const char *name)
 /* Writes the group by which pods are counted together. Returns false if the names do not fit. */
 static bool group_of(const char *namespace, const cJSON *pod, char buf[static KEY_MAX])
 {
-	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, admission_label(pod, "ray.io/cluster"), admission_label(pod, "ray.io/group")) < KEY_MAX;
+	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, admission_label(pod, "ray.io/cluster"),
+			admission_label(pod, "ray.io/group")) < KEY_MAX;
 }
 
 void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
@@ -74,36 +76,46 @@ void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
 
 	image_trouble_see(&a->image_trouble, pod, now_boottime_ns());
 	shell_trouble_see(&a->shell_trouble, pod, now_boottime_ns());
-	if (added && namespace && json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
+	if (added && namespace &&
+	    json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
 	    group_of(namespace, pod, group))
 		remembered_forget(&a->refusals, group);
 }
 
 /* Returns an object of a cache; NULL if it does not exist, or the names do not fit. */
-static const cJSON *admission_cached(const struct admission *a, enum watch_kind kind, const char *namespace, const char *name)
+static const cJSON *admission_cached(const struct admission *a, enum watch_kind kind,
+				     const char *namespace, const char *name)
 {
 	char key[KEY_MAX];
 
-	if (!name || !*name || snprintf(key, sizeof(key), *namespace ? "%s/%s" : "%s%s", namespace, name) >= KEY_MAX)
+	if (!name || !*name ||
+	    snprintf(key, sizeof(key), *namespace ? "%s/%s" : "%s%s", namespace, name) >= KEY_MAX)
 		return NULL;
 	return store_get(watches_store(a->o.watches, kind), key);
 }
 
-static const char *claim_trouble(const struct admission *a, const char *namespace, const struct policy *policy)
+static const char *claim_trouble(const struct admission *a, const char *namespace,
+				 const struct policy *policy)
 {
 	if (!policy->store.claim)
 		return NULL;
 	if (!informer_synced(watches_informer(a->o.watches, WATCH_CLAIMS)))
 		return "cannot be looked up";
-	return store_claim_trouble(admission_cached(a, WATCH_CLAIMS, namespace, policy->store.claim), now_realtime_ns());
+	return store_claim_trouble(
+		admission_cached(a, WATCH_CLAIMS, namespace, policy->store.claim),
+		now_realtime_ns());
 }
 
-static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
+static const char *kernel_log_refused(const struct admission *a, const char *namespace,
+				      const struct policy *policy,
 				      char reason[static POD_SECURITY_REASON_MAX])
 {
 	if (!policy_needs_privilege(policy))
 		return NULL;
-	pod_security_judge(namespace, json_get(admission_cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
+	pod_security_judge(
+		namespace,
+		json_get(admission_cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"),
+		reason);
 	return *reason ? reason : NULL;
 }
 
@@ -131,7 +143,8 @@ static enum pod_absence absence_reason(const struct admission *a, const char *na
 		return POD_ABSENCE_IMAGE;
 	if (shell_trouble_holds(&a->shell_trouble, namespace, pod, now))
 		return POD_ABSENCE_NO_SHELL;
-	if (informer_synced(watches_informer(a->o.watches, WATCH_PODS)) && refusals_hold(&a->refusals, group, now))
+	if (informer_synced(watches_informer(a->o.watches, WATCH_PODS)) &&
+	    refusals_hold(&a->refusals, group, now))
 		return POD_ABSENCE_REFUSED;
 	return POD_ABSENCE_NONE;
 }
@@ -142,34 +155,41 @@ static void annotate_owner(cJSON *pod, const cJSON *cluster)
 	char text[OWNER_TEXT_MAX];
 
 	if (pod && cluster && owner_of_cluster(cluster, &owner))
-		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"), OWNER_ANNOTATION,
-			     owner_format(&owner, text));
+		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"),
+			     OWNER_ANNOTATION, owner_format(&owner, text));
 }
 
 /* Returns a label's value for a metric. Only kinds in the chart's rules have one. */
 static const char *admission_kind_of(const struct admission_request *request)
 {
-	return TEXT_IS_ONE_OF(request->kind, "RayCluster", "RayJob", "RayService") ? request->kind : "other";
+	return TEXT_IS_ONE_OF(request->kind, "RayCluster", "RayJob", "RayService") ? request->kind :
+										     "other";
 }
 
 static void admission_count(struct admission *a, const char *kind, const char *outcome)
 {
-	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind, *outcome ? outcome : "Changed");
+	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind,
+		    *outcome ? outcome : "Changed");
 }
 
 /* Returns the changed pod, which the caller frees; NULL if the pod stays as it is. */
 static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX], key[REPORT_KEY_LEN + 1];
-	const cJSON *cluster = admission_cached(a, WATCH_CLUSTERS, request->namespace, admission_label(request->object, "ray.io/cluster"));
-	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launchers = a->o.launchers };
+	const cJSON *cluster = admission_cached(a, WATCH_CLUSTERS, request->namespace,
+						admission_label(request->object, "ray.io/cluster"));
+	struct pod_admission in = { .namespace = request->namespace,
+				    .cluster = cluster,
+				    .launchers = a->o.launchers };
 	struct err err = { 0 };
 	const char *reason;
 	cJSON *pod = NULL;
 
-	if (!pod_admission_concerns(request->object) || !group_of(request->namespace, request->object, group))
+	if (!pod_admission_concerns(request->object) ||
+	    !group_of(request->namespace, request->object, group))
 		return NULL;
-	in.policy = policies_for(a->o.policies, request->namespace, json_get(cluster ? cluster : request->object, "metadata.labels"),
+	in.policy = policies_for(a->o.policies, request->namespace,
+				 json_get(cluster ? cluster : request->object, "metadata.labels"),
 				 &in.policy_origin);
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
@@ -196,17 +216,22 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 /*
  * Does the same for a RayCluster, RayJob or RayService; warnings are for the person who applies it.
  */
-static cJSON *admit_ray(struct admission *a, const struct admission_request *request, cJSON *warnings)
+static cJSON *admit_ray(struct admission *a, const struct admission_request *request,
+			cJSON *warnings)
 {
-	const struct cluster_request in = { .old = request->old_object, .object = request->object, .user = request->user };
+	const struct cluster_request in = { .old = request->old_object,
+					    .object = request->object,
+					    .user = request->user };
 	_cleanup_(cluster_admission_release) struct cluster_admission out = { 0 };
 	const char *origin;
 	const struct policy *policy =
-		policies_for(a->o.policies, request->namespace, json_get(request->object, "metadata.labels"), &origin);
+		policies_for(a->o.policies, request->namespace,
+			     json_get(request->object, "metadata.labels"), &origin);
 	struct err err = { 0 };
 
 	if (cluster_admit(&in, policy, &out, &err) < 0) {
-		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace,
+			    request->name, err_text(&err));
 		return NULL;
 	}
 	admission_count(a, admission_kind_of(request), out.object ? "" : "Unchanged");
@@ -215,10 +240,12 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	return TAKE_PTR(out.object);
 }
 
-static void answer_review(struct admission *a, bool pods, const struct admission_request *request, struct strbuf *answer)
+static void answer_review(struct admission *a, bool pods, const struct admission_request *request,
+			  struct strbuf *answer)
 {
 	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
-	_cleanup_json_ cJSON *changed = pods ? admit_pod(a, request) : admit_ray(a, request, warnings);
+	_cleanup_json_ cJSON *changed =
+		pods ? admit_pod(a, request) : admit_ray(a, request, warnings);
 
 	admission_answer(request, changed, warnings, answer);
 }
@@ -238,7 +265,8 @@ static void answer_unread(struct admission *a, bool pods, const struct admission
 	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
 	_cleanup_json_ cJSON *changed = pods ? pod_decline(request->object, reason) : NULL;
 
-	warnings_addf(warnings, "Afterglow did not read this object (%s): " DOCS_PAGE("limits.md"), reason);
+	warnings_addf(warnings, "Afterglow did not read this object (%s): " DOCS_PAGE("limits.md"),
+		      reason);
 	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind,
 			    request->namespace, reason);
 	admission_count(a, pods ? "Pod" : admission_kind_of(request), reason);
@@ -280,7 +308,8 @@ static int handle_whole(struct admission *a, bool pods, const char *body, size_t
 	return 200;
 }
 
-int admission_handle(void *arg, const char *path, const char *, const char *body, size_t len, struct strbuf *answer)
+int admission_handle(void *arg, const char *path, const char *, const char *body, size_t len,
+		     struct strbuf *answer)
 {
 	struct admission *a = arg;
 	bool pods = strcmp(path, ADMISSION_PATH_PODS) == 0;
@@ -299,6 +328,7 @@ int admission_handle(void *arg, const char *path, const char *, const char *body
 		log_warning_limited("a request to %s is not answered: %s", path, err_text(&err));
 		return status;
 	}
-	metrics_observe(a->o.metrics, METRIC_ADMISSION_SECONDS, (double)(now_boottime_ns() - from) / 1e9, "webhook=\"%s\"", path);
+	metrics_observe(a->o.metrics, METRIC_ADMISSION_SECONDS,
+			(double)(now_boottime_ns() - from) / 1e9, "webhook=\"%s\"", path);
 	return answer->len ? 200 : 500;
 }

@@ -25,7 +25,8 @@ struct admission_options {
 };
 
 /* The objects that options point to must outlive the admission. */
-int admission_new(const struct admission_options *options, struct admission **ret_admission, struct err *err);
+int admission_new(const struct admission_options *options, struct admission **ret_admission,
+		  struct err *err);
 void admission_free(struct admission *admission);
 
 /*
@@ -40,5 +41,5 @@ void admission_see_pod(struct admission *admission, bool added, const cJSON *pod
  * AdmissionReview. It never refuses an object. An object whose review would cost too much
  * (review_budget.h) is admitted unread.
  */
-int admission_handle(void *admission, const char *path, const char *content_type, const char *body, size_t len,
-		     struct strbuf *answer);
+int admission_handle(void *admission, const char *path, const char *content_type, const char *body,
+		     size_t len, struct strbuf *answer);

@@ -92,7 +92,10 @@ static void apply_operation(cJSON *json, const cJSON *operation)
 	}
 }
 
-/* --- What the patch may do ------------------------------------------------------------------------------------ */
+/*
+ * --- What the patch may do
+ * ------------------------------------------------------------------------------------
+ */
 
 static bool is_below(const char *path, const char *place)
 {
@@ -149,12 +152,15 @@ static void check_second_pass(const cJSON *pod, const struct pod_admission *in)
 
 static void check_change(const cJSON *pod, const cJSON *changed, const struct pod_admission *in)
 {
-	_cleanup_json_ cJSON *patch = NULL, *patched = cJSON_Duplicate(pod, true), *difference = NULL;
-	const char *name = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
+	_cleanup_json_ cJSON *patch = NULL, *patched = cJSON_Duplicate(pod, true),
+			     *difference = NULL;
+	const char *name =
+		json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
 	const cJSON *operation;
 	int r = json_patch_diff(pod, changed, &patch, NULL);
 
-	CHECK(strcmp(json_str(cJSON_GetArrayItem(json_get(changed, "spec.containers"), 0), "name"), name) == 0);
+	CHECK(strcmp(json_str(cJSON_GetArrayItem(json_get(changed, "spec.containers"), 0), "name"),
+		     name) == 0);
 	if (r == -E2BIG)
 		return;
 	CHECK(r == 0);
@@ -172,10 +178,12 @@ static void check_answer(const struct admission_request *request, const cJSON *c
 	_cleanup_json_ cJSON *json = NULL;
 
 	admission_answer(request, changed, NULL, &answer);
-	CHECK(json_parse(strbuf_str(&answer), answer.len, &json, NULL) == 0 && json_bool(json, "response.allowed", false));
+	CHECK(json_parse(strbuf_str(&answer), answer.len, &json, NULL) == 0 &&
+	      json_bool(json, "response.allowed", false));
 }
 
-static void admit(const struct admission_request *request, const cJSON *review, const cJSON *options, const struct policy *policy)
+static void admit(const struct admission_request *request, const cJSON *review,
+		  const cJSON *options, const struct policy *policy)
 {
 	static const struct launchers launchers = {
 		.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-0011223344556677" } },
@@ -196,7 +204,8 @@ static void admit(const struct admission_request *request, const cJSON *review, 
 
 	if (!pod_admission_concerns(request->object))
 		return;
-	CHECK(pod_admit(request->object, &in, &changed, &reason, NULL) == 0 && strlen(reason) <= 20);
+	CHECK(pod_admit(request->object, &in, &changed, &reason, NULL) == 0 &&
+	      strlen(reason) <= 20);
 	CHECK(*reason || inject_is_done(json_get(changed, "spec")));
 	if (changed)
 		check_change(request->object, changed, &in);
@@ -227,14 +236,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct admission_request request;
 	const cJSON *options;
 
-	if (json_parse((const char *)data, size, &review, NULL) < 0 || admission_request_read(review, &request, NULL) < 0 ||
-	    has_namesakes(review))
+	if (json_parse((const char *)data, size, &review, NULL) < 0 ||
+	    admission_request_read(review, &request, NULL) < 0 || has_namesakes(review))
 		return 0;
 	check_outline(data, size, &request);
 	CHECK(policy_init(&policy, NULL) == 0);
 	options = json_get(review, "options");
 	CHECK(policy_set_string(&policy.sidecar_image, "registry/afterglow:1", NULL) == 0 &&
-	      policy_set_string(json_bool(options, "remote", false) ? &policy.store.url : &policy.store.claim, "s3://bucket", NULL) == 0 &&
+	      policy_set_string(json_bool(options, "remote", false) ? &policy.store.url :
+								      &policy.store.claim,
+				"s3://bucket", NULL) == 0 &&
 	      policy_set_string(&policy.store.s3_role_arn, "arn:aws:iam::1:role/r", NULL) == 0);
 	policy.recording.kernel_log = json_bool(options, "kernelLog", false);
 	policy.sidecar_pull_secrets = cJSON_Parse("[\"registry\"]");

@@ -20,7 +20,8 @@ static bool is_review(const cJSON *review)
 	       json_is(review, "apiVersion", "admission.k8s.io/v1");
 }
 
-int admission_request_read(const cJSON *review, struct admission_request *ret_request, struct err *err)
+int admission_request_read(const cJSON *review, struct admission_request *ret_request,
+			   struct err *err)
 {
 	const cJSON *request = json_get(review, "request");
 	const char *operation = json_str_or(request, "operation", "");
@@ -37,11 +38,14 @@ int admission_request_read(const cJSON *review, struct admission_request *ret_re
 	};
 
 	if (!is_review(review))
-		return err_set(err, EPROTO, "this is not an AdmissionReview of admission.k8s.io/v1");
+		return err_set(err, EPROTO,
+			       "this is not an AdmissionReview of admission.k8s.io/v1");
 	if (!*r.uid || strlen(r.uid) > UID_MAX)
-		return err_set(err, EPROTO, "request.uid must be a string of 1 to %d bytes", UID_MAX);
+		return err_set(err, EPROTO, "request.uid must be a string of 1 to %d bytes",
+			       UID_MAX);
 	if (!r.update && strcmp(operation, "CREATE") != 0)
-		return err_set(err, EPROTO, "request.operation must be CREATE or UPDATE, not %.20s", operation);
+		return err_set(err, EPROTO, "request.operation must be CREATE or UPDATE, not %.20s",
+			       operation);
 	if (!cJSON_IsObject(r.object))
 		return err_set(err, EPROTO, "request.object must be an object");
 	if (!r.update || !cJSON_IsObject(r.old_object))
@@ -58,7 +62,8 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 	struct err err = { 0 };
 
 	if (json_patch_diff(request->object, after, &patch, &err) < 0) {
-		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
+		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace,
+			    request->name, err_text(&err));
 		return NULL;
 	}
 	text = patch->child ? cJSON_PrintUnformatted(patch) : NULL;
@@ -77,12 +82,14 @@ static void admission_review_add_warnings(cJSON *response, const cJSON *warnings
 	json_each(warning, warnings) {
 		if (!cJSON_IsString(warning) || n++ >= ADMISSION_WARNINGS_MAX)
 			continue;
-		copy_printable(line, sizeof(line), warning->valuestring, strlen(warning->valuestring));
+		copy_printable(line, sizeof(line), warning->valuestring,
+			       strlen(warning->valuestring));
 		json_append(json_array_at(response, "warnings"), cJSON_CreateString(line));
 	}
 }
 
-void admission_answer(const struct admission_request *request, const cJSON *after, const cJSON *warnings, struct strbuf *out)
+void admission_answer(const struct admission_request *request, const cJSON *after,
+		      const cJSON *warnings, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *review = cJSON_CreateObject();
 	_cleanup_free_ char *patch = after ? patch_base64(request, after) : NULL, *text = NULL;

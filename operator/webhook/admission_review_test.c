@@ -21,7 +21,8 @@
 
 static void a_request_is_read(void **state)
 {
-	_cleanup_json_ cJSON *review = json_of(REQUEST ", dryRun: true, name: n, userInfo: {username: joe}, oldObject: {b: 2}}");
+	_cleanup_json_ cJSON *review = json_of(
+		REQUEST ", dryRun: true, name: n, userInfo: {username: joe}, oldObject: {b: 2}}");
 	struct admission_request r;
 	struct err err = { 0 };
 
@@ -39,7 +40,8 @@ static void a_request_is_read(void **state)
 
 static void an_update_has_the_old_object(void **state)
 {
-	_cleanup_json_ cJSON *review = json_of(REVIEW "request: {uid: u, operation: UPDATE, object: {}, oldObject: {b: 2}}");
+	_cleanup_json_ cJSON *review = json_of(
+		REVIEW "request: {uid: u, operation: UPDATE, object: {}, oldObject: {b: 2}}");
 	struct admission_request r;
 
 	(void)state;
@@ -76,7 +78,8 @@ static void what_is_no_review_is_refused_with_the_reason(void **state)
 
 static cJSON *answered(const char *after, const cJSON *warnings)
 {
-	_cleanup_json_ cJSON *review = json_of(REQUEST "}"), *changed = after ? json_of(after) : NULL;
+	_cleanup_json_ cJSON *review = json_of(REQUEST "}"),
+			     *changed = after ? json_of(after) : NULL;
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
 	struct admission_request r;
 	cJSON *answer = NULL;
@@ -125,10 +128,12 @@ static void warnings_are_single_lines_of_bounded_length_and_number(void **state)
 	for (int i = 0; i < 40; i++)
 		json_append(warnings, cJSON_CreateString(longer));
 	answer = answered(NULL, warnings);
-	assert_int_equal(cJSON_GetArraySize(json_get(answer, "response.warnings")), ADMISSION_WARNINGS_MAX);
+	assert_int_equal(cJSON_GetArraySize(json_get(answer, "response.warnings")),
+			 ADMISSION_WARNINGS_MAX);
 	const char *first = json_get(answer, "response.warnings")->child->valuestring;
 	assert_null(strpbrk(first, "\n\r\x01"));
-	assert_int_equal(strlen(json_get(answer, "response.warnings")->child->next->valuestring), ADMISSION_WARNING_MAX - 1);
+	assert_int_equal(strlen(json_get(answer, "response.warnings")->child->next->valuestring),
+			 ADMISSION_WARNING_MAX - 1);
 }
 
 int main(void)

@@ -38,7 +38,9 @@ static cJSON *answer_of(const char *path, const char *begin, size_t args, int wa
 		strbuf_adds(&text, i ? ",\"\"" : "\"\"");
 	strbuf_adds(&text, REVIEW_END);
 	assert_int_equal(admission_new(&options, &admission, NULL), 0);
-	assert_int_equal(admission_handle(admission, path, "application/json", strbuf_str(&text), text.len, &answer), want_status);
+	assert_int_equal(admission_handle(admission, path, "application/json", strbuf_str(&text),
+					  text.len, &answer),
+			 want_status);
 	admission_free(admission);
 	if (want_status == 200)
 		assert_int_equal(json_parse(strbuf_str(&answer), answer.len, &json, NULL), 0);
@@ -61,7 +63,8 @@ static void patch_of(const cJSON *answer, char *buf, size_t size)
 	assert_true(!base64 || strlen(base64) < size);
 	memset(buf, 0, size);
 	if (base64)
-		EVP_DecodeBlock((unsigned char *)buf, (const unsigned char *)base64, (int)strlen(base64));
+		EVP_DecodeBlock((unsigned char *)buf, (const unsigned char *)base64,
+				(int)strlen(base64));
 }
 
 static void a_pod_that_is_too_large_is_allowed_unread_and_says_so(void **state)
@@ -82,32 +85,38 @@ static void a_pod_that_is_too_large_is_allowed_unread_and_says_so(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *answer = answer_of(ADMISSION_PATH_PODS, rows[i].begin, 900000, 200);
+		_cleanup_json_ cJSON *answer =
+			answer_of(ADMISSION_PATH_PODS, rows[i].begin, 900000, 200);
 
 		patch_of(answer, patch, sizeof(patch));
-		if (!json_bool(answer, "response.allowed", false) || strcmp(json_str(answer, "response.uid"), "u-1") != 0 ||
+		if (!json_bool(answer, "response.allowed", false) ||
+		    strcmp(json_str(answer, "response.uid"), "u-1") != 0 ||
 		    strcmp(patch, rows[i].patch) != 0)
 			fail_msg("row %zu: %s", i, patch);
-		assert_non_null(strstr(json_get(answer, "response.warnings")->child->valuestring, "TooLarge"));
+		assert_non_null(strstr(json_get(answer, "response.warnings")->child->valuestring,
+				       "TooLarge"));
 	}
 	assert_true(has_line("afterglow_admissions_total{kind=\"Pod\",outcome=\"TooLarge\"} 6"));
 }
 
 static void a_raycluster_that_is_too_large_is_allowed_as_it_is(void **state)
 {
-	_cleanup_json_ cJSON *answer = answer_of(ADMISSION_PATH_RAY, REVIEW("RayCluster", RAY), REVIEW_VALUES_MAX, 200);
+	_cleanup_json_ cJSON *answer =
+		answer_of(ADMISSION_PATH_RAY, REVIEW("RayCluster", RAY), REVIEW_VALUES_MAX, 200);
 
 	(void)state;
 	assert_true(json_bool(answer, "response.allowed", false));
 	assert_null(json_get(answer, "response.patch"));
-	assert_true(has_line("afterglow_admissions_total{kind=\"RayCluster\",outcome=\"TooLarge\"} 1"));
+	assert_true(
+		has_line("afterglow_admissions_total{kind=\"RayCluster\",outcome=\"TooLarge\"} 1"));
 }
 
 static void what_is_large_and_no_review_is_refused_without_being_parsed(void **state)
 {
 	(void)state;
 	assert_null(answer_of(ADMISSION_PATH_PODS, "[[", 900000, 400));
-	assert_null(answer_of(ADMISSION_PATH_PODS, "{\"kind\":\"AdmissionReview\",\"request\":[", 900000, 400));
+	assert_null(answer_of(ADMISSION_PATH_PODS, "{\"kind\":\"AdmissionReview\",\"request\":[",
+			      900000, 400));
 	assert_null(answer_of("/elsewhere", REVIEW("Pod", RAY), 900000, 404));
 }
 
@@ -117,14 +126,18 @@ static void an_outline_has_no_long_text_and_the_first_of_namesakes(void **state)
 	_cleanup_json_ cJSON *outline = NULL;
 
 	(void)state;
-	strbuf_addf(&text, "{\"request\":{\"uid\":\"a\",\"uid\":\"b\",\"namespace\":\"%0*d\",\"object\":{\"metadata\":{\"annotations\":{", 600, 0);
+	strbuf_addf(
+		&text,
+		"{\"request\":{\"uid\":\"a\",\"uid\":\"b\",\"namespace\":\"%0*d\",\"object\":{\"metadata\":{\"annotations\":{",
+		600, 0);
 	for (int i = 0; i < 1000; i++)
 		strbuf_adds(&text, "\"afterglow.dev/sidecar\":\"x\",");
 	strbuf_adds(&text, "\"z\":{}}}}}}");
 	assert_int_equal(review_outline(strbuf_str(&text), text.len, &outline, NULL), 0);
 	assert_string_equal(json_str(outline, "request.uid"), "a");
 	assert_null(json_get(outline, "request.namespace"));
-	assert_int_equal(cJSON_GetArraySize(json_get(outline, "request.object.metadata.annotations")), 1);
+	assert_int_equal(
+		cJSON_GetArraySize(json_get(outline, "request.object.metadata.annotations")), 1);
 }
 
 static int release(void **state)

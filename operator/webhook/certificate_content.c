@@ -11,7 +11,6 @@
 #include "lib/units.h"
 #include "operator/webhook/x509.h"
 
-
 static const struct {
 	const char *name;
 	size_t at;
@@ -49,7 +48,8 @@ void certificate_content_release(struct certificate_content *content)
 	*content = (struct certificate_content){ 0 };
 }
 
-int certificate_content_copy(const struct certificate_content *content, struct certificate_content *ret_copy)
+int certificate_content_copy(const struct certificate_content *content,
+			     struct certificate_content *ret_copy)
 {
 	struct certificate_content copy = *content;
 	bool complete = true;
@@ -77,7 +77,10 @@ void certificate_content_move(struct certificate_content *content, struct certif
 	*from = (struct certificate_content){ 0 };
 }
 
-/* --- base64 ----------------------------------------------------------------------------------------------- */
+/*
+ * --- base64
+ * -----------------------------------------------------------------------------------------------
+ */
 
 char *certificate_base64(const char *text)
 {
@@ -98,7 +101,10 @@ char *certificate_unbase64(const char *base64)
 	return text;
 }
 
-/* --- The object ------------------------------------------------------------------------------------------- */
+/*
+ * --- The object
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void overwrite(cJSON *value)
 {
@@ -115,7 +121,8 @@ void certificate_secret_free(cJSON *secret)
 	cJSON_Delete(secret);
 }
 
-int certificate_content_read(cJSON *secret, struct certificate_content *ret_content, struct err *err)
+int certificate_content_read(cJSON *secret, struct certificate_content *ret_content,
+			     struct err *err)
 {
 	_cleanup_content_ struct certificate_content content = { 0 };
 	cJSON *data = cJSON_GetObjectItemCaseSensitive(secret, "data");
@@ -134,7 +141,8 @@ int certificate_content_read(cJSON *secret, struct certificate_content *ret_cont
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		const cJSON *value = cJSON_GetObjectItemCaseSensitive(annotations, times[i].name);
 
-		if (!cJSON_IsString(value) || time_parse(value->valuestring, time_at(&content, i), NULL) < 0)
+		if (!cJSON_IsString(value) ||
+		    time_parse(value->valuestring, time_at(&content, i), NULL) < 0)
 			*time_at(&content, i) = 0;
 	}
 	certificate_content_move(ret_content, &content);
@@ -163,7 +171,8 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 	if (!merge)
 		/* The type cannot be changed later */
 		json_set_str(secret, "type", "kubernetes.io/tls");
-	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by", "afterglow");
+	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by",
+		     "afterglow");
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		int64_t t = *time_at(content, i);
 
@@ -172,7 +181,8 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 				     t ? TIME_TEXT(t) : NULL);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		certificate_content_add_text(json_object_at(secret, "data"), texts[i].name, *certificate_content_text_at(content, i), merge);
+		certificate_content_add_text(json_object_at(secret, "data"), texts[i].name,
+					     *certificate_content_text_at(content, i), merge);
 	if (oom_count() == lost)
 		return secret;
 	certificate_secret_free(secret);

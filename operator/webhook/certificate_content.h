@@ -12,7 +12,8 @@
 
 /* PEM texts, NULL: none. Times are nanoseconds since 1970, 0: none. */
 struct certificate_content {
-	char *bundle; /* ca.crt: the CA that signs comes first, then the next one, then former ones */
+	/* ca.crt: the CA that signs comes first, then the next one, then former ones */
+	char *bundle;
 	char *ca_key; /* ca.key, which belongs to the first CA of the bundle */
 	char *next_ca, *next_key; /* next-ca.crt and next-ca.key: the CA that will sign */
 	char *leaf, *leaf_key; /* tls.crt and tls.key */
@@ -20,18 +21,22 @@ struct certificate_content {
 	int64_t replaced_ns; /* since when the former CAs no longer sign */
 };
 
-void certificate_content_release(struct certificate_content *content); /* overwrites the keys first */
+/* overwrites the keys first */
+void certificate_content_release(struct certificate_content *content);
 #define _cleanup_content_ _cleanup_(certificate_content_release)
 /* -ENOMEM: ret_copy is untouched. */
-int certificate_content_copy(const struct certificate_content *content, struct certificate_content *ret_copy);
+int certificate_content_copy(const struct certificate_content *content,
+			     struct certificate_content *ret_copy);
 /* Moves the content of from, which is empty afterwards. */
-void certificate_content_move(struct certificate_content *content, struct certificate_content *from);
+void certificate_content_move(struct certificate_content *content,
+			      struct certificate_content *from);
 
 /*
  * Reads the data of a Secret, bytes in base64. An item that is not text or too long counts as
  * absent. Overwrites keys in the object.
  */
-int certificate_content_read(cJSON *secret, struct certificate_content *ret_content, struct err *err);
+int certificate_content_read(cJSON *secret, struct certificate_content *ret_content,
+			     struct err *err);
 /*
  * Makes the Secret to be written, without its name: a new one of type kubernetes.io/tls, or one to
  * merge into the existing Secret, in which JSON null removes the members that content lacks.

@@ -32,17 +32,20 @@ const char *certificate_step_text(enum certificate_step step)
 static bool is_usable_ca(X509 *cert, const char *key, int64_t now_ns)
 {
 	return cert && key && x509_is_ca(cert) && x509_is_valid(cert, now_ns) &&
-	       x509_ends_ns(cert) - now_ns > CERTIFICATE_CA_MARGIN_NS && x509_key_matches(cert, key);
+	       x509_ends_ns(cert) - now_ns > CERTIFICATE_CA_MARGIN_NS &&
+	       x509_key_matches(cert, key);
 }
 
-bool certificate_leaf_is_good(const struct certificate_content *content, const struct x509_names *names, int64_t now_ns)
+bool certificate_leaf_is_good(const struct certificate_content *content,
+			      const struct x509_names *names, int64_t now_ns)
 {
 	_cleanup_x509_ X509 *leaf = x509_first(content->leaf);
 	_cleanup_bundle_ struct x509_bundle bundle = { 0 };
 
 	x509_bundle_read(&bundle, content->bundle);
-	return leaf && content->leaf_key && x509_is_valid(leaf, now_ns) && x509_has_names(leaf, names) &&
-	       x509_key_matches(leaf, content->leaf_key) && x509_verifies(leaf, &bundle, now_ns);
+	return leaf && content->leaf_key && x509_is_valid(leaf, now_ns) &&
+	       x509_has_names(leaf, names) && x509_key_matches(leaf, content->leaf_key) &&
+	       x509_verifies(leaf, &bundle, now_ns);
 }
 
 static bool leaf_is_due(const struct certificate_content *content, int64_t now_ns)
@@ -68,7 +71,8 @@ static void view_release(struct view *view)
 }
 #define _cleanup_view_ _cleanup_(view_release)
 
-static void view_init(struct view *view, const struct certificate_content *content, const struct certificate_world *w)
+static void view_init(struct view *view, const struct certificate_content *content,
+		      const struct certificate_world *w)
 {
 	*view = (struct view){ .content = content };
 	if (!content)
@@ -93,7 +97,10 @@ static int certificate_plan_worth(const struct view *view)
 	return (view->signer ? 2 : 0) + (view->leaf_good ? 1 : 0);
 }
 
-/* --- The bundle ------------------------------------------------------------------------------------------- */
+/*
+ * --- The bundle
+ * -------------------------------------------------------------------------------------------
+ */
 
 /*
  * Returns whether the period has passed. A time in the future comes from a clock that was wrong,
@@ -117,11 +124,13 @@ static bool certificate_plan_stays(X509 *ca, const struct view *view,
 	if (!x509_is_ca(ca) || w->now_ns >= x509_ends_ns(ca))
 		return false;
 	return signed_the_leaf(ca, view->content) ||
-	       !has_passed(view->content->replaced_ns, X509_LEAF_LIFE_NS + X509_BACKDATE_NS, w->now_ns);
+	       !has_passed(view->content->replaced_ns, X509_LEAF_LIFE_NS + X509_BACKDATE_NS,
+			   w->now_ns);
 }
 
 /* Puts our CAs first, so that they fit however many are published. */
-static void make_bundle(const struct view *view, const struct certificate_world *w, struct certificate_decision *d)
+static void make_bundle(const struct view *view, const struct certificate_world *w,
+			struct certificate_decision *d)
 {
 	if (view->signer)
 		x509_bundle_add(&d->bundle, view->signer);
@@ -133,13 +142,16 @@ static void make_bundle(const struct view *view, const struct certificate_world 
 	for (size_t i = 0; w->published && i < w->published->n; i++) {
 		X509 *ca = w->published->certs[i];
 
-		if (!x509_bundle_has(&view->bundle, ca) && !x509_bundle_has(&d->bundle, ca) && x509_is_ca(ca) &&
-		    w->now_ns < x509_ends_ns(ca))
+		if (!x509_bundle_has(&view->bundle, ca) && !x509_bundle_has(&d->bundle, ca) &&
+		    x509_is_ca(ca) && w->now_ns < x509_ends_ns(ca))
 			d->taken_over |= x509_bundle_add(&d->bundle, ca);
 	}
 }
 
-/* --- Deciding --------------------------------------------------------------------------------------------- */
+/*
+ * --- Deciding
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static bool must_publish(const struct certificate_world *w, const struct certificate_decision *d)
 {
@@ -149,28 +161,33 @@ static bool must_publish(const struct certificate_world *w, const struct certifi
 static bool next_is_ripe(const struct view *view, const struct certificate_world *w)
 {
 	return has_passed(view->content->published_ns, CERTIFICATE_PUBLISH_NS, w->now_ns) &&
-	       (w->repaired_ns == 0 || has_passed(w->repaired_ns, CERTIFICATE_PUBLISH_NS, w->now_ns));
+	       (w->repaired_ns == 0 ||
+		has_passed(w->repaired_ns, CERTIFICATE_PUBLISH_NS, w->now_ns));
 }
 
 /* Decides the step for the CA when all certificates of d->bundle are published. */
 static enum certificate_step decide_ca(const struct view *view, const struct certificate_world *w)
 {
 	if (!view->next)
-		return !view->signer || x509_is_due(view->signer, w->now_ns) ? CERTIFICATE_NEXT : CERTIFICATE_WAIT;
+		return !view->signer || x509_is_due(view->signer, w->now_ns) ? CERTIFICATE_NEXT :
+									       CERTIFICATE_WAIT;
 	if (view->content->published_ns <= 0 || view->content->published_ns > w->now_ns)
 		return CERTIFICATE_NOTE;
 	return next_is_ripe(view, w) ? CERTIFICATE_SWITCH : CERTIFICATE_WAIT;
 }
 
 /* Returns whether a former CA has no time of replacement. Such CAs count as replaced now. */
-static bool lacks_time(const struct view *view, const struct certificate_world *w, const struct certificate_decision *d)
+static bool lacks_time(const struct view *view, const struct certificate_world *w,
+		       const struct certificate_decision *d)
 {
 	size_t own = (view->signer != NULL) + (view->next != NULL);
 
-	return d->bundle.n > own && (view->content->replaced_ns <= 0 || view->content->replaced_ns > w->now_ns);
+	return d->bundle.n > own &&
+	       (view->content->replaced_ns <= 0 || view->content->replaced_ns > w->now_ns);
 }
 
-static enum certificate_step decide_bundle(const struct view *view, const struct certificate_world *w,
+static enum certificate_step decide_bundle(const struct view *view,
+					   const struct certificate_world *w,
 					   const struct certificate_decision *d)
 {
 	if (!x509_bundle_equal(w->published, &d->bundle))
@@ -189,9 +206,11 @@ static bool wants_leaf(const struct view *view, const struct certificate_world *
  * Decides without the configuration. If it cannot be read, the only possible step is one that needs
  * no change of it: another leaf of the present leaf's CA.
  */
-static enum certificate_step decide_blind(const struct view *view, const struct certificate_world *w)
+static enum certificate_step decide_blind(const struct view *view,
+					  const struct certificate_world *w)
 {
-	if (view->content == w->secret && wants_leaf(view, w) && signed_the_leaf(view->signer, view->content))
+	if (view->content == w->secret && wants_leaf(view, w) &&
+	    signed_the_leaf(view->signer, view->content))
 		return CERTIFICATE_LEAF;
 	return CERTIFICATE_WAIT;
 }
@@ -212,7 +231,8 @@ static enum certificate_step certificate_plan_decide(const struct view *view,
 	return step == CERTIFICATE_WAIT ? decide_bundle(view, w, d) : step;
 }
 
-void certificate_decide(const struct certificate_world *w, struct certificate_decision *ret_decision)
+void certificate_decide(const struct certificate_world *w,
+			struct certificate_decision *ret_decision)
 {
 	_cleanup_view_ struct view secret, memory;
 
@@ -232,9 +252,13 @@ void certificate_decide(const struct certificate_world *w, struct certificate_de
 	ret_decision->step = certificate_plan_decide(best, w, ret_decision);
 }
 
-/* --- Making ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Making
+ * -----------------------------------------------------------------------------------------------
+ */
 
-static int set_bundle(struct certificate_content *content, const struct x509_bundle *bundle, struct err *err)
+static int set_bundle(struct certificate_content *content, const struct x509_bundle *bundle,
+		      struct err *err)
 {
 	char *text = x509_bundle_text(bundle);
 
@@ -246,7 +270,8 @@ static int set_bundle(struct certificate_content *content, const struct x509_bun
 }
 
 /* Makes a leaf signed by the first CA of the content's bundle. */
-static int sign_leaf(struct certificate_content *content, const struct certificate_world *w, struct err *err)
+static int sign_leaf(struct certificate_content *content, const struct certificate_world *w,
+		     struct err *err)
 {
 	const struct pem_pair ca = { content->bundle, content->ca_key };
 	struct pem_pair leaf;
@@ -265,19 +290,22 @@ static int sign_leaf(struct certificate_content *content, const struct certifica
  * Adds a published CA to the content. It may have signed the leaf of another replica. Noted here,
  * it survives a reset of the configuration.
  */
-static int add_published(struct certificate_content *content, const struct certificate_world *w, struct err *err)
+static int add_published(struct certificate_content *content, const struct certificate_world *w,
+			 struct err *err)
 {
 	_cleanup_bundle_ struct x509_bundle bundle = { 0 };
 
 	x509_bundle_read(&bundle, content->bundle);
 	for (size_t i = 0; i < w->published->n; i++)
-		if (x509_is_ca(w->published->certs[i]) && w->now_ns < x509_ends_ns(w->published->certs[i]))
+		if (x509_is_ca(w->published->certs[i]) &&
+		    w->now_ns < x509_ends_ns(w->published->certs[i]))
 			x509_bundle_add(&bundle, w->published->certs[i]);
 	content->replaced_ns = bundle.n > 1 ? w->now_ns : 0;
 	return set_bundle(content, &bundle, err);
 }
 
-static int make_new(struct certificate_content *content, const struct certificate_world *w, struct err *err)
+static int make_new(struct certificate_content *content, const struct certificate_world *w,
+		    struct err *err)
 {
 	struct pem_pair ca;
 	int r = x509_make_ca(w->now_ns, &ca, err);
@@ -290,7 +318,8 @@ static int make_new(struct certificate_content *content, const struct certificat
 	return r < 0 ? r : add_published(content, w, err);
 }
 
-static int make_next(struct certificate_content *content, const struct certificate_world *w, struct err *err)
+static int make_next(struct certificate_content *content, const struct certificate_world *w,
+		     struct err *err)
 {
 	struct pem_pair ca;
 	int r = x509_make_ca(w->now_ns, &ca, err);
@@ -328,8 +357,9 @@ static int make_switch(struct certificate_content *content, const struct certifi
 	return sign_leaf(content, w, err);
 }
 
-static int certificate_plan_change(struct certificate_content *content, const struct certificate_world *w, const struct certificate_decision *d,
-				   struct err *err)
+static int certificate_plan_change(struct certificate_content *content,
+				   const struct certificate_world *w,
+				   const struct certificate_decision *d, struct err *err)
 {
 	switch (d->step) {
 	case CERTIFICATE_LEAF:
@@ -361,7 +391,8 @@ int certificate_make(const struct certificate_world *w, const struct certificate
 		 * Every published CA gets a place in the Secret, and its time starts when it gets
 		 * that.
 		 */
-		if (d->taken_over || content.replaced_ns > w->now_ns || (content.replaced_ns <= 0 && d->bundle.n > 1))
+		if (d->taken_over || content.replaced_ns > w->now_ns ||
+		    (content.replaced_ns <= 0 && d->bundle.n > 1))
 			content.replaced_ns = w->now_ns;
 		r = w->published ? set_bundle(&content, &d->bundle, err) : 0;
 		if (r == 0)

@@ -28,7 +28,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* --- The table -------------------------------------------------------------------------------------------- */
+/*
+ * --- The table
+ * --------------------------------------------------------------------------------------------
+ */
 
 /* What a row changes. It begins with a Secret that was made at T0, published and remembered. */
 struct situation {
@@ -70,7 +73,11 @@ static void lost_and_blind(struct situation *s) { no_secret(s); blind(s); }
 static void nothing_and_blind(struct situation *s) { nothing(s); blind(s); }
 static void renamed(struct situation *s) { s->w.names = &other_names; }
 static void no_leaf_key(struct situation *s) { set_text(&s->secret.leaf_key, NULL); no_memory(s); }
-static void garbage_in_the_leaf(struct situation *s) { set_text(&s->secret.leaf, "-----BEGIN CERTIFICATE-----\n????\n"); no_memory(s); }
+static void garbage_in_the_leaf(struct situation *s)
+{
+	set_text(&s->secret.leaf, "-----BEGIN CERTIFICATE-----\n????\n");
+	no_memory(s);
+}
 static void garbage_and_memory(struct situation *s) { set_text(&s->secret.leaf, "garbage"); }
 static void no_ca_key(struct situation *s) { set_text(&s->secret.ca_key, "garbage"); no_memory(s); }
 static void no_ca_key_but_memory(struct situation *s) { set_text(&s->secret.ca_key, NULL); }
@@ -126,9 +133,22 @@ static void next_published(struct situation *s)
 	set_text(&s->secret.bundle, text);
 }
 
-static void next_noted(struct situation *s) { next_published(s); s->secret.published_ns = T0; s->secret.replaced_ns = T0; }
-static void next_noted_and_repaired(struct situation *s) { next_noted(s); s->w.repaired_ns = T0 + 9 * MINUTE; }
-static void next_noted_in_the_future(struct situation *s) { next_published(s); s->secret.published_ns = T0 + DAY; }
+static void next_noted(struct situation *s)
+{
+	next_published(s);
+	s->secret.published_ns = T0;
+	s->secret.replaced_ns = T0;
+}
+static void next_noted_and_repaired(struct situation *s)
+{
+	next_noted(s);
+	s->w.repaired_ns = T0 + 9 * MINUTE;
+}
+static void next_noted_in_the_future(struct situation *s)
+{
+	next_published(s);
+	s->secret.published_ns = T0 + DAY;
+}
 static void next_noted_and_reset(struct situation *s) { next_noted(s); reset(s); }
 
 /* The published CA signs, and the first one has been a former CA since T0. */
@@ -159,8 +179,16 @@ static void former_unpublished(struct situation *s)
 }
 
 static void former_ended(struct situation *s) { switched(s); s->secret.replaced_ns = T0 - 8 * DAY; }
-static void former_ended_unpublished(struct situation *s) { former_unpublished(s); s->secret.replaced_ns = T0 - 8 * DAY; }
-static void replaced_in_the_future(struct situation *s) { switched(s); s->secret.replaced_ns = T0 + 300 * DAY; }
+static void former_ended_unpublished(struct situation *s)
+{
+	former_unpublished(s);
+	s->secret.replaced_ns = T0 - 8 * DAY;
+}
+static void replaced_in_the_future(struct situation *s)
+{
+	switched(s);
+	s->secret.replaced_ns = T0 + 300 * DAY;
+}
 
 static const struct {
 	const char *name;
@@ -221,7 +249,8 @@ static void situation_init(struct situation *s)
 	fresh_content(T0, &s->secret);
 	assert_int_equal(certificate_content_copy(&s->secret, &s->memory), 0);
 	x509_bundle_read(&s->published, s->secret.bundle);
-	s->w = (struct certificate_world){ &s->secret, &s->memory, &s->published, .names = &names, .now_ns = T0 };
+	s->w = (struct certificate_world){ &s->secret, &s->memory, &s->published, .names = &names,
+					   .now_ns = T0 };
 }
 
 static void situation_release(struct situation *s)
@@ -244,7 +273,8 @@ static void each_situation_has_its_step(void **state)
 		s.w.now_ns = T0 + rows[i].later_ns;
 		certificate_decide(&s.w, &d);
 		if (d.step != rows[i].step)
-			fail_msg("%s: it %s, and not: %s", rows[i].name, certificate_step_text(d.step),
+			fail_msg("%s: it %s, and not: %s", rows[i].name,
+				 certificate_step_text(d.step),
 				 certificate_step_text(rows[i].step));
 		situation_release(&s);
 	}
@@ -269,7 +299,10 @@ static void a_bundle_has_ours_first_and_no_more_than_fit(void **state)
 	situation_release(&s);
 }
 
-/* --- A small cluster -------------------------------------------------------------------------------------- */
+/*
+ * --- A small cluster
+ * --------------------------------------------------------------------------------------
+ */
 
 #define REPLICAS 3
 #define SEEDS 5 /* few, because reading keys is slow */
@@ -304,7 +337,8 @@ static void note(struct cluster *c, const char *what)
 {
 	if (c->log_len + strlen(what) + 3 > sizeof(c->log))
 		c->log_len = 0;
-	c->log_len += (size_t)snprintf(c->log + c->log_len, sizeof(c->log) - c->log_len, "%s; ", what);
+	c->log_len +=
+		(size_t)snprintf(c->log + c->log_len, sizeof(c->log) - c->log_len, "%s; ", what);
 }
 
 static void keep_content(struct certificate_content *to, const struct certificate_content *from)
@@ -361,8 +395,11 @@ static bool serves_as_the_first(const struct cluster *c, const struct replica *r
 static void check(const struct cluster *c)
 {
 	for (size_t i = 0; i < REPLICAS; i++)
-		if (c->replicas[i].serving && !serves_as_the_first(c, &c->replicas[i]) && !serves_well(c, &c->replicas[i]))
-			fail_msg("replica %zu serves a leaf that the published bundle does not verify, after: %s", i, c->log);
+		if (c->replicas[i].serving && !serves_as_the_first(c, &c->replicas[i]) &&
+		    !serves_well(c, &c->replicas[i]))
+			fail_msg(
+				"replica %zu serves a leaf that the published bundle does not verify, after: %s",
+				i, c->log);
 }
 
 /* Takes one step of the leader. Returns false if it waits. */
@@ -417,8 +454,8 @@ static void settle(struct cluster *c)
 
 static void secret_spoilt(struct cluster *c)
 {
-	char **texts[] = { &c->secret.bundle, &c->secret.ca_key, &c->secret.next_ca, &c->secret.next_key, &c->secret.leaf,
-			   &c->secret.leaf_key };
+	char **texts[] = { &c->secret.bundle,	&c->secret.ca_key, &c->secret.next_ca,
+			   &c->secret.next_key, &c->secret.leaf,   &c->secret.leaf_key };
 
 	set_text(texts[draw(c, ARRAY_SIZE(texts))], draw(c, 2) ? "garbage" : NULL);
 }
@@ -516,7 +553,9 @@ static void whatever_happens_each_served_leaf_verifies(void **state)
 			something_happens(&c);
 		settle(&c);
 		for (size_t i = 0; i < REPLICAS; i++)
-			assert_true(c.replicas[i].serving && certificate_leaf_is_good(&c.replicas[i].serves, &names, c.now_ns));
+			assert_true(
+				c.replicas[i].serving &&
+				certificate_leaf_is_good(&c.replicas[i].serves, &names, c.now_ns));
 		cluster_release(&c);
 	}
 }

@@ -22,33 +22,38 @@ void trouble_say(struct certificate_trouble *trouble, const char *fmt, ...)
 	log_warning("webhook certificates: %s", text);
 }
 
-void trouble_secret(struct certificate_trouble *trouble, const struct client_response *response, const char *verb,
-		    const char *namespace, const char *name)
+void trouble_secret(struct certificate_trouble *trouble, const struct client_response *response,
+		    const char *verb, const char *namespace, const char *name)
 {
 	if (response->status == 403)
-		trouble_say(trouble,
-			    "this operator may not %s the Secret %s in namespace %s. A Role there must allow its service account to get"
-			    " and patch the secret %s, and to create secrets",
-			    verb, name, namespace, name);
+		trouble_say(
+			trouble,
+			"this operator may not %s the Secret %s in namespace %s. A Role there must allow its service account to get"
+			" and patch the secret %s, and to create secrets",
+			verb, name, namespace, name);
 	else
 		trouble_say(trouble, "Secret %s/%s: %s", namespace, name, err_text(&response->err));
 }
 
-void trouble_configuration(struct certificate_trouble *trouble, const struct client_response *response, const char *verb,
+void trouble_configuration(struct certificate_trouble *trouble,
+			   const struct client_response *response, const char *verb,
 			   const char *name)
 {
 	if (response->status == 403)
-		trouble_say(trouble,
-			    "this operator may not %s the MutatingWebhookConfiguration %s. A ClusterRole must allow its service account"
-			    " to get and patch mutatingwebhookconfigurations of that name",
-			    verb, name);
+		trouble_say(
+			trouble,
+			"this operator may not %s the MutatingWebhookConfiguration %s. A ClusterRole must allow its service account"
+			" to get and patch mutatingwebhookconfigurations of that name",
+			verb, name);
 	else if (response->status == 404)
-		trouble_say(trouble,
-			    "there is no MutatingWebhookConfiguration %s: the API server calls no webhook of this operator. The Helm"
-			    " chart makes it, and --webhook-configuration must have its name",
-			    name);
+		trouble_say(
+			trouble,
+			"there is no MutatingWebhookConfiguration %s: the API server calls no webhook of this operator. The Helm"
+			" chart makes it, and --webhook-configuration must have its name",
+			name);
 	else
-		trouble_say(trouble, "MutatingWebhookConfiguration %s: %s", name, err_text(&response->err));
+		trouble_say(trouble, "MutatingWebhookConfiguration %s: %s", name,
+			    err_text(&response->err));
 }
 
 void trouble_settle(struct certificate_trouble *trouble)

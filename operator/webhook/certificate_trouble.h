@@ -17,9 +17,10 @@ void trouble_say(struct certificate_trouble *trouble, const char *fmt, ...) _pri
  * Reports a request that failed. verb is of the API: "get", "patch", "create". A 403 names the
  * missing right.
  */
-void trouble_secret(struct certificate_trouble *trouble, const struct client_response *response, const char *verb,
-		    const char *namespace, const char *name);
-void trouble_configuration(struct certificate_trouble *trouble, const struct client_response *response, const char *verb,
+void trouble_secret(struct certificate_trouble *trouble, const struct client_response *response,
+		    const char *verb, const char *namespace, const char *name);
+void trouble_configuration(struct certificate_trouble *trouble,
+			   const struct client_response *response, const char *verb,
 			   const char *name);
 /* Call this at the end of a check: if it found no trouble, logs that the trouble is over. */
 void trouble_settle(struct certificate_trouble *trouble);

@@ -17,7 +17,10 @@
 #define LOOK_S 30
 #define LOOK_UNREADY_S 2
 #define RETRY_S 5
-/* A leader with a webhook has looked by then, and published the CA, or it has trouble and is not ready itself. */
+/*
+ * A leader with a webhook has looked by then, and published the CA, or it has trouble and is not
+ * ready itself.
+ */
 #define LEADER_PUBLISHES_NS (60 * NS_PER_SEC)
 /*
  * A rotation has four steps. If there are more without a pause, there may be two writers, or an API
@@ -47,7 +50,10 @@ struct certificates {
 	struct certificate_trouble trouble;
 };
 
-/* --- Requests --------------------------------------------------------------------------------------------- */
+/*
+ * --- Requests
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void certificates_arm(struct certificates *c, int seconds)
 {
@@ -58,7 +64,10 @@ static void certificates_rest(struct certificates *c)
 {
 	trouble_settle(&c->trouble);
 	c->steps = 0;
-	certificates_arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : certificates_ready(c) ? LOOK_S : LOOK_UNREADY_S);
+	certificates_arm(c, c->look_again	  ? 0 :
+			    c->trouble.now	  ? RETRY_S :
+			    certificates_ready(c) ? LOOK_S :
+						    LOOK_UNREADY_S);
 }
 
 static void certificates_on_timer(evutil_socket_t, short, void *arg)
@@ -71,7 +80,8 @@ static bool certificates_acts(const struct certificates *c)
 	return !c->o.place.external && (!c->o.may_write || c->o.may_write(c->o.arg));
 }
 
-static void certificates_ask(struct certificates *c, const struct client_request *request, const struct strbuf *path, client_done_fn done)
+static void certificates_ask(struct certificates *c, const struct client_request *request,
+			     const struct strbuf *path, client_done_fn done)
 {
 	struct client_request whole = *request;
 	struct err err = { 0 };
@@ -100,15 +110,15 @@ static void configuration_path(const struct certificates *c, struct strbuf *path
 
 /* --- Taking a step --------------------------------------------------------------------------- */
 
-
 /* Reads everything again, because our step, or somebody else, has changed it. */
 static void certificates_go_on(struct certificates *c)
 {
 	if (++c->steps >= STEPS_MAX) {
-		trouble_say(&c->trouble,
-			    "%u steps did not bring the certificates into order: somebody else changes the Secret or the webhook"
-			    " configuration",
-			    c->steps);
+		trouble_say(
+			&c->trouble,
+			"%u steps did not bring the certificates into order: somebody else changes the Secret or the webhook"
+			" configuration",
+			c->steps);
 		certificates_rest(c);
 		return;
 	}
@@ -149,7 +159,8 @@ static void on_secret_written(void *arg, struct client_response *response)
 static void write_secret(struct certificates *c, const struct certificate_content *content)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
-	cJSON *secret = certificate_content_secret(content, c->has_secret), *metadata = json_object_at(secret, "metadata");
+	cJSON *secret = certificate_content_secret(content, c->has_secret),
+	      *metadata = json_object_at(secret, "metadata");
 	struct client_request request = { .method = c->has_secret ? "PATCH" : "POST" };
 
 	if (c->has_secret) {
@@ -195,7 +206,8 @@ static void certificates_publish(struct certificates *c, const struct x509_bundl
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
 	_cleanup_free_ char *text = x509_bundle_text(bundle);
-	_cleanup_json_ cJSON *patch = text ? webhook_configuration_patch(c->configuration, text) : NULL;
+	_cleanup_json_ cJSON *patch =
+		text ? webhook_configuration_patch(c->configuration, text) : NULL;
 	_cleanup_free_ char *body = patch ? cJSON_PrintUnformatted(patch) : NULL;
 	struct client_request request = {
 		.method = "PATCH",
@@ -215,7 +227,8 @@ static void certificates_publish(struct certificates *c, const struct x509_bundl
 	certificates_ask(c, &request, &path, on_published);
 }
 
-static void carry_out(struct certificates *c, const struct certificate_world *world, const struct certificate_decision *decision)
+static void carry_out(struct certificates *c, const struct certificate_world *world,
+		      const struct certificate_decision *decision)
 {
 	_cleanup_content_ struct certificate_content content = { 0 };
 	struct err err = { 0 };
@@ -262,7 +275,10 @@ static void certificates_act(struct certificates *c)
 	carry_out(c, &world, &decision);
 }
 
-/* --- Reading the configuration ---------------------------------------------------------------------------- */
+/*
+ * --- Reading the configuration
+ * ----------------------------------------------------------------------------
+ */
 
 /* A replica that cannot read the configuration assumes that another one does. */
 static void see_whether_known(struct certificates *c)
@@ -288,7 +304,8 @@ static void certificates_on_configuration(void *arg, struct client_response *res
 	else
 		c->configuration = TAKE_PTR(response->object);
 	if (c->configuration && c->o.on_configuration)
-		c->o.on_configuration(c->o.arg, json_str(c->configuration, "metadata.creationTimestamp"));
+		c->o.on_configuration(c->o.arg,
+				      json_str(c->configuration, "metadata.creationTimestamp"));
 	see_whether_known(c);
 	if (certificates_acts(c))
 		certificates_act(c);
@@ -305,18 +322,21 @@ static void read_configuration(struct certificates *c)
 			 certificates_on_configuration);
 }
 
-/* --- Reading the Secret ----------------------------------------------------------------------------------- */
+/*
+ * --- Reading the Secret
+ * -----------------------------------------------------------------------------------
+ */
 
 static void set_metrics(struct certificates *c)
 {
 	_cleanup_x509_ X509 *ca = x509_first(c->secret.bundle), *leaf = x509_first(c->secret.leaf);
 
 	if (ca)
-		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(ca) / NS_PER_SEC),
-			    "certificate=\"ca\"");
+		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY,
+			    (double)(x509_ends_ns(ca) / NS_PER_SEC), "certificate=\"ca\"");
 	if (leaf)
-		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY, (double)(x509_ends_ns(leaf) / NS_PER_SEC),
-			    "certificate=\"leaf\"");
+		metrics_set(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_EXPIRY,
+			    (double)(x509_ends_ns(leaf) / NS_PER_SEC), "certificate=\"leaf\"");
 }
 
 static bool is_good(const struct certificates *c)
@@ -329,7 +349,8 @@ static bool is_good(const struct certificates *c)
 	 * trusted.
 	 */
 	if (c->o.place.external)
-		return leaf && x509_is_valid(leaf, now_ns) && x509_key_matches(leaf, c->secret.leaf_key) &&
+		return leaf && x509_is_valid(leaf, now_ns) &&
+		       x509_key_matches(leaf, c->secret.leaf_key) &&
 		       x509_has_names(leaf, &c->names);
 	return certificate_leaf_is_good(&c->secret, &c->names, now_ns);
 }
@@ -344,7 +365,8 @@ static void certificates_serve(struct certificates *c)
 		return;
 	leaf = strdup(c->secret.leaf);
 	if (!leaf || c->o.on_leaf(c->o.arg, c->secret.leaf, c->secret.leaf_key, &err) < 0) {
-		trouble_say(&c->trouble, "the certificate cannot be served: %s", leaf ? err_text(&err) : "out of memory");
+		trouble_say(&c->trouble, "the certificate cannot be served: %s",
+			    leaf ? err_text(&err) : "out of memory");
 		return;
 	}
 	free(c->served);
@@ -356,7 +378,8 @@ static void accept_secret(struct certificates *c)
 	_cleanup_content_ struct certificate_content copy = { 0 };
 	bool good = is_good(c);
 
-	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"", good ? "good" : "bad");
+	metrics_add(c->o.metrics, METRIC_WEBHOOK_CERTIFICATE_READS, 1, "result=\"%s\"",
+		    good ? "good" : "bad");
 	set_metrics(c);
 	if (!good && c->o.place.external)
 		trouble_say(&c->trouble,
@@ -414,7 +437,10 @@ static void on_secret(void *arg, struct client_response *response)
 		certificates_rest(c);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------------
+ */
 
 void certificates_look(struct certificates *c)
 {
@@ -431,7 +457,8 @@ void certificates_look(struct certificates *c)
 
 bool certificates_leader_has_none(const struct certificates *c)
 {
-	int64_t patience_ns = c->o.leader_publishes_ns ? c->o.leader_publishes_ns : LEADER_PUBLISHES_NS;
+	int64_t patience_ns =
+		c->o.leader_publishes_ns ? c->o.leader_publishes_ns : LEADER_PUBLISHES_NS;
 
 	/* During a look it is not known whether there is trouble. */
 	return !c->o.place.external && !c->known && !certificates_acts(c) && !c->trouble.now &&
@@ -443,7 +470,8 @@ bool certificates_ready(const struct certificates *c)
 	return (c->served && (c->known || c->o.place.external)) || certificates_leader_has_none(c);
 }
 
-int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err)
+int certificates_new(const struct certificates_options *options,
+		     struct certificates **ret_certificates, struct err *err)
 {
 	struct certificates *c = calloc(1, sizeof(*c));
 

@@ -20,7 +20,11 @@ struct certificates;
 struct certificates_place {
 	const char *namespace; /* of the Secret and of the Service */
 	const char *service, *secret, *configuration; /* names */
-	bool external; /* another program, like cert-manager, writes the Secret and the configuration, so they are only read */
+	/*
+	 * another program, like cert-manager, writes the Secret and the configuration, so they are
+	 * only read
+	 */
+	bool external;
 };
 
 struct certificates_options {
@@ -30,7 +34,8 @@ struct certificates_options {
 	struct metrics *metrics;
 	/* Returns whether this replica acts. NULL: there is only one. */
 	bool (*may_write)(void *arg);
-	int64_t leader_publishes_ns; /* how long the leader may take to publish the CA; 0: a minute */
+	/* how long the leader may take to publish the CA; 0: a minute */
+	int64_t leader_publishes_ns;
 	/*
 	 * Called with the leaf to serve, PEM, at first and whenever it has changed. If it returns a
 	 * negative number, it is called again at the next check.
@@ -42,7 +47,8 @@ struct certificates_options {
 };
 
 /* The names, client and metrics must outlive it. -EINVAL: a name is none. */
-int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err);
+int certificates_new(const struct certificates_options *options,
+		     struct certificates **ret_certificates, struct err *err);
 void certificates_free(struct certificates *certificates); /* NULL is allowed */
 
 /* Looks now; also to be called when may_write has become true. */
@@ -55,6 +61,7 @@ void certificates_look(struct certificates *certificates);
 bool certificates_ready(const struct certificates *certificates);
 /*
  * Returns whether the leader seems to be one without a webhook, because it does not publish the CA.
- * A rolling upgrade that switches the webhook on ends such a leader only when its successor is ready.
+ * A rolling upgrade that switches the webhook on ends such a leader only when its successor is
+ * ready.
  */
 bool certificates_leader_has_none(const struct certificates *certificates);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the certificates' I/O against a small API server with a Secret and a webhook configuration. */
+/*
+ * Tests of the certificates' I/O against a small API server with a Secret and a webhook
+ * configuration.
+ */
 #include "operator/webhook/certificates.h"
 
 #include <errno.h>
@@ -34,7 +37,10 @@ static struct {
 	bool served;
 } t;
 
-/* --- The server ------------------------------------------------------------------------------------------- */
+/*
+ * --- The server
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void answer(struct evhttp_request *request, int status, const cJSON *object)
 {
@@ -74,7 +80,10 @@ static bool is_stale(const cJSON *object, const cJSON *patch)
 {
 	const char *version = json_str(patch, "metadata.resourceVersion");
 
-	return t.conflicts > 0 ? t.conflicts-- > 0 : version && strcmp(version, json_str(object, "metadata.resourceVersion")) != 0;
+	return t.conflicts > 0 ?
+		       t.conflicts-- > 0 :
+		       version &&
+			       strcmp(version, json_str(object, "metadata.resourceVersion")) != 0;
 }
 
 /* Checks the main rule. */
@@ -92,7 +101,8 @@ static void check_leaf(void)
 	t.verified &= leaf && !uneven && x509_verifies(leaf, &published, now_realtime_ns());
 }
 
-static void serve_secret(struct evhttp_request *request, enum evhttp_cmd_type method, const cJSON *body)
+static void serve_secret(struct evhttp_request *request, enum evhttp_cmd_type method,
+			 const cJSON *body)
 {
 	if (t.forbidden_secret) {
 		answer(request, 403, NULL);
@@ -125,12 +135,16 @@ static void patch_webhooks(const cJSON *patch)
 	const cJSON *entry;
 
 	cJSON_ArrayForEach(entry, json_get(patch, "webhooks"))
-		merge(json_find(json_get(t.configuration, "webhooks"), "name", json_str(entry, "name")), entry);
+		merge(json_find(json_get(t.configuration, "webhooks"), "name",
+				json_str(entry, "name")),
+		      entry);
 }
 
-static void serve_configuration(struct evhttp_request *request, enum evhttp_cmd_type method, const cJSON *body)
+static void serve_configuration(struct evhttp_request *request, enum evhttp_cmd_type method,
+				const cJSON *body)
 {
-	const char *type = evhttp_find_header(evhttp_request_get_input_headers(request), "Content-Type");
+	const char *type =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Content-Type");
 
 	if (t.forbidden_configuration || !t.configuration) {
 		answer(request, t.forbidden_configuration ? 403 : 404, NULL);
@@ -160,7 +174,8 @@ static void on_request(struct evhttp_request *request, void *arg)
 
 	t.requests++;
 	if (len > 0)
-		assert_int_equal(json_parse((const char *)evbuffer_pullup(in, -1), len, &body, NULL), 0);
+		assert_int_equal(
+			json_parse((const char *)evbuffer_pullup(in, -1), len, &body, NULL), 0);
 	if (strncmp(uri, SECRET_PATH, strlen(SECRET_PATH)) == 0)
 		serve_secret(request, method, body);
 	else if (strncmp(uri, CONFIGURATION_PATH, strlen(CONFIGURATION_PATH)) == 0)
@@ -169,7 +184,10 @@ static void on_request(struct evhttp_request *request, void *arg)
 		fail_msg("%s", uri);
 }
 
-/* --- The test's side -------------------------------------------------------------------------------------- */
+/*
+ * --- The test's side
+ * --------------------------------------------------------------------------------------
+ */
 
 static bool may_write(void *arg)
 {
@@ -213,9 +231,10 @@ static void turn_until_quiet(void)
 
 static void make_configuration(void)
 {
-	static const char text[] = "{\"metadata\":{\"name\":\"hooks\",\"resourceVersion\":\"1\"},\"webhooks\":["
-				   "{\"name\":\"pods.afterglow.dev\",\"clientConfig\":{\"service\":{\"name\":\"hook\"}}},"
-				   "{\"name\":\"ray.afterglow.dev\",\"clientConfig\":{\"service\":{\"name\":\"hook\"}}}]}";
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"hooks\",\"resourceVersion\":\"1\"},\"webhooks\":["
+		"{\"name\":\"pods.afterglow.dev\",\"clientConfig\":{\"service\":{\"name\":\"hook\"}}},"
+		"{\"name\":\"ray.afterglow.dev\",\"clientConfig\":{\"service\":{\"name\":\"hook\"}}}]}";
 
 	assert_int_equal(json_parse(text, strlen(text), &t.configuration, NULL), 0);
 }
@@ -255,7 +274,9 @@ static int set_up(void **state)
 	evhttp_set_allowed_methods(t.http, 0xffff);
 	evhttp_set_gencb(t.http, on_request, NULL);
 	struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(t.http, "127.0.0.1", 0);
-	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(
+		getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len),
+		0);
 	struct fake_server server = { .base = t.base };
 	snprintf(server.url, sizeof(server.url), "http://127.0.0.1:%d", ntohs(address.sin_port));
 	t.client = fake_client(&server, NULL);
@@ -308,7 +329,10 @@ static size_t n_published(void)
 	return published.n;
 }
 
-/* --- Tests ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Tests
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void the_first_start_publishes_a_ca_and_then_writes_its_leaf(void **state)
 {
@@ -320,10 +344,15 @@ static void the_first_start_publishes_a_ca_and_then_writes_its_leaf(void **state
 	assert_true(t.writes == 1 && t.patches == 1 && t.leaves == 1);
 	assert_true(certificates_ready(t.certificates));
 	assert_string_equal(json_str(t.secret, "type"), "kubernetes.io/tls");
-	assert_null(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t.secret, "data"), "next-ca.crt"));
+	assert_null(cJSON_GetObjectItemCaseSensitive(
+		cJSON_GetObjectItemCaseSensitive(t.secret, "data"), "next-ca.crt"));
 	metrics_render(&t.metrics, &text);
-	assert_non_null(strstr(strbuf_str(&text), "afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"ca\"}"));
-	assert_non_null(strstr(strbuf_str(&text), "afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"leaf\"}"));
+	assert_non_null(strstr(
+		strbuf_str(&text),
+		"afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"ca\"}"));
+	assert_non_null(strstr(
+		strbuf_str(&text),
+		"afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"leaf\"}"));
 	/* Afterwards everything is right. */
 	look();
 	assert_true(t.writes == 1 && t.patches == 1 && t.leaves == 1);
@@ -331,7 +360,8 @@ static void the_first_start_publishes_a_ca_and_then_writes_its_leaf(void **state
 
 static void an_empty_secret_of_the_chart_is_filled(void **state)
 {
-	static const char text[] = "{\"metadata\":{\"name\":\"certificates\",\"labels\":{\"a\":\"b\"},\"resourceVersion\":\"7\"},\"type\":\"Opaque\"}";
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"certificates\",\"labels\":{\"a\":\"b\"},\"resourceVersion\":\"7\"},\"type\":\"Opaque\"}";
 	(void)state;
 
 	assert_int_equal(json_parse(text, strlen(text), &t.secret, NULL), 0);
@@ -401,7 +431,10 @@ static void a_replica_that_does_not_act_only_reads(void **state)
 	certificates_free(leader);
 }
 
-/* A rolling upgrade that switches the webhook on waits for this replica before it ends the leader of before. */
+/*
+ * A rolling upgrade that switches the webhook on waits for this replica before it ends the leader
+ * of before.
+ */
 static void a_replica_whose_leader_publishes_nothing_is_ready_to_follow_it(void **state)
 {
 	(void)state;
@@ -513,8 +546,10 @@ static void a_leaf_that_is_not_taken_comes_again(void **state)
 
 static void a_name_that_is_none_is_refused(void **state)
 {
-	static const char *const wrong[] = { "", "a,DNS:evil", "Upper", "two.parts",
-					     "a-name-that-is-longer-than-the-sixty-three-characters-of-a-dns-label" };
+	static const char *const wrong[] = {
+		"", "a,DNS:evil", "Upper", "two.parts",
+		"a-name-that-is-longer-than-the-sixty-three-characters-of-a-dns-label"
+	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {

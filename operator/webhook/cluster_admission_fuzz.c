@@ -22,8 +22,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct cluster_admission admit(const cJSON *old, const cJSON *object, const char *user, const struct policy *policy,
-				      enum memory_mode mode)
+static struct cluster_admission admit(const cJSON *old, const cJSON *object, const char *user,
+				      const struct policy *policy, enum memory_mode mode)
 {
 	struct cluster_request req = { .old = old, .object = object, .user = user };
 	struct cluster_admission admission = { 0 };
@@ -42,7 +42,8 @@ static struct cluster_admission admit(const cJSON *old, const cJSON *object, con
  * Checks that the object is stable: writing it again changes nothing, and after a CREATE neither
  * does a second pass.
  */
-static void check_settled(const cJSON *old, const cJSON *stands, const char *user, const struct policy *policy)
+static void check_settled(const cJSON *old, const cJSON *stands, const char *user,
+			  const struct policy *policy)
 {
 	struct cluster_admission again = admit(old, stands, user, policy, MEMORY_MODE_APPLY);
 	struct cluster_admission update = admit(stands, stands, user, policy, MEMORY_MODE_APPLY);
@@ -54,10 +55,14 @@ static void check_settled(const cJSON *old, const cJSON *stands, const char *use
 
 static bool has_record(const cJSON *object)
 {
-	return cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), RECORD_ANNOTATION);
+	return cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"),
+						RECORD_ANNOTATION);
 }
 
-/* cJSON_Compare finds an object with two members of one name different from its copy. The API server sends no such object. */
+/*
+ * cJSON_Compare finds an object with two members of one name different from its copy. The API
+ * server sends no such object.
+ */
 static bool is_same(const cJSON *a, const cJSON *b)
 {
 	_cleanup_json_ cJSON *patch = NULL;
@@ -77,7 +82,8 @@ static bool is_annotated_apply(const cJSON *object)
 
 static void check_create(const cJSON *object, const char *user, const struct policy *policy)
 {
-	struct cluster_admission create = admit(NULL, object, user, policy, MEMORY_MODE_APPLY), back;
+	struct cluster_admission create = admit(NULL, object, user, policy, MEMORY_MODE_APPLY),
+				 back;
 
 	if (create.object)
 		check_settled(NULL, create.object, user, policy);
@@ -99,13 +105,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (json_parse((const char *)data, size, &input, NULL) < 0)
 		return 0;
 	CHECK(policy_init(&policy, NULL) == 0);
-	policy.memory.worker_memory_limit = json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
+	policy.memory.worker_memory_limit =
+		json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
 	policy.memory.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
 	user = json_str(input, "user");
 	admission = admit(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
 	CHECK(!admission.object || is_annotated_apply(json_get(input, "object")));
 	cluster_admission_release(&admission);
-	admission = admit(json_get(input, "old"), json_get(input, "object"), user, &policy, MEMORY_MODE_APPLY);
+	admission = admit(json_get(input, "old"), json_get(input, "object"), user, &policy,
+			  MEMORY_MODE_APPLY);
 	if (admission.object)
 		check_settled(json_get(input, "old"), admission.object, user, &policy);
 	cluster_admission_release(&admission);

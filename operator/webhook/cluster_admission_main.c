@@ -32,13 +32,15 @@ static int cluster_admission_main_answer(const char *line, size_t len, const str
 
 	if (r < 0)
 		return r;
-	req = (struct cluster_request){ .old = json_get(input, "old"), .object = json_get(input, "object"),
+	req = (struct cluster_request){ .old = json_get(input, "old"),
+					.object = json_get(input, "object"),
 					.user = json_str(input, "user") };
 	by_mode.memory.mode = mode_of(json_str(input, "mode"), policy->memory.mode);
 	r = cluster_admit(&req, &by_mode, &admission, err);
 	if (r < 0)
 		return r;
-	json_set(output, "object", admission.object ? TAKE_PTR(admission.object) : cJSON_CreateNull());
+	json_set(output, "object",
+		 admission.object ? TAKE_PTR(admission.object) : cJSON_CreateNull());
 	json_set(output, "warnings", TAKE_PTR(admission.warnings));
 	text = cJSON_PrintUnformatted(output);
 	puts(text ? text : "null");

@@ -39,7 +39,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct cluster_admission admit_json(const cJSON *old, const cJSON *object, enum memory_mode mode, const char *user)
+static struct cluster_admission admit_json(const cJSON *old, const cJSON *object,
+					   enum memory_mode mode, const char *user)
 {
 	struct cluster_request req = { .old = old, .object = object, .user = user };
 	struct cluster_admission admission;
@@ -95,8 +96,8 @@ static void expect(const cJSON *object, const char *path, const char *want)
 
 static cJSON *record_of(const cJSON *object)
 {
-	const char *text = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), RECORD_ANNOTATION));
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(object, "metadata.annotations"), RECORD_ANNOTATION));
 
 	return text ? json_of(text) : NULL;
 }
@@ -139,7 +140,8 @@ static void create_sets_what_the_user_left_out_and_says_so(void **state)
 
 static void an_old_object_that_is_null_is_none(void **state)
 {
-	_cleanup_json_ cJSON *null = cJSON_CreateNull(), *object = json_of(PLAIN), *want = created(PLAIN);
+	_cleanup_json_ cJSON *null = cJSON_CreateNull(), *object = json_of(PLAIN),
+			     *want = created(PLAIN);
 	struct cluster_admission admission = admit_json(null, object, MEMORY_MODE_APPLY, NULL);
 
 	(void)state;
@@ -167,9 +169,13 @@ static void a_second_pass_over_an_update_changes_nothing(void **state)
 	struct cluster_admission again;
 
 	(void)state;
-	first = updated(cluster, CLUSTER("", "headGroupSpec: {template: {spec: {containers: [{resources: {limits: {memory: 4Gi}}}]}}}, "
-					     "workerGroupSpecs: [" WORKER ", {groupName: big, replicas: 1, template: {spec: "
-					     "{containers: [{resources: {limits: {memory: 8Gi}}}]}}}]"));
+	first = updated(
+		cluster,
+		CLUSTER("",
+			"headGroupSpec: {template: {spec: {containers: [{resources: {limits: {memory: 4Gi}}}]}}}, "
+			"workerGroupSpecs: [" WORKER
+			", {groupName: big, replicas: 1, template: {spec: "
+			"{containers: [{resources: {limits: {memory: 8Gi}}}]}}}]"));
 	again = admit_json(cluster, first, MEMORY_MODE_APPLY, NULL);
 	assert_null(again.object);
 	cluster_admission_release(&again);
@@ -182,10 +188,14 @@ static void a_second_pass_follows_the_limit(void **state)
 	struct cluster_admission again;
 
 	(void)state;
-	cJSON_SetValuestring(json_get(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0),
-				      "resources.limits.memory"), "2Gi");
+	cJSON_SetValuestring(
+		json_get(cJSON_GetArrayItem(
+				 json_get(worker(cluster, 0), "template.spec.containers"), 0),
+			 "resources.limits.memory"),
+		"2Gi");
 	again = admit_json(NULL, cluster, MEMORY_MODE_APPLY, NULL);
-	assert_string_equal(json_str(worker(again.object, 0), "rayStartParams.memory"), "1288699904");
+	assert_string_equal(json_str(worker(again.object, 0), "rayStartParams.memory"),
+			    "1288699904");
 	cluster_admission_release(&again);
 }
 
@@ -201,9 +211,12 @@ static void the_users_values_win(void **state)
 		char text[512];
 		_cleanup_json_ cJSON *cluster = NULL;
 
-		snprintf(text, sizeof(text), CLUSTER("", "headGroupSpec: {rayStartParams: %s, template: {spec: {containers: "
-							  "[{resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [{replicas: 1}]"),
-			 params[i]);
+		snprintf(
+			text, sizeof(text),
+			CLUSTER("",
+				"headGroupSpec: {rayStartParams: %s, template: {spec: {containers: "
+				"[{resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [{replicas: 1}]"),
+			params[i]);
 		cluster = created(text);
 		expect(cluster, "spec.headGroupSpec.rayStartParams", params[i]);
 		assert_null(json_get(cluster, "metadata.annotations"));
@@ -249,14 +262,16 @@ static void a_head_that_must_run_tasks_keeps_its_cpus(void **state)
 
 static void a_group_with_resources_gets_its_memory_there(void **state)
 {
-	_cleanup_json_ cJSON *cluster = created(
-		CLUSTER("", "headGroupSpec: {resources: {cpu: \"2\"}, template: {spec: {containers: [{resources: {limits: {memory: 8Gi}}}]}}}, "
-			    "workerGroupSpecs: [{groupName: g, replicas: 1, resources: {GPU: \"1\"}, template: {spec: {containers: "
-			    "[{resources: {limits: {memory: 4Gi}}}]}}}]"));
+	_cleanup_json_ cJSON *cluster = created(CLUSTER(
+		"",
+		"headGroupSpec: {resources: {cpu: \"2\"}, template: {spec: {containers: [{resources: {limits: {memory: 8Gi}}}]}}}, "
+		"workerGroupSpecs: [{groupName: g, replicas: 1, resources: {GPU: \"1\"}, template: {spec: {containers: "
+		"[{resources: {limits: {memory: 4Gi}}}]}}}]"));
 
 	(void)state;
 	expect(cluster, "spec.headGroupSpec.resources", "{cpu: \"2\", memory: \"5153751040\"}");
-	expect(cluster, "spec.headGroupSpec.rayStartParams", "{object-store-memory: \"2576351232\"}");
+	expect(cluster, "spec.headGroupSpec.rayStartParams",
+	       "{object-store-memory: \"2576351232\"}");
 	expect(worker(cluster, 0), "resources", "{GPU: \"1\", memory: \"2577399808\"}");
 }
 
@@ -277,19 +292,30 @@ static bool kuberay_refuses(const cJSON *group)
 
 static void what_kuberay_accepts_it_accepts_with_us(void **state)
 {
-	static const char *const params[] = { "{}", "{num-cpus: \"1\"}", "{num-gpus: \"1\"}", "{memory: \"100000000\"}",
-					      "{num-cpus: \"\", memory: \"\"}", "{plasma-directory: /tmp}" };
-	static const char *const resources[] = { "{}", "{CPU: \"1\"}", "{cpu: \"1\"}", "{memory: 1Gi}", "{GPU: \"1\"}",
-						 "{a: \"1\", Memory: 2Gi}" };
+	static const char *const params[] = { "{}",
+					      "{num-cpus: \"1\"}",
+					      "{num-gpus: \"1\"}",
+					      "{memory: \"100000000\"}",
+					      "{num-cpus: \"\", memory: \"\"}",
+					      "{plasma-directory: /tmp}" };
+	static const char *const resources[] = { "{}",		 "{CPU: \"1\"}",
+						 "{cpu: \"1\"}", "{memory: 1Gi}",
+						 "{GPU: \"1\"}", "{a: \"1\", Memory: 2Gi}" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(params) * ARRAY_SIZE(resources); i++) {
-		const char *p = params[i % ARRAY_SIZE(params)], *r = resources[i / ARRAY_SIZE(params)];
+		const char *p = params[i % ARRAY_SIZE(params)],
+			   *r = resources[i / ARRAY_SIZE(params)];
 		_cleanup_json_ cJSON *before = NULL, *after = NULL, *changed = NULL;
 		char text[1024];
 
-		snprintf(text, sizeof(text), CLUSTER("", "headGroupSpec: {rayStartParams: %s, resources: %s, template: {spec: "
-							  "{containers: [{resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [" WORKER "]"), p, r);
+		snprintf(
+			text, sizeof(text),
+			CLUSTER("",
+				"headGroupSpec: {rayStartParams: %s, resources: %s, template: {spec: "
+				"{containers: [{resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [" WORKER
+				"]"),
+			p, r);
 		before = json_of(text);
 		after = created(text);
 		if (!kuberay_refuses(json_get(before, "spec.headGroupSpec")))
@@ -324,8 +350,11 @@ static void a_worker_without_a_limit_gets_the_policys(void **state)
 		_cleanup_json_ cJSON *cluster = NULL;
 		char text[512];
 
-		snprintf(text, sizeof(text), CLUSTER("", HEAD ", workerGroupSpecs: [{groupName: small, replicas: 1, template: {spec: %s}}]"),
-			 rows[i].spec);
+		snprintf(
+			text, sizeof(text),
+			CLUSTER("", HEAD
+				", workerGroupSpecs: [{groupName: small, replicas: 1, template: {spec: %s}}]"),
+			rows[i].spec);
 		cluster = created(text);
 		expect(worker(cluster, 0), "template.spec", rows[i].want);
 	}
@@ -339,12 +368,15 @@ static void the_monitors_environment_is_set_if_the_policy_asks(void **state)
 	(void)state;
 	policy.memory.usage_threshold = 0.8;
 	policy.memory.monitor_refresh_ms = 100;
-	cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [{groupName: small, replicas: 1, template: {spec: {containers: [{name: w, "
-				      "env: [{name: RAY_memory_usage_threshold, valueFrom: {}}], resources: {limits: {memory: 4Gi}}}]}}}]"));
+	cluster = created(CLUSTER(
+		"", HEAD
+		", workerGroupSpecs: [{groupName: small, replicas: 1, template: {spec: {containers: [{name: w, "
+		"env: [{name: RAY_memory_usage_threshold, valueFrom: {}}], resources: {limits: {memory: 4Gi}}}]}}}]"));
 	expect(cluster, "spec.headGroupSpec.template.spec.containers",
 	       "[{name: h, resources: {limits: {memory: 8Gi}}, env: [{name: RAY_memory_usage_threshold, value: \"0.8\"}, "
 	       "{name: RAY_memory_monitor_refresh_ms, value: \"100\"}]}]");
-	expect(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0), "env",
+	expect(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0),
+	       "env",
 	       "[{name: RAY_memory_usage_threshold, valueFrom: {}}, {name: RAY_memory_monitor_refresh_ms, value: \"100\"}]");
 	/* Later policies are for new clusters. */
 	policy.memory.usage_threshold = 0;
@@ -378,26 +410,36 @@ static void an_update_adds_nothing_to_a_running_cluster(void **state)
 static void a_group_that_an_update_adds_is_new(void **state)
 {
 	_cleanup_json_ cJSON *cluster = created(PLAIN), *before = json_of(PLAIN);
-	static const char more[] = CLUSTER("", HEAD ", workerGroupSpecs: [" WORKER ", {groupName: big, replicas: 1, template: {spec: "
-						    "{containers: [{resources: {limits: {memory: 8Gi}}}]}}}]");
-	_cleanup_json_ cJSON *after = updated(cluster, more), *untouched = updated(before, more), *record = record_of(after);
+	static const char more[] =
+		CLUSTER("", HEAD ", workerGroupSpecs: [" WORKER
+				 ", {groupName: big, replicas: 1, template: {spec: "
+				 "{containers: [{resources: {limits: {memory: 8Gi}}}]}}}]");
+	_cleanup_json_ cJSON *after = updated(cluster, more), *untouched = updated(before, more),
+			     *record = record_of(after);
 
 	(void)state;
 	expect(worker(after, 0), "rayStartParams", WORKER_PARAMS);
-	expect(worker(after, 1), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
+	expect(worker(after, 1), "rayStartParams",
+	       "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 	assert_non_null(json_get(record, "workers.big"));
 	/* This also holds for a cluster that is older than the webhook. */
 	expect(worker(untouched, 0), "rayStartParams", "");
-	expect(worker(untouched, 1), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
+	expect(worker(untouched, 1), "rayStartParams",
+	       "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 }
 
 static void another_limit_makes_the_groups_values_anew(void **state)
 {
-	static const char lower[] = CLUSTER("", "headGroupSpec: {template: {spec: {containers: [{resources: {limits: {memory: 4Gi}}}]}}}, "
-						"workerGroupSpecs: [" WORKER "]");
-	static const char none[] = CLUSTER("", "headGroupSpec: {template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]");
-	_cleanup_json_ cJSON *cluster = created(PLAIN), *merged = cJSON_Duplicate(cluster, true), *after = updated(cluster, lower),
-		       *unlimited = updated(cluster, none);
+	static const char lower[] = CLUSTER(
+		"",
+		"headGroupSpec: {template: {spec: {containers: [{resources: {limits: {memory: 4Gi}}}]}}}, "
+		"workerGroupSpecs: [" WORKER "]");
+	static const char none[] = CLUSTER(
+		"",
+		"headGroupSpec: {template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER
+		"]");
+	_cleanup_json_ cJSON *cluster = created(PLAIN), *merged = cJSON_Duplicate(cluster, true),
+			     *after = updated(cluster, lower), *unlimited = updated(cluster, none);
 	struct cluster_admission admission;
 
 	(void)state;
@@ -406,8 +448,12 @@ static void another_limit_makes_the_groups_values_anew(void **state)
 	expect(worker(after, 0), "rayStartParams", WORKER_PARAMS);
 	expect(unlimited, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"0\"}");
 	/* A patch changes only the limit, and leaves our values where they are. */
-	cJSON_SetValuestring(json_get(cJSON_GetArrayItem(json_get(merged, "spec.headGroupSpec.template.spec.containers"), 0),
-				      "resources.limits.memory"), "4Gi");
+	cJSON_SetValuestring(
+		json_get(
+			cJSON_GetArrayItem(
+				json_get(merged, "spec.headGroupSpec.template.spec.containers"), 0),
+			"resources.limits.memory"),
+		"4Gi");
 	admission = admit_json(cluster, merged, MEMORY_MODE_APPLY, NULL);
 	expect(admission.object, "spec.headGroupSpec.rayStartParams",
 	       "{num-cpus: \"0\", memory: \"2577399808\", object-store-memory: \"1287651328\"}");
@@ -416,18 +462,24 @@ static void another_limit_makes_the_groups_values_anew(void **state)
 
 static void a_value_that_the_user_sets_now_wins_and_leaves_the_annotation(void **state)
 {
-	_cleanup_json_ cJSON *cluster = created(PLAIN), *record = NULL, *after = NULL, *later = NULL;
+	_cleanup_json_ cJSON *cluster = created(PLAIN), *record = NULL, *after = NULL,
+			     *later = NULL;
 
 	(void)state;
-	after = updated(cluster, CLUSTER("", "headGroupSpec: {rayStartParams: {num-cpus: \"2\"}, template: {spec: {containers: [{name: h, "
-					     "resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [" WORKER "]"));
+	after = updated(
+		cluster,
+		CLUSTER("",
+			"headGroupSpec: {rayStartParams: {num-cpus: \"2\"}, template: {spec: {containers: [{name: h, "
+			"resources: {limits: {memory: 8Gi}}}]}}}, workerGroupSpecs: [" WORKER "]"));
 	record = record_of(after);
 	expect(after, "spec.headGroupSpec.rayStartParams",
 	       "{num-cpus: \"2\", memory: \"5153751040\", object-store-memory: \"2576351232\"}");
-	expect(record, "head.set", "{rayStartParams.memory: \"5153751040\", rayStartParams.object-store-memory: \"2576351232\"}");
+	expect(record, "head.set",
+	       "{rayStartParams.memory: \"5153751040\", rayStartParams.object-store-memory: \"2576351232\"}");
 	/* So it can be removed again. */
 	later = updated(after, PLAIN);
-	expect(later, "spec.headGroupSpec.rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
+	expect(later, "spec.headGroupSpec.rayStartParams",
+	       "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 }
 
 static void the_annotation_alone_is_put_back(void **state)
@@ -444,7 +496,9 @@ static void the_annotation_alone_is_put_back(void **state)
 
 static void a_group_that_goes_leaves_the_annotation(void **state)
 {
-	_cleanup_json_ cJSON *cluster = created(PLAIN), *after = updated(cluster, CLUSTER("", HEAD)), *record = record_of(after);
+	_cleanup_json_ cJSON *cluster = created(PLAIN),
+			     *after = updated(cluster, CLUSTER("", HEAD)),
+			     *record = record_of(after);
 
 	(void)state;
 	assert_non_null(json_get(record, "head"));
@@ -483,7 +537,8 @@ static void a_forged_annotation_brings_nothing_in(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
 		_cleanup_json_ cJSON *old = json_of(PLAIN), *after = NULL, *plain = json_of(PLAIN);
 
-		json_set_str(json_object_at(json_get(old, "metadata"), "annotations"), RECORD_ANNOTATION, forged[i]);
+		json_set_str(json_object_at(json_get(old, "metadata"), "annotations"),
+			     RECORD_ANNOTATION, forged[i]);
 		after = updated(old, PLAIN);
 		if (differences(after, plain, forged[i]))
 			fail_msg("%s", forged[i]);
@@ -492,10 +547,14 @@ static void a_forged_annotation_brings_nothing_in(void **state)
 
 static void on_create_the_annotation_is_what_was_set(void **state)
 {
-	_cleanup_json_ cJSON *want = created(PLAIN), *have = created(
-		CLUSTER(RECORDED("{\"head\":{\"limit\":\"8Gi\",\"set\":{\"rayStartParams.memory\":\"1\"}},\"workers\":{\"x\":{\"set\":{}}}}"),
-			HEAD ", workerGroupSpecs: [" WORKER "]"));
-	_cleanup_json_ cJSON *none = created("{kind: RayCluster, metadata: {annotations: {afterglow.dev/memory-safety: x, a: b}}, spec: {}}");
+	_cleanup_json_ cJSON *
+		want = created(PLAIN),
+	       *have = created(CLUSTER(
+		       RECORDED(
+			       "{\"head\":{\"limit\":\"8Gi\",\"set\":{\"rayStartParams.memory\":\"1\"}},\"workers\":{\"x\":{\"set\":{}}}}"),
+		       HEAD ", workerGroupSpecs: [" WORKER "]"));
+	_cleanup_json_ cJSON *none = created(
+		"{kind: RayCluster, metadata: {annotations: {afterglow.dev/memory-safety: x, a: b}}, spec: {}}");
 
 	(void)state;
 	assert_json(have, want);
@@ -538,8 +597,10 @@ static void warn_changes_nothing_and_says_the_numbers(void **state)
 
 	(void)state;
 	assert_null(admission.object);
-	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set rayStartParams.num-cpus \"0\", rayStartParams.memory "
-				   "\"5153751040\" (4.8 GiB), rayStartParams.object-store-memory \"2576351232\" (2.4 GiB), from the limit of 8.0 GiB");
+	expect_warning(
+		&admission,
+		"group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set rayStartParams.num-cpus \"0\", rayStartParams.memory "
+		"\"5153751040\" (4.8 GiB), rayStartParams.object-store-memory \"2576351232\" (2.4 GiB), from the limit of 8.0 GiB");
 	expect_warning(&admission, "would set rayStartParams.memory \"2577399808\" (2.4 GiB)");
 	cluster_admission_release(&admission);
 	admission = admit(NULL, PLAIN, MEMORY_MODE_OFF);
@@ -548,7 +609,10 @@ static void warn_changes_nothing_and_says_the_numbers(void **state)
 	cluster_admission_release(&admission);
 }
 
-/* A task that asks for more than its budget would never run, so budgets are not set unless somebody asks for them. */
+/*
+ * A task that asks for more than its budget would never run, so budgets are not set unless somebody
+ * asks for them.
+ */
 static void by_default_only_the_heads_cpus_are_set_and_the_numbers_said(void **state)
 {
 	struct cluster_admission admission = admit(NULL, PLAIN, MEMORY_MODE_UNSET);
@@ -556,29 +620,39 @@ static void by_default_only_the_heads_cpus_are_set_and_the_numbers_said(void **s
 
 	(void)state;
 	expect(admission.object, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"0\"}");
-	assert_json(json_get(admission.object, "spec.workerGroupSpecs"), json_get(plain, "spec.workerGroupSpecs"));
+	assert_json(json_get(admission.object, "spec.workerGroupSpecs"),
+		    json_get(plain, "spec.workerGroupSpecs"));
 	expect(record, "head", "{limit: 8Gi, set: {rayStartParams.num-cpus: \"0\"}}");
 	assert_null(json_get(record, "workers"));
 	assert_int_equal(cJSON_GetArraySize(admission.warnings), 3);
-	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"off\" prevents it) sets rayStartParams.num-cpus \"0\"");
-	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
-				   "rayStartParams.memory \"5153751040\" (4.8 GiB)");
-	expect_warning(&admission, "group small: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
-				   "rayStartParams.memory \"2577399808\" (2.4 GiB), rayStartParams.object-store-memory \"1287651328\" "
-				   "(1.2 GiB), from the limit of 4.0 GiB");
+	expect_warning(
+		&admission,
+		"group headgroup: memory safety (afterglow.dev/memory: \"off\" prevents it) sets rayStartParams.num-cpus \"0\"");
+	expect_warning(
+		&admission,
+		"group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
+		"rayStartParams.memory \"5153751040\" (4.8 GiB)");
+	expect_warning(
+		&admission,
+		"group small: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
+		"rayStartParams.memory \"2577399808\" (2.4 GiB), rayStartParams.object-store-memory \"1287651328\" "
+		"(1.2 GiB), from the limit of 4.0 GiB");
 	cluster_admission_release(&admission);
 }
 
 static void a_limit_that_the_policy_names_is_set_without_budgets(void **state)
 {
-	static const char unlimited[] = CLUSTER("", HEAD ", workerGroupSpecs: [{groupName: g, replicas: 1, template: {spec: {containers: [{name: w}]}}}]");
+	static const char unlimited[] = CLUSTER(
+		"", HEAD
+		", workerGroupSpecs: [{groupName: g, replicas: 1, template: {spec: {containers: [{name: w}]}}}]");
 	struct cluster_admission admission;
 
 	(void)state;
 	policy.memory.worker_memory_limit = (int64_t)2 << 30;
 	admission = admit(NULL, unlimited, MEMORY_MODE_UNSET);
 	policy.memory.worker_memory_limit = 0;
-	expect(worker(admission.object, 0), "template.spec", "{containers: [{name: w, resources: {limits: {memory: 2Gi}}}]}");
+	expect(worker(admission.object, 0), "template.spec",
+	       "{containers: [{name: w, resources: {limits: {memory: 2Gi}}}]}");
 	expect(worker(admission.object, 0), "rayStartParams", "");
 	expect_warning(&admission, "sets limits.memory \"2Gi\"");
 	cluster_admission_release(&admission);
@@ -601,10 +675,15 @@ static void an_annotation_overrides_the_policy(void **state)
 		struct cluster_admission admission;
 		char text[1024];
 
-		snprintf(text, sizeof(text), CLUSTER(", annotations: {afterglow.dev/memory: %s}", HEAD ", workerGroupSpecs: [" WORKER "]"), rows[i].text);
+		snprintf(text, sizeof(text),
+			 CLUSTER(", annotations: {afterglow.dev/memory: %s}",
+				 HEAD ", workerGroupSpecs: [" WORKER "]"),
+			 rows[i].text);
 		admission = admit(NULL, text, rows[i].mode);
-		if ((json_get(admission.object, "spec.headGroupSpec.rayStartParams.num-cpus") != NULL) != rows[i].cpus ||
-		    (json_get(worker(admission.object, 0), "rayStartParams.memory") != NULL) != rows[i].budgets ||
+		if ((json_get(admission.object, "spec.headGroupSpec.rayStartParams.num-cpus") !=
+		     NULL) != rows[i].cpus ||
+		    (json_get(worker(admission.object, 0), "rayStartParams.memory") != NULL) !=
+			    rows[i].budgets ||
 		    (cJSON_GetArraySize(admission.warnings) > 0) != rows[i].says)
 			fail_msg("row %zu: %s", i, cJSON_Print(admission.object));
 		cluster_admission_release(&admission);
@@ -631,10 +710,15 @@ static void what_was_set_stays_whatever_the_mode_is_now(void **state)
 		assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
 		cluster_admission_release(&admission);
 		/* Another limit makes them anew. */
-		cJSON_SetValuestring(json_get(cJSON_GetArrayItem(json_get(worker(scaled, 0), "template.spec.containers"), 0),
-					      "resources.limits.memory"), "8Gi");
+		cJSON_SetValuestring(
+			json_get(
+				cJSON_GetArrayItem(
+					json_get(worker(scaled, 0), "template.spec.containers"), 0),
+				"resources.limits.memory"),
+			"8Gi");
 		admission = admit_json(cluster, scaled, mode, NULL);
-		expect(worker(admission.object, 0), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
+		expect(worker(admission.object, 0), "rayStartParams",
+		       "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 		cluster_admission_release(&admission);
 		cJSON_Delete(TAKE_PTR(scaled));
 	}
@@ -657,12 +741,15 @@ static void what_the_author_says_in_another_way_wins(void **state)
 		struct cluster_admission admission;
 		char text[1024];
 
-		snprintf(text, sizeof(text), CLUSTER("", HEAD ", workerGroupSpecs: [%s]"), groups[i]);
+		snprintf(text, sizeof(text), CLUSTER("", HEAD ", workerGroupSpecs: [%s]"),
+			 groups[i]);
 		admission = admit(NULL, text, MEMORY_MODE_APPLY);
 		expect(admission.object, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
 		expect(worker(admission.object, 0), "rayStartParams", "");
 		if (strstr(groups[i], "envFrom"))
-			expect_warning(&admission, "group g: its envFrom may size Ray's memory, so memory safety sets no budget");
+			expect_warning(
+				&admission,
+				"group g: its envFrom may size Ray's memory, so memory safety sets no budget");
 		else
 			assert_int_equal(problems_in(&admission), 0);
 		cluster_admission_release(&admission);
@@ -671,7 +758,9 @@ static void what_the_author_says_in_another_way_wins(void **state)
 
 static void what_an_update_says_in_another_way_wins_too(void **state)
 {
-	_cleanup_json_ cJSON *cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [" SIZED("") "]")), *after = NULL, *same = NULL, *record = NULL;
+	_cleanup_json_ cJSON *cluster = created(
+				     CLUSTER("", HEAD ", workerGroupSpecs: [" SIZED("") "]")),
+			     *after = NULL, *same = NULL, *record = NULL;
 	static const char said[] = CLUSTER("", HEAD ", workerGroupSpecs: [" SIZED(PROPORTION) "]");
 
 	(void)state;
@@ -681,22 +770,34 @@ static void what_an_update_says_in_another_way_wins_too(void **state)
 	assert_null(json_get(record, "workers"));
 	expect(after, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
 	/* An earlier version set budgets beside the variable: the pods that run have them. */
-	cJSON_AddItemToObject(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0), "env",
-			      json_of("[{name: RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION, value: \"0.6\"}]"));
+	cJSON_AddItemToObject(
+		cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0),
+		"env",
+		json_of("[{name: RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION, value: \"0.6\"}]"));
 	same = updated(cluster, said);
 	expect(worker(same, 0), "rayStartParams", WORKER_PARAMS);
 }
 
 #define RESIZED(groups) ", annotations: {ray.io/ippr: '{\"groups\":{" groups "}}'}"
 
-/* Ray's autoscaler refuses num-cpus and memory in rayStartParams of a group that it resizes, and then scales nothing. */
+/*
+ * Ray's autoscaler refuses num-cpus and memory in rayStartParams of a group that it resizes, and
+ * then scales nothing.
+ */
 static void a_group_that_ray_resizes_is_left_alone(void **state)
 {
-	static const char both[] = CLUSTER(RESIZED("\"headgroup\":{},\"small\":{}"), HEAD ", workerGroupSpecs: [" WORKER "]");
-	static const char recreate[] = CLUSTER("", "upgradeStrategy: {type: Recreate}, " HEAD ", workerGroupSpecs: [" WORKER "]");
-	static const char recreate_both[] = CLUSTER(RESIZED("\"headgroup\":{}"), "upgradeStrategy: {type: Recreate}, " HEAD ", workerGroupSpecs: [" WORKER "]");
-	_cleanup_json_ cJSON *one = created(CLUSTER(RESIZED("\"small\":{}"), HEAD ", workerGroupSpecs: [" WORKER "]")), *two = created(both),
-			     *cluster = created(PLAIN), *after = updated(cluster, both), *restarts = created(recreate), *kept = NULL;
+	static const char both[] = CLUSTER(RESIZED("\"headgroup\":{},\"small\":{}"),
+					   HEAD ", workerGroupSpecs: [" WORKER "]");
+	static const char recreate[] = CLUSTER("", "upgradeStrategy: {type: Recreate}, " HEAD
+						   ", workerGroupSpecs: [" WORKER "]");
+	static const char recreate_both[] =
+		CLUSTER(RESIZED("\"headgroup\":{}"), "upgradeStrategy: {type: Recreate}, " HEAD
+						     ", workerGroupSpecs: [" WORKER "]");
+	_cleanup_json_ cJSON *one = created(CLUSTER(RESIZED("\"small\":{}"),
+						    HEAD ", workerGroupSpecs: [" WORKER "]")),
+			     *two = created(both), *cluster = created(PLAIN),
+			     *after = updated(cluster, both), *restarts = created(recreate),
+			     *kept = NULL;
 
 	(void)state;
 	expect(one, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
@@ -736,7 +837,8 @@ static void problems_that_need_a_person_are_reported(void **state)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(text, sizeof(text), kinds[i / ARRAY_SIZE(rows)], rows[i % ARRAY_SIZE(rows)].group);
+		snprintf(text, sizeof(text), kinds[i / ARRAY_SIZE(rows)],
+			 rows[i % ARRAY_SIZE(rows)].group);
 #pragma GCC diagnostic pop
 		admission = admit(NULL, text, MEMORY_MODE_APPLY);
 		assert_int_equal(problems_in(&admission), 1);
@@ -785,15 +887,21 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 		struct cluster_admission admission;
 		char text[1024];
 
-		snprintf(text, sizeof(text), CLUSTER("%s", "%s" HEAD ", workerGroupSpecs: [" WORKER "]"), rows[i].metadata, rows[i].spec);
+		snprintf(text, sizeof(text),
+			 CLUSTER("%s", "%s" HEAD ", workerGroupSpecs: [" WORKER "]"),
+			 rows[i].metadata, rows[i].spec);
 		object = json_of(text);
 		admission = admit_json(NULL, object, MEMORY_MODE_APPLY, rows[i].user);
 		expect(admission.object, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
 		if (rows[i].reason) {
-			assert_json(json_get(admission.object, "spec.workerGroupSpecs"), json_get(object, "spec.workerGroupSpecs"));
-			assert_json(json_get(admission.object, "spec.headGroupSpec.template"), json_get(object, "spec.headGroupSpec.template"));
+			assert_json(json_get(admission.object, "spec.workerGroupSpecs"),
+				    json_get(object, "spec.workerGroupSpecs"));
+			assert_json(json_get(admission.object, "spec.headGroupSpec.template"),
+				    json_get(object, "spec.headGroupSpec.template"));
 			expect_warning(&admission, rows[i].reason);
-			expect_warning(&admission, "so please set rayStartParams.memory \"2577399808\" (2.4 GiB)");
+			expect_warning(
+				&admission,
+				"so please set rayStartParams.memory \"2577399808\" (2.4 GiB)");
 		} else {
 			expect(worker(admission.object, 0), "rayStartParams", WORKER_PARAMS);
 			assert_int_equal(problems_in(&admission), 0);
@@ -812,7 +920,8 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 static void argo_cd_may_take_over_an_object(void **state)
 {
 	static const char tracked[] = CLUSTER(TRACKED, HEAD ", workerGroupSpecs: [" WORKER "]");
-	_cleanup_json_ cJSON *cluster = created(PLAIN), *after = updated(cluster, tracked), *record = record_of(after);
+	_cleanup_json_ cJSON *cluster = created(PLAIN), *after = updated(cluster, tracked),
+			     *record = record_of(after);
 
 	(void)state;
 	expect(after, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
@@ -829,7 +938,8 @@ static void an_exported_manifest_stays_as_it_is_for_argo_cd(void **state)
 	struct cluster_admission admission;
 
 	(void)state;
-	json_set_str(json_get(cluster, "metadata.annotations"), "argocd.argoproj.io/tracking-id", "x");
+	json_set_str(json_get(cluster, "metadata.annotations"), "argocd.argoproj.io/tracking-id",
+		     "x");
 	policy.memory.object_store_fraction = 0.1;
 	admission = admit_json(NULL, cluster, MEMORY_MODE_APPLY, NULL);
 	policy.memory.object_store_fraction = 0.3;
@@ -850,7 +960,8 @@ cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *
 	cJSON *found = __real_cJSON_GetObjectItemCaseSensitive(object, name);
 
 	steps++;
-	for (const cJSON *item = object ? object->child : NULL; item && item != found; item = item->next)
+	for (const cJSON *item = object ? object->child : NULL; item && item != found;
+	     item = item->next)
 		steps++;
 	return found;
 }
@@ -894,27 +1005,35 @@ static cJSON *cluster_of(int n)
 static void of_many_groups_those_are_set_that_the_annotation_can_name(void **state)
 {
 	_cleanup_json_ cJSON *object = cluster_of(3000);
-	struct cluster_admission admission = admit_json(NULL, object, MEMORY_MODE_APPLY, NULL), again;
+	struct cluster_admission admission = admit_json(NULL, object, MEMORY_MODE_APPLY, NULL),
+				 again;
 	_cleanup_json_ cJSON *record = record_of(admission.object);
 	const cJSON *group;
 	int n = 0;
 
 	(void)state;
-	assert_true(strlen(cJSON_GetStringValue(json_get(admission.object, "metadata.annotations")->child)) <= RECORD_MAX);
+	assert_true(strlen(cJSON_GetStringValue(
+			    json_get(admission.object, "metadata.annotations")->child)) <=
+		    RECORD_MAX);
 	cJSON_ArrayForEach(group, json_get(admission.object, "spec.workerGroupSpecs")) {
-		bool named = cJSON_GetObjectItemCaseSensitive(json_get(record, "workers"), json_str(group, "groupName"));
+		bool named = cJSON_GetObjectItemCaseSensitive(json_get(record, "workers"),
+							      json_str(group, "groupName"));
 
 		assert_int_equal(named, json_get(group, "rayStartParams.memory") != NULL);
 		n += named;
 	}
 	assert_true(n > 80);
 	again = admit_json(admission.object, object, MEMORY_MODE_APPLY, NULL);
-	assert_json(json_get(again.object, "spec.headGroupSpec"), json_get(admission.object, "spec.headGroupSpec"));
+	assert_json(json_get(again.object, "spec.headGroupSpec"),
+		    json_get(admission.object, "spec.headGroupSpec"));
 	cluster_admission_release(&again);
 	cluster_admission_release(&admission);
 }
 
-/* The groups beyond those that the annotation can name; comparing each with each would take nine times as many steps. */
+/*
+ * The groups beyond those that the annotation can name; comparing each with each would take nine
+ * times as many steps.
+ */
 static void three_times_as_many_groups_take_about_three_times_as_many_steps(void **state)
 {
 	_cleanup_json_ cJSON *thousand = cluster_of(1000), *three_thousand = cluster_of(3000);
@@ -946,8 +1065,10 @@ static void the_annotations_are_looked_at_once_and_not_for_each_group(void **sta
 
 static void groups_of_one_name_and_of_none(void **state)
 {
-	_cleanup_json_ cJSON *cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [" WORKER ", " WORKER ", {template: {spec: {containers: "
-							    "[{resources: {limits: {memory: 4Gi}}}]}}}, text, null, 7, {groupName: [], template: 3}]"));
+	_cleanup_json_ cJSON *cluster = created(CLUSTER(
+		"", HEAD
+		", workerGroupSpecs: [" WORKER ", " WORKER ", {template: {spec: {containers: "
+		"[{resources: {limits: {memory: 4Gi}}}]}}}, text, null, 7, {groupName: [], template: 3}]"));
 
 	(void)state;
 	expect(worker(cluster, 0), "rayStartParams", WORKER_PARAMS);
@@ -975,17 +1096,23 @@ static void hostile_groups_are_left_alone(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-		_cleanup_json_ cJSON *before = NULL, *after = NULL, *plain = created(PLAIN), *hit = NULL;
+		_cleanup_json_ cJSON *before = NULL, *after = NULL, *plain = created(PLAIN),
+				     *hit = NULL;
 		char text[512];
 
-		snprintf(text, sizeof(text), CLUSTER("", "headGroupSpec: %s, workerGroupSpecs: [" WORKER "]"), groups[i]);
+		snprintf(text, sizeof(text),
+			 CLUSTER("", "headGroupSpec: %s, workerGroupSpecs: [" WORKER "]"),
+			 groups[i]);
 		before = json_of(text);
 		after = created(text);
-		assert_json(json_get(after, "spec.headGroupSpec"), json_get(before, "spec.headGroupSpec"));
+		assert_json(json_get(after, "spec.headGroupSpec"),
+			    json_get(before, "spec.headGroupSpec"));
 		hit = updated(plain, text);
-		assert_json(json_get(hit, "spec.headGroupSpec"), json_get(before, "spec.headGroupSpec"));
+		assert_json(json_get(hit, "spec.headGroupSpec"),
+			    json_get(before, "spec.headGroupSpec"));
 		cJSON_Delete(hit);
-		snprintf(text, sizeof(text), CLUSTER("", "headGroupSpec: {}, workerGroupSpecs: %s"), groups[i]);
+		snprintf(text, sizeof(text), CLUSTER("", "headGroupSpec: {}, workerGroupSpecs: %s"),
+			 groups[i]);
 		hit = updated(plain, text);
 	}
 }
@@ -1002,7 +1129,8 @@ static void warnings_are_bounded_and_printable(void **state)
 	cJSON_ArrayForEach(group, json_get(object, "spec.workerGroupSpecs")) {
 		char name[72];
 
-		snprintf(name, sizeof(name), "\n\033[31m%02d %.*s", i++, 50, "ääääääääääääääääääääääääääääääääääääää");
+		snprintf(name, sizeof(name), "\n\033[31m%02d %.*s", i++, 50,
+			 "ääääääääääääääääääääääääääääääääääääää");
 		json_set_str(group, "groupName", name);
 	}
 	admission = admit_json(NULL, object, MEMORY_MODE_WARN, NULL);
@@ -1031,14 +1159,17 @@ static void a_warning_is_cut_between_characters(void **state)
 /* testdata of operator/raycluster has clusters as people write them for KubeRay. */
 static void kuberays_clusters_keep_what_they_say(void **state)
 {
-	static const char *const files[] = { "kuberay/autoscaler.yaml", "kuberay/commands.yaml", "kuberay/complete.yaml",
-					     "kuberay/groups.yaml", "kuberay/redis.yaml" };
+	static const char *const files[] = { "kuberay/autoscaler.yaml", "kuberay/commands.yaml",
+					     "kuberay/complete.yaml", "kuberay/groups.yaml",
+					     "kuberay/redis.yaml" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_json_ cJSON *doc = fixture(files[i]);
 		cJSON *cluster = json_get(doc, "cluster");
-		struct cluster_admission admission = admit_json(NULL, cluster, MEMORY_MODE_APPLY, NULL), again;
+		struct cluster_admission admission =
+						 admit_json(NULL, cluster, MEMORY_MODE_APPLY, NULL),
+					 again;
 		const cJSON *group;
 
 		again = admit_json(admission.object, cluster, MEMORY_MODE_APPLY, NULL);

@@ -33,7 +33,7 @@ struct plan {
 	struct memory_record own;
 	/* The worker groups of the old object by name; the values point into it. */
 	struct strmap old_groups;
-	struct strmap seen;          /* the names of the worker groups so far */
+	struct strmap seen; /* the names of the worker groups so far */
 	struct record_writer writer;
 	bool record_is_full;
 	struct step *steps;
@@ -73,7 +73,8 @@ static int index_old_groups(struct plan *plan, struct err *err)
 	cJSON_ArrayForEach(group, groups) {
 		void *same = NULL;
 
-		if (cluster_memory_name_of(group) && strmap_put(&plan->old_groups, cluster_memory_name_of(group), group, &same) < 0)
+		if (cluster_memory_name_of(group) &&
+		    strmap_put(&plan->old_groups, cluster_memory_name_of(group), group, &same) < 0)
 			return cluster_memory_out_of_memory(err);
 	}
 	return 0;
@@ -89,7 +90,8 @@ static bool is_resized(const struct plan *plan, enum ray_node node, const cJSON 
 	return resized_groups_have(&plan->resized, group_name(node, group));
 }
 
-static struct group_context context_of(const struct plan *plan, enum ray_node node, const struct policy *policy)
+static struct group_context context_of(const struct plan *plan, enum ray_node node,
+				       const struct policy *policy)
 {
 	return (struct group_context){ .node = node,
 				       .head_runs_tasks = plan->head_runs_tasks,
@@ -112,8 +114,8 @@ static bool has_moved(const cJSON *group, const struct group_values *ours)
 {
 	bool by_resources = group_uses_resources(group, ours);
 
-	return by_resources ? *ours->text[GROUP_PARAM_CPUS] || *ours->text[GROUP_PARAM_MEMORY]
-			    : *ours->text[GROUP_CPUS] || *ours->text[GROUP_MEMORY];
+	return by_resources ? *ours->text[GROUP_PARAM_CPUS] || *ours->text[GROUP_PARAM_MEMORY] :
+			      *ours->text[GROUP_CPUS] || *ours->text[GROUP_MEMORY];
 }
 
 /*
@@ -219,7 +221,9 @@ static void drop_value(struct group_values *want, enum group_field field)
 	*want->text[other_place(field)] = '\0';
 }
 
-/* Removes our values where this UPDATE says the same in another way, or has Ray resize the group. */
+/*
+ * Removes our values where this UPDATE says the same in another way, or has Ray resize the group.
+ */
 static void yield_to_author(const struct plan *plan, const cJSON *group, struct step *step)
 {
 	struct own_sizing before =
@@ -256,7 +260,8 @@ static void plan_known_group(const struct plan *plan, const cJSON *group, struct
 		if (group_field_get(group, f) && !stands)
 			*step->want.text[f] = '\0'; /* the user has set it */
 		else if (!may_be_set(plan, step->node, f))
-			memcpy(step->want.text[f], stands ? step->ours.text[f] : "", stands ? GROUP_VALUE_MAX : 1);
+			memcpy(step->want.text[f], stands ? step->ours.text[f] : "",
+			       stands ? GROUP_VALUE_MAX : 1);
 	}
 }
 
@@ -279,15 +284,18 @@ static int add_step(struct plan *plan, const struct step *step, struct err *err)
  * Returns whether an earlier pass over the same request set values that the old object does not
  * have.
  */
-static bool is_of_earlier_pass(const cJSON *group, const struct group_values *own, const struct group_values *ours)
+static bool is_of_earlier_pass(const cJSON *group, const struct group_values *own,
+			       const struct group_values *ours)
 {
 	for (int f = 0; own && f < GROUP_FIELD_COUNT; f++)
-		if (group_field_is(group, f, own->text[f]) && !group_field_is(group, f, ours->text[f]))
+		if (group_field_is(group, f, own->text[f]) &&
+		    !group_field_is(group, f, ours->text[f]))
 			return true;
 	return false;
 }
 
-static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct step *step, struct err *err)
+static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct step *step,
+		      struct err *err)
 {
 	const char *name = step->node == RAY_HEAD ? "" : cluster_memory_name_of(group);
 	const struct group_values *ours = memory_record_get(&plan->record, step->node, name);
@@ -332,7 +340,8 @@ static int cluster_memory_plan_workers(struct plan *plan, struct err *err)
 			continue;
 		if (strmap_put(&plan->seen, name, plan, &same) < 0)
 			return cluster_memory_out_of_memory(err);
-		r = plan_group(plan, group, !plan->old || !strmap_get(&plan->old_groups, name), &step, err);
+		r = plan_group(plan, group, !plan->old || !strmap_get(&plan->old_groups, name),
+			       &step, err);
 		if (r < 0)
 			break;
 	}
@@ -347,7 +356,8 @@ static bool apply_step(cJSON *group, const struct step *step, bool dry)
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
 		const char *want = step->want.text[f];
 
-		if (*want ? group_field_is(group, f, want) : !group_field_is(group, f, step->ours.text[f]))
+		if (*want ? group_field_is(group, f, want) :
+			    !group_field_is(group, f, step->ours.text[f]))
 			continue;
 		if (!dry)
 			group_field_set(group, f, want);
@@ -364,7 +374,8 @@ static bool apply_annotation(cJSON *object, const char *text, bool dry)
 	if (text ? cJSON_IsString(have) && strcmp(have->valuestring, text) == 0 : !have)
 		return false;
 	if (!dry && text)
-		json_set_str(json_object_at(json_object_at(object, "metadata"), "annotations"), RECORD_ANNOTATION, text);
+		json_set_str(json_object_at(json_object_at(object, "metadata"), "annotations"),
+			     RECORD_ANNOTATION, text);
 	else if (!dry)
 		cJSON_DeleteItemFromObjectCaseSensitive(annotations, RECORD_ANNOTATION);
 	return true;
@@ -387,7 +398,9 @@ static bool cluster_memory_apply(const struct plan *plan, const char *record, cJ
 
 		for (; step->node == RAY_WORKER && index < step->index; index++)
 			group = group->next;
-		changes |= apply_step(step->node == RAY_HEAD ? json_get(object, "spec.headGroupSpec") : group, step, dry);
+		changes |= apply_step(
+			step->node == RAY_HEAD ? json_get(object, "spec.headGroupSpec") : group,
+			step, dry);
 	}
 	return changes;
 }
@@ -402,7 +415,8 @@ static int cluster_memory_plan_cluster(struct plan *plan, struct err *err)
 	if (r == 0)
 		r = index_old_groups(plan, err);
 	if (r == 0)
-		r = plan_group(plan, json_get(plan->object, "spec.headGroupSpec"), !plan->old, &head, err);
+		r = plan_group(plan, json_get(plan->object, "spec.headGroupSpec"), !plan->old,
+			       &head, err);
 	return r < 0 ? r : cluster_memory_plan_workers(plan, err);
 }
 

@@ -14,8 +14,8 @@
 
 /*
  * old is NULL on CREATE. The modes decide what a group without pods gets; what a group with pods
- * has keeps its place whatever they are. *ret_object is untouched if nothing changes. Returns 0 or -ENOMEM; cJSON's
- * losses are counted by oom.h.
+ * has keeps its place whatever they are. *ret_object is untouched if nothing changes. Returns 0 or
+ * -ENOMEM; cJSON's losses are counted by oom.h.
  */
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper,
 		       const struct policy *policy, struct memory_modes modes, cJSON **ret_object,

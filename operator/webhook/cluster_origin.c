@@ -13,7 +13,10 @@
 #define ARGO_CD_USER "argocd-application-controller"
 #define FIELD_MANAGERS_MAX 256
 
-/* Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
+/*
+ * Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool
+ * compares it.
+ */
 static bool is_kuberays(const cJSON *cluster)
 {
 	const cJSON *owner = object_controller(cluster);
@@ -64,7 +67,8 @@ enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user)
 		return LISTS_ARGO_CD;
 	if (is_applied(cluster))
 		return LISTS_APPLIED;
-	return json_is(cluster, "spec.upgradeStrategy.type", "Recreate") ? LISTS_RECREATE : LISTS_FREE;
+	return json_is(cluster, "spec.upgradeStrategy.type", "Recreate") ? LISTS_RECREATE :
+									   LISTS_FREE;
 }
 
 const char *list_keeper_reason(enum list_keeper keeper)
@@ -81,10 +85,14 @@ const char *list_keeper_reason(enum list_keeper keeper)
 
 bool cluster_runs_elsewhere(const cJSON *spec)
 {
-	return json_str(spec, "managedBy") && !json_is(spec, "managedBy", "ray.io/kuberay-operator");
+	return json_str(spec, "managedBy") &&
+	       !json_is(spec, "managedBy", "ray.io/kuberay-operator");
 }
 
-/* Returns whether the group's pods have no CPUs, so that tasks, which want one by default, cannot run there. */
+/*
+ * Returns whether the group's pods have no CPUs, so that tasks, which want one by default, cannot
+ * run there.
+ */
 static bool has_no_cpus(const cJSON *group)
 {
 	const char *cpus = json_str(json_get(group, "rayStartParams"), "num-cpus");
@@ -97,7 +105,8 @@ static bool has_no_cpus(const cJSON *group)
 
 static bool may_run_tasks(const cJSON *group, bool autoscaling)
 {
-	int64_t most = json_int(group, "maxReplicas", INT32_MAX), least = json_int(group, "minReplicas", 0);
+	int64_t most = json_int(group, "maxReplicas", INT32_MAX),
+		least = json_int(group, "minReplicas", 0);
 
 	if (json_bool(group, "suspend", false) || most <= 0 ||
 	    json_int(group, "numOfHosts", 1) <= 0 || has_no_cpus(group))

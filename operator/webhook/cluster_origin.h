@@ -18,10 +18,14 @@
 #include <stdbool.h>
 
 enum list_keeper {
-	LISTS_FREE,       /* fields in lists may be set */
-	LISTS_ARGO_CD,    /* Argo CD tracks the object */
-	LISTS_APPLIED,    /* server-side apply owns spec.workerGroupSpecs */
-	LISTS_RECREATE,   /* upgradeStrategy Recreate: values that a writer drops while no webhook runs would restart all pods */
+	LISTS_FREE, /* fields in lists may be set */
+	LISTS_ARGO_CD, /* Argo CD tracks the object */
+	LISTS_APPLIED, /* server-side apply owns spec.workerGroupSpecs */
+	/*
+	 * upgradeStrategy Recreate: values that a writer drops while no webhook runs would restart
+	 * all pods
+	 */
+	LISTS_RECREATE,
 };
 
 /* user: the request's userInfo.username, NULL when it is not known. */

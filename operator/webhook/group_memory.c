@@ -20,6 +20,7 @@ static const struct {
 	const char *name;
 	enum place place;
 	const char *key;
+	/* clang-format off */
 } fields[GROUP_FIELD_COUNT] = {
 	[GROUP_LIMIT] = { "limits.memory", IN_LIMITS, "memory" },
 	[GROUP_PARAM_CPUS] = { "rayStartParams.num-cpus", IN_PARAMS, "num-cpus" },
@@ -30,6 +31,7 @@ static const struct {
 	[GROUP_ENV_THRESHOLD] = { "env.RAY_memory_usage_threshold", IN_ENV, "RAY_memory_usage_threshold" },
 	[GROUP_ENV_REFRESH] = { "env.RAY_memory_monitor_refresh_ms", IN_ENV, "RAY_memory_monitor_refresh_ms" },
 };
+/* clang-format on */
 
 const char *group_field_name(enum group_field field)
 {
@@ -60,7 +62,8 @@ bool group_value_is_valid(enum group_field field, const char *text)
 	if (field == GROUP_LIMIT)
 		return quantity_parse(text, &bytes, NULL) == 0 && bytes > 0 && bytes <= LIMIT_MAX;
 	/* A fraction is printed with %g. */
-	return strspn(text, field == GROUP_ENV_THRESHOLD ? "0123456789.e-" : "0123456789") == strlen(text);
+	return strspn(text, field == GROUP_ENV_THRESHOLD ? "0123456789.e-" : "0123456789") ==
+	       strlen(text);
 }
 
 bool group_values_empty(const struct group_values *values)
@@ -89,7 +92,8 @@ cJSON *group_field_get(const cJSON *group, enum group_field field)
 		item = cJSON_GetObjectItemCaseSensitive(json_get(group, "resources"), key);
 		break;
 	case IN_LIMITS:
-		item = cJSON_GetObjectItemCaseSensitive(json_get(group_memory_container_of(group), "resources.limits"), key);
+		item = cJSON_GetObjectItemCaseSensitive(
+			json_get(group_memory_container_of(group), "resources.limits"), key);
 		break;
 	case IN_ENV: /* returns the entry, because a variable may have a valueFrom in place of a value */
 		return container_env(group_memory_container_of(group), key);
@@ -149,7 +153,8 @@ void group_field_set(cJSON *group, enum group_field field, const char *text)
 /* Returns whether the value in the field is the user's. */
 static bool is_users(const cJSON *group, enum group_field field, const struct group_values *ours)
 {
-	return group_field_get(group, field) && !(ours && group_field_is(group, field, ours->text[field]));
+	return group_field_get(group, field) &&
+	       !(ours && group_field_is(group, field, ours->text[field]));
 }
 
 /* Returns 0 if it is absent, and -1 if a container cannot have that amount. */
@@ -160,8 +165,11 @@ static int64_t group_memory_quantity_of(const cJSON *item)
 	if (!item || cJSON_IsNull(item))
 		return 0;
 	if (cJSON_IsNumber(item))
-		return item->valuedouble >= 1 && item->valuedouble <= (double)LIMIT_MAX ? (int64_t)item->valuedouble : -1;
-	if (!cJSON_IsString(item) || strlen(item->valuestring) > 64 || quantity_parse(item->valuestring, &bytes, NULL) < 0)
+		return item->valuedouble >= 1 && item->valuedouble <= (double)LIMIT_MAX ?
+			       (int64_t)item->valuedouble :
+			       -1;
+	if (!cJSON_IsString(item) || strlen(item->valuestring) > 64 ||
+	    quantity_parse(item->valuestring, &bytes, NULL) < 0)
 		return -1;
 	return bytes > 0 && bytes <= LIMIT_MAX ? bytes : -1;
 }
@@ -185,18 +193,23 @@ static bool is_well_formed(const cJSON *group)
 	const cJSON *container = group_memory_container_of(group),
 		    *resources = json_get(container, "resources");
 
-	return cJSON_IsObject(group) && cJSON_IsArray(json_get(group, "template.spec.containers")) &&
+	return cJSON_IsObject(group) &&
+	       cJSON_IsArray(json_get(group, "template.spec.containers")) &&
 	       cJSON_IsObject(container) && is_map_or_absent(json_get(group, "rayStartParams")) &&
 	       is_map_or_absent(json_get(group, "resources")) && is_map_or_absent(resources) &&
-	       is_map_or_absent(json_get(resources, "limits")) && is_map_or_absent(json_get(resources, "requests")) &&
-	       is_list_or_absent(json_get(container, "env")) && is_list_or_absent(json_get(container, "volumeMounts"));
+	       is_map_or_absent(json_get(resources, "limits")) &&
+	       is_map_or_absent(json_get(resources, "requests")) &&
+	       is_list_or_absent(json_get(container, "env")) &&
+	       is_list_or_absent(json_get(container, "volumeMounts"));
 }
 
 int64_t group_limit(const cJSON *group, const struct group_values *ours)
 {
 	if (!is_well_formed(group))
 		return -1;
-	return is_users(group, GROUP_LIMIT, ours) ? group_memory_quantity_of(group_field_get(group, GROUP_LIMIT)) : 0;
+	return is_users(group, GROUP_LIMIT, ours) ?
+		       group_memory_quantity_of(group_field_get(group, GROUP_LIMIT)) :
+		       0;
 }
 
 bool group_uses_resources(const cJSON *group, const struct group_values *ours)
@@ -206,7 +219,8 @@ bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 	if (!cJSON_IsObject(resources))
 		return false;
 	json_each(item, resources)
-		if (!(ours && strcmp(item->string, "CPU") == 0 && group_field_is(group, GROUP_CPUS, ours->text[GROUP_CPUS])) &&
+		if (!(ours && strcmp(item->string, "CPU") == 0 &&
+		      group_field_is(group, GROUP_CPUS, ours->text[GROUP_CPUS])) &&
 		    !(ours && strcmp(item->string, "memory") == 0 &&
 		      group_field_is(group, GROUP_MEMORY, ours->text[GROUP_MEMORY])))
 			return true;
@@ -220,7 +234,8 @@ bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 static bool is_contradictory(const cJSON *group, const struct group_values *ours)
 {
 	const cJSON *params = json_get(group, "rayStartParams");
-	const char *gpus = json_member(params, "num-gpus"), *custom = json_member(params, "resources");
+	const char *gpus = json_member(params, "num-gpus"),
+		   *custom = json_member(params, "resources");
 
 	return group_uses_resources(group, ours) &&
 	       ((gpus && *gpus) || (custom && *custom) || is_users(group, GROUP_PARAM_CPUS, ours) ||
@@ -250,7 +265,8 @@ static bool has_own_resources(const cJSON *group)
 
 static void copy_param(const cJSON *group, const char *name, cJSON *params)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json_get(group, "rayStartParams"), name);
+	const cJSON *item =
+		cJSON_GetObjectItemCaseSensitive(json_get(group, "rayStartParams"), name);
 
 	if (item && !cJSON_IsNull(item))
 		json_set_str(params, name, cJSON_IsString(item) ? item->valuestring : "");
@@ -268,7 +284,8 @@ static void copy_resources(const cJSON *group, const struct group_values *ours, 
 		} else if (strcasecmp(item->string, "memory") == 0) {
 			snprintf(text, sizeof(text), "%lld",
 				 (long long)MAX(group_memory_quantity_of(item), 0));
-			if (strcmp(item->string, "memory") != 0 || is_users(group, GROUP_MEMORY, ours))
+			if (strcmp(item->string, "memory") != 0 ||
+			    is_users(group, GROUP_MEMORY, ours))
 				json_set_str(params, "memory", text);
 		}
 	}
@@ -289,8 +306,10 @@ static cJSON *users_params(const cJSON *group, const struct group_values *ours)
 
 static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 {
-	const cJSON *mount = json_find(json_get(group_memory_container_of(group), "volumeMounts"), "mountPath", "/dev/shm");
-	const cJSON *volume = json_find(json_get(group, "template.spec.volumes"), "name", json_str(mount, "name"));
+	const cJSON *mount = json_find(json_get(group_memory_container_of(group), "volumeMounts"),
+				       "mountPath", "/dev/shm");
+	const cJSON *volume = json_find(json_get(group, "template.spec.volumes"), "name",
+					json_str(mount, "name"));
 
 	if (!volume || group_memory_quantity_of(json_get(volume, "emptyDir.sizeLimit")) <= 0)
 		return;
@@ -305,7 +324,8 @@ static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 {
 	cJSON *pod_spec = cJSON_CreateObject(), *container = cJSON_CreateObject();
-	cJSON *resources = json_object_at(container, "resources"), *env = json_array_at(container, "env");
+	cJSON *resources = json_object_at(container, "resources"),
+	      *env = json_array_at(container, "env");
 	const cJSON *request =
 		json_get(group_memory_container_of(group), "resources.requests.memory");
 
@@ -313,7 +333,8 @@ static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 		json_set(json_object_at(resources, "limits"), "memory",
 			 cJSON_Duplicate(group_field_get(group, GROUP_LIMIT), false));
 	if (request)
-		json_set(json_object_at(resources, "requests"), "memory", cJSON_Duplicate(request, false));
+		json_set(json_object_at(resources, "requests"), "memory",
+			 cJSON_Duplicate(request, false));
 	for (enum group_field f = GROUP_ENV_THRESHOLD; f <= GROUP_ENV_REFRESH; f++)
 		if (is_users(group, f, ours))
 			json_append(env, json_named_new(fields[f].key));
@@ -330,8 +351,8 @@ static void group_memory_take(struct group_values *want, enum group_field field,
 		snprintf(want->text[field], sizeof(want->text[field]), "%s", text);
 }
 
-static void take_param(const cJSON *before, const cJSON *after, const char *name, struct group_values *want,
-		       enum group_field field)
+static void take_param(const cJSON *before, const cJSON *after, const char *name,
+		       struct group_values *want, enum group_field field)
 {
 	if (!json_member(before, name))
 		group_memory_take(want, field, json_member(after, name));
@@ -370,7 +391,10 @@ static struct policy policy_for(const cJSON *group, const struct group_context *
 	return policy;
 }
 
-/* Returns whether budgets are the author's affair: he sizes the memory, or perhaps does, and they are not ours already. */
+/*
+ * Returns whether budgets are the author's affair: he sizes the memory, or perhaps does, and they
+ * are not ours already.
+ */
 static bool keeps_memory(struct own_sizing own, const struct group_values *ours)
 {
 	bool is_ours = ours && (*ours->text[GROUP_PARAM_MEMORY] || *ours->text[GROUP_MEMORY] ||
@@ -405,7 +429,8 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 		return false;
 	request.keeps_cpus = cx->head_runs_tasks || own.cpus || has_own_resources(group);
 	memory_apply(pod_spec, params, &request, notes);
-	take_param(before, params, "num-cpus", ret_want, by_resources ? GROUP_CPUS : GROUP_PARAM_CPUS);
+	take_param(before, params, "num-cpus", ret_want,
+		   by_resources ? GROUP_CPUS : GROUP_PARAM_CPUS);
 	if (!request.keeps_memory) {
 		take_param(before, params, "memory", ret_want,
 			   by_resources ? GROUP_MEMORY : GROUP_PARAM_MEMORY);
@@ -413,7 +438,10 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 	}
 	take_env(group, ours, ray_container(pod_spec), ret_want);
 	if (!limit)
-		group_memory_take(ret_want, GROUP_LIMIT, json_str(ray_container(pod_spec), "resources.limits.memory"));
-	ret_want->limit = MAX(group_memory_quantity_of(json_get(ray_container(pod_spec), "resources.limits.memory")), 0);
+		group_memory_take(ret_want, GROUP_LIMIT,
+				  json_str(ray_container(pod_spec), "resources.limits.memory"));
+	ret_want->limit = MAX(group_memory_quantity_of(
+				      json_get(ray_container(pod_spec), "resources.limits.memory")),
+			      0);
 	return true;
 }

@@ -27,14 +27,14 @@
 #include "operator/raycluster/own_sizing.h"
 
 enum group_field {
-	GROUP_LIMIT,         /* limits.memory of containers[0]; workers only */
-	GROUP_PARAM_CPUS,    /* rayStartParams.num-cpus; the head only */
-	GROUP_PARAM_MEMORY,  /* rayStartParams.memory */
-	GROUP_PARAM_STORE,   /* rayStartParams.object-store-memory */
-	GROUP_CPUS,          /* resources.CPU, in place of GROUP_PARAM_CPUS */
-	GROUP_MEMORY,        /* resources.memory, in place of GROUP_PARAM_MEMORY */
+	GROUP_LIMIT, /* limits.memory of containers[0]; workers only */
+	GROUP_PARAM_CPUS, /* rayStartParams.num-cpus; the head only */
+	GROUP_PARAM_MEMORY, /* rayStartParams.memory */
+	GROUP_PARAM_STORE, /* rayStartParams.object-store-memory */
+	GROUP_CPUS, /* resources.CPU, in place of GROUP_PARAM_CPUS */
+	GROUP_MEMORY, /* resources.memory, in place of GROUP_PARAM_MEMORY */
 	GROUP_ENV_THRESHOLD, /* env RAY_memory_usage_threshold of containers[0] */
-	GROUP_ENV_REFRESH,   /* env RAY_memory_monitor_refresh_ms */
+	GROUP_ENV_REFRESH, /* env RAY_memory_monitor_refresh_ms */
 	GROUP_FIELD_COUNT
 };
 
@@ -98,16 +98,17 @@ struct group_context {
 	enum ray_node node;
 	bool head_runs_tasks; /* no workers could run tasks, so the head keeps its CPUs */
 	bool resized; /* Ray resizes the group in place, so it is left alone */
-	bool lists;           /* fields in lists may be set */
-	const char *name;     /* for the notes */
+	bool lists; /* fields in lists may be set */
+	const char *name; /* for the notes */
 	bool cluster_keeps_command; /* as in group_own_sizing */
 	const struct policy *policy;
 };
 
 /*
  * Computes the values that memory safety would set in the group if the fields that ours (which may
- * be NULL) says we set were absent; "" where the user has a value, or sizes Ray in another way. Notes of memory_apply go to
- * notes. Returns false, with nothing to set, if the group is left alone.
+ * be NULL) says we set were absent; "" where the user has a value, or sizes Ray in another way.
+ * Notes of memory_apply go to notes. Returns false, with nothing to set, if the group is left
+ * alone.
  */
 bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,
 		struct group_values *ret_want, cJSON *notes);

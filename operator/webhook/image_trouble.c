@@ -10,13 +10,16 @@
 
 static bool waits_in_vain(const cJSON *status)
 {
-	return TEXT_IS_ONE_OF(json_str(status, "state.waiting.reason"), "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
-			      "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed");
+	return TEXT_IS_ONE_OF(json_str(status, "state.waiting.reason"), "ErrImagePull",
+			      "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+			      "ImageInspectError", "RegistryUnavailable",
+			      "SignatureValidationFailed");
 }
 
 void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t now_ns)
 {
-	const cJSON *status = json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER);
+	const cJSON *status =
+		json_find(json_get(pod, "status.containerStatuses"), "name", SIDECAR_CONTAINER);
 	const char *namespace = json_str(pod, "metadata.namespace");
 
 	if (!status || !namespace)

@@ -17,8 +17,10 @@ static void see(struct remembered *t, const char *status, int64_t at_s)
 {
 	char yaml[512];
 
-	snprintf(yaml, sizeof(yaml), "metadata: {namespace: ml}\nstatus: {containerStatuses: [{name: ray, state: {running: {}}}, %s]}\n",
-		 status);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata: {namespace: ml}\nstatus: {containerStatuses: [{name: ray, state: {running: {}}}, %s]}\n",
+		status);
 	_cleanup_json_ cJSON *pod = json_of(yaml);
 	image_trouble_see(t, pod, at_s * SECOND);
 }
@@ -67,8 +69,11 @@ static void trouble_that_is_over_makes_room(void **state)
 
 	(void)state;
 	for (int i = 0; i <= REMEMBERED_MAX; i++) {
-		snprintf(yaml, sizeof(yaml), "{\"metadata\":{\"namespace\":\"n%d\"},\"status\":{\"containerStatuses\":[{\"name\":"
-			 "\"afterglow\",\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}]}}", i);
+		snprintf(
+			yaml, sizeof(yaml),
+			"{\"metadata\":{\"namespace\":\"n%d\"},\"status\":{\"containerStatuses\":[{\"name\":"
+			"\"afterglow\",\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}]}}",
+			i);
 		_cleanup_json_ cJSON *pod = cJSON_Parse(yaml);
 		image_trouble_see(&t, pod, 10 * SECOND);
 	}

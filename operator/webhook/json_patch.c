@@ -48,7 +48,8 @@ static void json_patch_add_place(struct strbuf *path, const struct place *place)
 		strbuf_addf(path, "%d", place->index);
 }
 
-static void add_operation(struct walk *w, const struct place *place, const char *op, const cJSON *value)
+static void add_operation(struct walk *w, const struct place *place, const char *op,
+			  const cJSON *value)
 {
 	cJSON *operation = cJSON_CreateObject();
 
@@ -61,7 +62,8 @@ static void add_operation(struct walk *w, const struct place *place, const char 
 	json_append(w->patch, operation);
 }
 
-static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
+static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before,
+			       const cJSON *after);
 
 /*
  * Returns the member of that name. Mostly it is the next one, because a copy has its members in the
@@ -75,7 +77,8 @@ static const cJSON *json_patch_member(const cJSON *object, const cJSON *at_hand,
 }
 
 /* Compares the members. Returns whether both objects have the same members in the same order. */
-static bool compare_members(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+static bool compare_members(struct walk *w, const struct place *place, const cJSON *before,
+			    const cJSON *after)
 {
 	const cJSON *other, *at_hand = before->child;
 	bool same = true;
@@ -94,7 +97,8 @@ static bool compare_members(struct walk *w, const struct place *place, const cJS
 	return same && !at_hand;
 }
 
-static void compare_objects(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+static void compare_objects(struct walk *w, const struct place *place, const cJSON *before,
+			    const cJSON *after)
 {
 	const cJSON *other, *at_hand = after->child;
 
@@ -110,7 +114,8 @@ static void compare_objects(struct walk *w, const struct place *place, const cJS
 	}
 }
 
-static void compare_arrays(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+static void compare_arrays(struct walk *w, const struct place *place, const cJSON *before,
+			   const cJSON *after)
 {
 	const struct place end = { .up = place, .name = "-" };
 	const cJSON *old = before->child, *new = after->child;
@@ -125,7 +130,8 @@ static void compare_arrays(struct walk *w, const struct place *place, const cJSO
 		add_operation(w, &here, "remove", NULL);
 }
 
-static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before,
+			       const cJSON *after)
 {
 	if (cJSON_IsObject(before) && cJSON_IsObject(after))
 		compare_objects(w, place, before, after);
@@ -145,8 +151,10 @@ int json_patch_diff(const cJSON *before, const cJSON *after, cJSON **ret_patch, 
 	strbuf_release(&w.path);
 	if (!w.patch || oom_count() != lost || too_long) {
 		cJSON_Delete(w.patch);
-		return too_long ? err_set(err, E2BIG, "the path of a change is longer than %zu bytes", JSON_PATCH_PATH_MAX)
-				: err_set(err, ENOMEM, "JSON patch");
+		return too_long ?
+			       err_set(err, E2BIG, "the path of a change is longer than %zu bytes",
+				       JSON_PATCH_PATH_MAX) :
+			       err_set(err, ENOMEM, "JSON patch");
 	}
 	*ret_patch = w.patch;
 	return 0;

@@ -35,7 +35,8 @@ static void what_is_new_is_added_and_what_differs_is_replaced(void **state)
 	(void)state;
 	check("{a: {b: 1}}", "{a: {b: 2, c: {d: x}}}",
 	      "[{\"op\":\"replace\",\"path\":\"/a/b\",\"value\":2},{\"op\":\"add\",\"path\":\"/a/c\",\"value\":{\"d\":\"x\"}}]");
-	check("{a: [1]}", "{a: {b: 1}}", "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":{\"b\":1}}]");
+	check("{a: [1]}", "{a: {b: 1}}",
+	      "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":{\"b\":1}}]");
 	check("{a: null}", "{a: {}}", "[{\"op\":\"replace\",\"path\":\"/a\",\"value\":{}}]");
 }
 
@@ -50,18 +51,22 @@ static void what_an_array_has_more_is_appended_and_nothing_is_moved(void **state
 static void what_is_gone_is_removed(void **state)
 {
 	(void)state;
-	check("{a: 1, b: 2, c: 3}", "{b: 2}", "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"remove\",\"path\":\"/c\"}]");
+	check("{a: 1, b: 2, c: 3}", "{b: 2}",
+	      "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"remove\",\"path\":\"/c\"}]");
 	check("{a: 1, b: 2}", "{a: 1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]");
-	check("{a: {x: 1, y: 2}, b: 3}", "{b: 3, a: {x: 1}}", "[{\"op\":\"remove\",\"path\":\"/a/y\"}]");
+	check("{a: {x: 1, y: 2}, b: 3}", "{b: 3, a: {x: 1}}",
+	      "[{\"op\":\"remove\",\"path\":\"/a/y\"}]");
 	check("{a: 1, b: 2}", "{c: 3, a: 1}",
 	      "[{\"op\":\"add\",\"path\":\"/c\",\"value\":3},{\"op\":\"remove\",\"path\":\"/b\"}]");
-	check("{a: [1, 2, 3]}", "{a: [1]}", "[{\"op\":\"remove\",\"path\":\"/a/1\"},{\"op\":\"remove\",\"path\":\"/a/1\"}]");
+	check("{a: [1, 2, 3]}", "{a: [1]}",
+	      "[{\"op\":\"remove\",\"path\":\"/a/1\"},{\"op\":\"remove\",\"path\":\"/a/1\"}]");
 }
 
 static void names_with_slashes_and_tildes_are_escaped(void **state)
 {
 	(void)state;
-	check("{m: {}}", "{m: {\"a.b/c~d\": x}}", "[{\"op\":\"add\",\"path\":\"/m/a.b~1c~0d\",\"value\":\"x\"}]");
+	check("{m: {}}", "{m: {\"a.b/c~d\": x}}",
+	      "[{\"op\":\"add\",\"path\":\"/m/a.b~1c~0d\",\"value\":\"x\"}]");
 }
 
 static void each_operation_has_a_path_of_its_own(void **state)
@@ -75,7 +80,8 @@ static void each_operation_has_a_path_of_its_own(void **state)
 
 static void a_path_that_is_too_long_is_an_error(void **state)
 {
-	_cleanup_json_ cJSON *before = cJSON_CreateObject(), *after = cJSON_CreateObject(), *patch = NULL;
+	_cleanup_json_ cJSON *before = cJSON_CreateObject(), *after = cJSON_CreateObject(),
+			     *patch = NULL;
 	struct err err = { 0 };
 	char name[JSON_PATCH_PATH_MAX + 1];
 

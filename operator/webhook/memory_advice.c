@@ -26,7 +26,8 @@ static void print_number(enum group_field field, const char *text, char *buf, si
 		snprintf(buf, size, "%s \"%s\"", group_field_name(field), text);
 }
 
-static void memory_advice_say(const char *group, const char *lead, int64_t limit, struct strbuf *numbers, cJSON *warnings)
+static void memory_advice_say(const char *group, const char *lead, int64_t limit,
+			      struct strbuf *numbers, cJSON *warnings)
 {
 	if (!numbers->len)
 		return;
@@ -80,8 +81,9 @@ static void say_notes(const struct advice_request *req, const cJSON *group,
 			cx->name);
 }
 
-static void advise_group(const struct advice_request *req, const cJSON *group, const struct group_context *cx,
-			 const struct group_values *ours, cJSON *warnings)
+static void advise_group(const struct advice_request *req, const cJSON *group,
+			 const struct group_context *cx, const struct group_values *ours,
+			 cJSON *warnings)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
 	struct group_values want;

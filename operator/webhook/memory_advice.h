@@ -13,11 +13,15 @@
 #include "operator/webhook/cluster_origin.h"
 #include "operator/webhook/memory_record.h"
 
-/* Of a RayCluster, RayJob or RayService, in any case: "off", "warn" or "apply" in place of the policy's modes. */
+/*
+ * Of a RayCluster, RayJob or RayService, in any case: "off", "warn" or "apply" in place of the
+ * policy's modes.
+ */
 #define MEMORY_ANNOTATION "afterglow.dev/memory"
 
 struct advice_request {
-	const cJSON *spec;                  /* of a RayCluster, or the template in a RayJob or RayService */
+	/* of a RayCluster, or the template in a RayJob or RayService */
+	const cJSON *spec;
 	const struct memory_record *record; /* what in it is ours */
 	const cJSON *annotations; /* the object's, which KubeRay copies to the RayCluster */
 	enum list_keeper keeper;

@@ -21,7 +21,8 @@ void memory_record_release(struct memory_record *record)
 	*record = (struct memory_record){ 0 };
 }
 
-const struct group_values *memory_record_get(const struct memory_record *record, enum ray_node node, const char *name)
+const struct group_values *memory_record_get(const struct memory_record *record, enum ray_node node,
+					     const char *name)
 {
 	return node == RAY_HEAD ? record->head : strmap_get(&record->workers, name);
 }
@@ -41,10 +42,12 @@ static bool read_entry(const cJSON *entry, enum ray_node node, struct group_valu
 	const char *limit = json_str(entry, "limit");
 
 	*ret_values = (struct group_values){ 0 };
-	if (limit && (!group_value_is_valid(GROUP_LIMIT, limit) || quantity_parse(limit, &ret_values->limit, NULL) < 0))
+	if (limit && (!group_value_is_valid(GROUP_LIMIT, limit) ||
+		      quantity_parse(limit, &ret_values->limit, NULL) < 0))
 		return false;
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
-		const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(set, group_field_name(f)));
+		const char *text = cJSON_GetStringValue(
+			cJSON_GetObjectItemCaseSensitive(set, group_field_name(f)));
 
 		if (!text)
 			continue;
@@ -130,14 +133,16 @@ static const char *separator(const struct record_writer *w, enum ray_node node)
 	return w->head ? ",\"workers\":{" : "{\"workers\":{";
 }
 
-bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name, const struct group_values *values)
+bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name,
+		       const struct group_values *values)
 {
 	_cleanup_json_ cJSON *key = cJSON_CreateString(node == RAY_HEAD ? "head" : name);
 	_cleanup_free_ char *quoted = cJSON_PrintUnformatted(key), *entry = print_entry(values);
 	const char *before = separator(w, node);
 
 	if (!quoted || !entry ||
-	    w->text.len + strlen(before) + strlen(quoted) + 1 + strlen(entry) + TAIL_MAX > RECORD_MAX)
+	    w->text.len + strlen(before) + strlen(quoted) + 1 + strlen(entry) + TAIL_MAX >
+		    RECORD_MAX)
 		return false;
 	strbuf_addf(&w->text, "%s%s:%s", before, quoted, entry);
 	w->head = w->head || node == RAY_HEAD;

@@ -22,12 +22,12 @@
 #include "operator/webhook/group_memory.h"
 
 #define RECORD_ANNOTATION MEMORY_SAFETY_ANNOTATION
-#define RECORD_MAX 16384  /* bytes; the API server takes 256 KiB for all annotations of an object */
+#define RECORD_MAX 16384 /* bytes; the API server takes 256 KiB for all annotations of an object */
 #define RECORD_NAME_MAX 63 /* bytes of a group's name: it becomes the value of a label */
 
 struct memory_record {
 	struct group_values *head; /* NULL: no entry */
-	struct strmap workers;     /* by name; values are struct group_values * */
+	struct strmap workers; /* by name; values are struct group_values * */
 };
 
 /*
@@ -38,7 +38,8 @@ int memory_record_read(const cJSON *object, struct memory_record *ret_record, st
 void memory_record_release(struct memory_record *record);
 
 /* Returns the entry of a group; NULL if there is none. name is ignored for the head. */
-const struct group_values *memory_record_get(const struct memory_record *record, enum ray_node node, const char *name);
+const struct group_values *memory_record_get(const struct memory_record *record, enum ray_node node,
+					     const char *name);
 
 /*
  * Writes a record: the head first (if at all), then workers in the order of the spec. Zeroed, it is
@@ -51,6 +52,7 @@ struct record_writer {
 #define RECORD_WRITER_INIT ((struct record_writer){ .text = STRBUF_INIT(RECORD_MAX) })
 void record_writer_release(struct record_writer *w);
 /* Returns false if the entry does not fit; then nothing was added. */
-bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name, const struct group_values *values);
+bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name,
+		       const struct group_values *values);
 /* Returns the annotation's text; NULL if there is no entry. Owned by w. */
 const char *record_writer_text(struct record_writer *w);

@@ -36,7 +36,8 @@ struct missed_pods {
 	int64_t tell_at_ns; /* boottime: earlier, missed_pods_tell does nothing */
 };
 
-int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err)
+int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed,
+		    struct err *err)
 {
 	struct missed_pods *m = calloc(1, sizeof(*m));
 
@@ -98,7 +99,9 @@ static struct pod *missed_pods_get_or_add(struct missed_pods *m, const char *key
 
 	if (pod)
 		return pod;
-	log_warning_limited("pod %s has no sidecar and is not counted: %zu pods are counted already", key, m->pods.n);
+	log_warning_limited(
+		"pod %s has no sidecar and is not counted: %zu pods are counted already", key,
+		m->pods.n);
 	return NULL;
 }
 
@@ -106,18 +109,22 @@ static struct pod *missed_pods_get_or_add(struct missed_pods *m, const char *key
  * Finds the reason. This parses the cluster, which is acceptable because most pods have the
  * sidecar.
  */
-static enum missing_sidecar missed_pods_reason_of(const struct missed_pods *m, const cJSON *object, const char *cluster)
+static enum missing_sidecar missed_pods_reason_of(const struct missed_pods *m, const cJSON *object,
+						  const char *cluster)
 {
-	enum missing_sidecar reason = missing_sidecar_of(object, NULL, false, m->o.webhook_since_ns);
+	enum missing_sidecar reason =
+		missing_sidecar_of(object, NULL, false, m->o.webhook_since_ns);
 	const char *namespace = json_str(object, "metadata.namespace");
 
 	if (reason != MISSING_MISSED && reason != MISSING_BEFORE_INSTALL)
 		return reason;
 	bool excluded = namespace && m->o.is_excluded && m->o.is_excluded(m->o.arg, namespace);
-	return missing_sidecar_of(object, *cluster ? m->o.find_cluster(m->o.arg, cluster) : NULL, excluded, m->o.webhook_since_ns);
+	return missing_sidecar_of(object, *cluster ? m->o.find_cluster(m->o.arg, cluster) : NULL,
+				  excluded, m->o.webhook_since_ns);
 }
 
-static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON *object, const char *cluster, enum missing_sidecar reason)
+static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON *object,
+			     const char *cluster, enum missing_sidecar reason)
 {
 	struct pod *pod = missed_pods_get_or_add(m, key);
 
@@ -135,7 +142,10 @@ static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON
 		pod->created_ns = 0;
 }
 
-/* Nothing of a finished pod can fail any more. Its object stays, for example until its RayJob is deleted. */
+/*
+ * Nothing of a finished pod can fail any more. Its object stays, for example until its RayJob is
+ * deleted.
+ */
 static bool has_finished(const cJSON *pod)
 {
 	return TEXT_IS_ONE_OF(json_str(pod, "status.phase"), "Succeeded", "Failed");
@@ -160,7 +170,10 @@ void missed_pods_see(struct missed_pods *m, const cJSON *object, bool gone)
 		missed_pods_note(m, key, object, cluster, reason);
 }
 
-/* --- Events ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Events
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void missed_pods_notify(struct missed_pods *m, const char *key, const cJSON *cluster)
 {
@@ -168,12 +181,16 @@ static void missed_pods_notify(struct missed_pods *m, const char *key, const cJS
 	int ns_len = slash ? (int)(slash - key) : 0;
 	char text[1024];
 
-	snprintf(text, sizeof(text), "Pod %.253s runs without the Afterglow sidecar: when it was made, the API server did not ask "
-		 "Afterglow's webhook, or got no answer in time. Ray runs as without Afterglow, and what dies in this pod has no "
-		 "report. Check that the operator's pods are ready and that kubectl get mutatingwebhookconfigurations lists "
-		 "Afterglow's; a pod that is made anew gets the sidecar: kubectl delete pod -n %.*s %.253s. All such pods: metric "
-		 "afterglow_pods_without_sidecar{reason=\"Missed\"}", name, ns_len, key, name);
-	m->o.tell(m->o.arg, event_warning(cluster, "SidecarMissing", "Inject", text, now_realtime_ns()));
+	snprintf(
+		text, sizeof(text),
+		"Pod %.253s runs without the Afterglow sidecar: when it was made, the API server did not ask "
+		"Afterglow's webhook, or got no answer in time. Ray runs as without Afterglow, and what dies in this pod has no "
+		"report. Check that the operator's pods are ready and that kubectl get mutatingwebhookconfigurations lists "
+		"Afterglow's; a pod that is made anew gets the sidecar: kubectl delete pod -n %.*s %.253s. All such pods: metric "
+		"afterglow_pods_without_sidecar{reason=\"Missed\"}",
+		name, ns_len, key, name);
+	m->o.tell(m->o.arg,
+		  event_warning(cluster, "SidecarMissing", "Inject", text, now_realtime_ns()));
 }
 
 void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
@@ -183,7 +200,10 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 
 	if (m->n_unreported == 0 || now_ns < m->tell_at_ns || !m->o.may_tell(m->o.arg))
 		return;
-	/* Pods of a cluster that does not exist stay unreported: they must not cost time with each change. */
+	/*
+	 * Pods of a cluster that does not exist stay unreported: they must not cost time with each
+	 * change.
+	 */
 	m->tell_at_ns = now_ns + (int64_t)(m->pods.n / 8) * NS_PER_MS;
 	strmap_each(&m->pods, &key, &value) {
 		struct pod *pod = value;
@@ -192,9 +212,11 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 
 		if (!pod->unreported)
 			continue;
-		snprintf(once, sizeof(once), "%s %s", pod->cluster, missing_sidecar_name(pod->reason));
+		snprintf(once, sizeof(once), "%s %s", pod->cluster,
+			 missing_sidecar_name(pod->reason));
 		/* The Event needs the cluster's uid. The watch of clusters may be late. */
-		if (!event_filter_lately(&m->emitted, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
+		if (!event_filter_lately(&m->emitted, once, now_ns) &&
+		    !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
 			continue;
 		if (cluster && event_filter_is_time(&m->emitted, once, now_ns, AGAIN_NS))
 			missed_pods_notify(m, key, cluster);
@@ -202,7 +224,10 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 	}
 }
 
-/* --- The metric -------------------------------------------------------------------------------------------- */
+/*
+ * --- The metric
+ * --------------------------------------------------------------------------------------------
+ */
 
 struct count {
 	size_t of[MISSING_COUNT];
@@ -223,12 +248,14 @@ static struct count *missed_pods_count_of(struct strmap *namespaces, const char 
 	return count ? count : other;
 }
 
-static void set_metric(const struct missed_pods *m, const char *namespace, const struct count *count)
+static void set_metric(const struct missed_pods *m, const char *namespace,
+		       const struct count *count)
 {
 	for (size_t i = MISSING_NOTHING + 1; i < MISSING_COUNT; i++)
 		if (count->of[i])
-			metrics_set(m->o.metrics, METRIC_WITHOUT_SIDECAR, (double)count->of[i], "namespace=\"%s\",reason=\"%s\"",
-				    namespace, missing_sidecar_name((enum missing_sidecar)i));
+			metrics_set(m->o.metrics, METRIC_WITHOUT_SIDECAR, (double)count->of[i],
+				    "namespace=\"%s\",reason=\"%s\"", namespace,
+				    missing_sidecar_name((enum missing_sidecar)i));
 }
 
 void missed_pods_metrics(const struct missed_pods *m)
@@ -239,7 +266,8 @@ void missed_pods_metrics(const struct missed_pods *m)
 	void *value;
 
 	strmap_each(&m->pods, &key, &value)
-		missed_pods_count_of(&namespaces, key, &other)->of[((const struct pod *)value)->reason]++;
+		missed_pods_count_of(&namespaces, key, &other)
+			->of[((const struct pod *)value)->reason]++;
 	metrics_forget(m->o.metrics, METRIC_WITHOUT_SIDECAR);
 	strmap_each(&namespaces, &key, &value)
 		set_metric(m, key, value);

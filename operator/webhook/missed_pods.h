@@ -43,7 +43,8 @@ struct missed_pods_options {
 	void *arg;
 };
 
-int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err);
+int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed,
+		    struct err *err);
 void missed_pods_free(struct missed_pods *missed); /* NULL is allowed */
 
 /*
@@ -56,8 +57,8 @@ void missed_pods_see(struct missed_pods *missed, const cJSON *pod, bool gone);
 
 /*
  * Reports the missed pods that were not reported yet, with at most one Event for each cluster in an
- * hour; now_ns is boottime. Cheap if there are none; after a look at very many it waits for a part of a
- * second. Call this after missed_pods_see, and when reporting may have become possible.
+ * hour; now_ns is boottime. Cheap if there are none; after a look at very many it waits for a part
+ * of a second. Call this after missed_pods_see, and when reporting may have become possible.
  */
 void missed_pods_tell(struct missed_pods *missed, int64_t now_ns);
 

@@ -51,8 +51,12 @@ static bool is_excluded(void *arg, const char *namespace)
 
 static int setup(void **state)
 {
-	struct missed_pods_options options = { .metrics = &metrics, .webhook_since_ns = SINCE_NS, .find_cluster = find_cluster,
-					       .is_excluded = is_excluded, .may_tell = may_tell, .tell = tell };
+	struct missed_pods_options options = { .metrics = &metrics,
+					       .webhook_since_ns = SINCE_NS,
+					       .find_cluster = find_cluster,
+					       .is_excluded = is_excluded,
+					       .may_tell = may_tell,
+					       .tell = tell };
 
 	(void)state;
 	cluster = json_of("metadata: {name: demo, namespace: ml, uid: u-1}");
@@ -77,9 +81,11 @@ static void see_in(const char *namespace, const char *name, const char *more, bo
 {
 	char yaml[1024];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata: {name: %s, namespace: %s, creationTimestamp: '2026-11-21T02:00:00Z', labels: {ray.io/is-ray-node: 'yes', "
-		 "ray.io/cluster: demo}%s}\nspec: {containers: [{name: ray}]}\n", name, namespace, more);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata: {name: %s, namespace: %s, creationTimestamp: '2026-11-21T02:00:00Z', labels: {ray.io/is-ray-node: 'yes', "
+		"ray.io/cluster: demo}%s}\nspec: {containers: [{name: ray}]}\n",
+		name, namespace, more);
 	_cleanup_json_ cJSON *pod = json_of(yaml);
 	missed_pods_see(missed, pod, gone);
 }
@@ -97,7 +103,8 @@ static void metric_is(const char *const *lines)
 
 	missed_pods_metrics(missed);
 	metrics_render(&metrics, &text);
-	for (const char *at = strbuf_str(&text); (at = strstr(at, "afterglow_pods_without_sidecar{")); at++)
+	for (const char *at = strbuf_str(&text);
+	     (at = strstr(at, "afterglow_pods_without_sidecar{")); at++)
 		found++;
 	for (; lines[n]; n++)
 		if (!strstr(strbuf_str(&text), lines[n]))
@@ -114,13 +121,15 @@ static void pods_are_counted_by_namespace_and_reason_while_they_are_there(void *
 	see("b");
 	see_in("ml", "c", ", annotations: {afterglow.dev/inject: 'false'}", false);
 	see_in("private", "d", "", false);
-	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"Missed\"} 2", "{namespace=\"ml\",reason=\"OptedOut\"} 1",
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"Missed\"} 2",
+					 "{namespace=\"ml\",reason=\"OptedOut\"} 1",
 					 "{namespace=\"private\",reason=\"Excluded\"} 1", NULL });
 	see_in("ml", "a", "", true);
 	see_in("ml", "b", ", annotations: {afterglow.dev/sidecar: 'none: NoCommand'}", false);
 	see_in("ml", "c", "", true);
 	see_in("ml", "never-seen", "", true);
-	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"NoCommand\"} 1", "{namespace=\"private\",reason=\"Excluded\"} 1", NULL });
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"NoCommand\"} 1",
+					 "{namespace=\"private\",reason=\"Excluded\"} 1", NULL });
 }
 
 static void a_finished_pod_is_not_counted(void **state)
@@ -140,7 +149,8 @@ static void the_annotation_of_a_cluster_opts_its_pods_out(void **state)
 {
 	(void)state;
 	cJSON_Delete(cluster);
-	cluster = json_of("metadata: {name: demo, namespace: ml, uid: u-1, annotations: {afterglow.dev/inject: 'false'}}");
+	cluster = json_of(
+		"metadata: {name: demo, namespace: ml, uid: u-1, annotations: {afterglow.dev/inject: 'false'}}");
 	see("a");
 	missed_pods_tell(missed, 1);
 	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
@@ -159,7 +169,8 @@ static void namespaces_without_number_are_counted_together(void **state)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 	missed_pods_metrics(missed);
 	metrics_render(&metrics, &text);
-	assert_non_null(strstr(strbuf_str(&text), "{namespace=\"(other)\",reason=\"Missed\"} 50\n"));
+	assert_non_null(
+		strstr(strbuf_str(&text), "{namespace=\"(other)\",reason=\"Missed\"} 50\n"));
 }
 
 static void a_cluster_hears_of_its_missed_pods_once_an_hour(void **state)
@@ -210,8 +221,9 @@ static void an_event_that_cannot_be_emitted_yet_is_emitted_later(void **state)
 /* Asking means that the cluster is parsed. */
 static void a_cluster_is_asked_for_once_and_none_where_there_is_none(void **state)
 {
-	_cleanup_json_ cJSON *lone = json_of("metadata: {name: x, namespace: ml, creationTimestamp: '2026-11-22T00:00:00Z', "
-					     "labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: [{name: a}]}");
+	_cleanup_json_ cJSON *lone = json_of(
+		"metadata: {name: x, namespace: ml, creationTimestamp: '2026-11-22T00:00:00Z', "
+		"labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: [{name: a}]}");
 
 	(void)state;
 	leads = false;
@@ -255,14 +267,17 @@ static void only_the_webhook_can_miss_a_pod(void **state)
 	see_in("ml", "b", ", annotations: {afterglow.dev/inject: 'false'}", false);
 	missed_pods_tell(missed, 1);
 	assert_int_equal(cJSON_GetArraySize(events), 0);
-	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"BeforeInstall\"} 1", "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"BeforeInstall\"} 1",
+					 "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
 	/* It becomes known that the webhook was there. */
 	missed_pods_webhook_since(missed, SINCE_NS);
 	missed_pods_tell(missed, 1);
 	assert_int_equal(cJSON_GetArraySize(events), 1);
-	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"Missed\"} 1", "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"Missed\"} 1",
+					 "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
 	missed_pods_webhook_since(missed, SINCE_NS + 2 * HOUR_NS);
-	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"BeforeInstall\"} 1", "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"BeforeInstall\"} 1",
+					 "{namespace=\"ml\",reason=\"OptedOut\"} 1", NULL });
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -79,7 +79,8 @@ static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
 	       ns <= webhook_since_ns;
 }
 
-enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns)
+enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded,
+					int64_t webhook_since_ns)
 {
 	if (!needs_sidecar(pod))
 		return MISSING_NOTHING;

@@ -26,7 +26,8 @@ enum missing_sidecar {
 	MISSING_TOO_LARGE,
 	MISSING_TOO_MANY,
 	MISSING_NO_SHELL,
-	MISSING_REFUSED, /* the API server refused pods that had it; or a reason that a later version gave */
+	/* the API server refused pods that had it; or a reason that a later version gave */
+	MISSING_REFUSED,
 	/* What the webhook writes into no annotation. */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
 	MISSING_MISSED, /* the webhook was not asked, or its answer did not come in time */
@@ -37,7 +38,9 @@ enum missing_sidecar {
 const char *missing_sidecar_name(enum missing_sidecar reason);
 
 /*
- * cluster is the pod's RayCluster, NULL when it is not known; excluded whether the namespace is known to be excluded.
- * webhook_since_ns is when the webhook began to answer, as time since 1970; 0: there is none.
+ * cluster is the pod's RayCluster, NULL when it is not known; excluded whether the namespace is
+ * known to be excluded. webhook_since_ns is when the webhook began to answer, as time since 1970;
+ * 0: there is none.
  */
-enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns);
+enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded,
+					int64_t webhook_since_ns);

@@ -75,11 +75,14 @@ static void each_pod_without_the_sidecar_has_a_reason(void **state)
 		char yaml[1024], of_cluster[256];
 		const char *reason;
 
-		snprintf(yaml, sizeof(yaml), "metadata: {%screationTimestamp: '%s'}\nspec: {%s}\n", rows[i].metadata, rows[i].created,
-			 rows[i].spec);
-		snprintf(of_cluster, sizeof(of_cluster), "metadata: {annotations: {%s}}\n", rows[i].cluster ? rows[i].cluster : "");
-		_cleanup_json_ cJSON *pod = json_of(yaml), *cluster = rows[i].cluster ? json_of(of_cluster) : NULL;
-		reason = missing_sidecar_name(missing_sidecar_of(pod, cluster, rows[i].excluded, rows[i].no_webhook ? 0 : since_ns));
+		snprintf(yaml, sizeof(yaml), "metadata: {%screationTimestamp: '%s'}\nspec: {%s}\n",
+			 rows[i].metadata, rows[i].created, rows[i].spec);
+		snprintf(of_cluster, sizeof(of_cluster), "metadata: {annotations: {%s}}\n",
+			 rows[i].cluster ? rows[i].cluster : "");
+		_cleanup_json_ cJSON *pod = json_of(yaml),
+				     *cluster = rows[i].cluster ? json_of(of_cluster) : NULL;
+		reason = missing_sidecar_name(missing_sidecar_of(
+			pod, cluster, rows[i].excluded, rows[i].no_webhook ? 0 : since_ns));
 		if (strcmp(reason, rows[i].reason) != 0)
 			fail_msg("row %zu: %s instead of %s", i, reason, rows[i].reason);
 	}

@@ -59,7 +59,8 @@ static void annotate_outcome(cJSON *pod, const char *reason)
 
 static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const cJSON *notes)
 {
-	_cleanup_free_ char *text = notes_have(notes, NOTE_RECORDING) ? notes_text(notes, NOTE_RECORDING) : NULL;
+	_cleanup_free_ char *text =
+		notes_have(notes, NOTE_RECORDING) ? notes_text(notes, NOTE_RECORDING) : NULL;
 
 	pod_annotate_ray_container(json_get(pod, "metadata.annotations"),
 				   pod_ray_container_name(pod));
@@ -101,7 +102,8 @@ static const char *absence_name(const cJSON *pod, const struct pod_admission *in
 		[POD_ABSENCE_NO_SHELL] = "NoShell",
 	};
 
-	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"), json_get(pod, "metadata.annotations")))
+	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"),
+			   json_get(pod, "metadata.annotations")))
 		return NULL;
 	return names[in->absence];
 }
@@ -118,7 +120,8 @@ static const char *pod_admission_change(cJSON *pod, const struct pod_admission *
 	return reason;
 }
 
-int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err)
+int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod,
+	      const char **ret_reason, struct err *err)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray(), *changed = NULL;
 	size_t lost = oom_count();

@@ -2,8 +2,9 @@
 /*
  * Decides how the webhook changes a Ray pod that KubeRay, or anybody else, creates: it adds
  * launcher and sidecar, by the same code as for pods that the operator makes, and annotations that
- * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. A service
- * mesh may have put its proxy in front of that, so Ray's is found by what it is (pod_spec.h). Pure.
+ * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. A
+ * service mesh may have put its proxy in front of that, so Ray's is found by what it is
+ * (pod_spec.h). Pure.
  */
 #pragma once
 
@@ -25,22 +26,26 @@
 /* Why a pod goes without the sidecar that it could have. */
 enum pod_absence {
 	POD_ABSENCE_NONE,
-	POD_ABSENCE_REFUSED, /* the API server refused the pods of this group that had it (refusals.h) */
+	/* the API server refused the pods of this group that had it (refusals.h) */
+	POD_ABSENCE_REFUSED,
 	POD_ABSENCE_IMAGE, /* its image cannot be pulled in this namespace (image_trouble.h) */
-	POD_ABSENCE_NO_SHELL, /* the Ray container's image has no shell for our line (shell_trouble.h) */
+	/* the Ray container's image has no shell for our line (shell_trouble.h) */
+	POD_ABSENCE_NO_SHELL,
 };
 
 struct pod_admission {
-	const char *namespace;           /* of the request, because the pod itself may not have it */
-	const cJSON *cluster;            /* its RayCluster; NULL: not known */
-	const struct policy *policy;     /* for this cluster */
-	const char *policy_origin;       /* for the annotation afterglow.dev/policy; NULL: the operator's own settings alone */
+	/* of the request, because the pod itself may not have it */
+	const char *namespace;
+	const cJSON *cluster; /* its RayCluster; NULL: not known */
+	const struct policy *policy; /* for this cluster */
+	/* for the annotation afterglow.dev/policy; NULL: the operator's own settings alone */
+	const char *policy_origin;
 	const char *store_claim_trouble; /* as in struct recording_request */
 	const char *kernel_log_refused;
 	struct limit_rules rules;
 	const struct launchers *launchers; /* NULL: there are none */
 	const char *report_key; /* for a pod that gets the sidecar (report_key.h); NULL: none */
-	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */
+	enum pod_absence absence; /* POD_ABSENCE_NONE: it is to have the sidecar */
 };
 
 /*
@@ -54,7 +59,8 @@ bool pod_admission_concerns(const cJSON *pod);
  * sidecar already. ret_reason is static: "" if the sidecar was added, "Present", or why it was not
  * added.
  */
-int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err);
+int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod,
+	      const char **ret_reason, struct err *err);
 
 /*
  * Does the same for a pod of which only an outline was read (review_outline.h), because the whole

@@ -19,7 +19,10 @@ static const struct launchers launchers = {
 	.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-00" } },
 	.n = 1,
 };
-static struct policy policy = { .recording.enabled = true, .sidecar_image = (char *)"img", .store.claim = (char *)"failures", .recording.warn_at = 0.8 };
+static struct policy policy = { .recording.enabled = true,
+				.sidecar_image = (char *)"img",
+				.store.claim = (char *)"failures",
+				.recording.warn_at = 0.8 };
 
 /* A worker as KubeRay 1.6 sends it, shortened. */
 #define LABELS "labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: demo, ray.io/group: small, ray.io/node-type: worker}"
@@ -46,14 +49,17 @@ static cJSON *admitted(const char *yaml, struct pod_admission *in, const char **
 
 static const char *annotation(const cJSON *pod, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
 }
 
 static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container(void **state)
 {
-	struct pod_admission in = { .policy_origin = "RayPolicy/a generation 3", .report_key = "00112233445566778899aabbccddeeff" };
+	struct pod_admission in = { .policy_origin = "RayPolicy/a generation 3",
+				    .report_key = "00112233445566778899aabbccddeeff" };
 	const char *reason;
-	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
+	_cleanup_json_ cJSON *pod =
+		admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
 	const cJSON *containers = json_get(pod, "spec.containers"), *ray = containers->child;
 
 	(void)state;
@@ -61,14 +67,18 @@ static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_conta
 	assert_int_equal(cJSON_GetArraySize(containers), 3);
 	assert_string_equal(json_str(ray, "name"), "ray-worker");
 	assert_string_equal(json_str(cJSON_GetArrayItem(containers, 2), "name"), "afterglow");
-	assert_string_equal(cJSON_GetArrayItem(json_get(ray, "args"), 3)->valuestring, "ulimit -n 65536; ray start --block ");
+	assert_string_equal(cJSON_GetArrayItem(json_get(ray, "args"), 3)->valuestring,
+			    "ulimit -n 65536; ray start --block ");
 	assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
-	assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION), "00112233445566778899aabbccddeeff");
+	assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION),
+			    "00112233445566778899aabbccddeeff");
 	assert_string_equal(annotation(pod, "afterglow.dev/policy"), "RayPolicy/a generation 3");
 	assert_null(annotation(pod, SIDECAR_NOTES_ANNOTATION));
 }
 
-/* With the annotations a process of the container would have the key, and could sign what it likes. */
+/*
+ * With the annotations a process of the container would have the key, and could sign what it likes.
+ */
 static void a_pod_whose_ray_container_gets_its_annotations_has_no_key(void **state)
 {
 	static const struct {
@@ -92,14 +102,17 @@ static void a_pod_whose_ray_container_gets_its_annotations_has_no_key(void **sta
 		const char *reason;
 		_cleanup_json_ cJSON *pod = NULL;
 
-		snprintf(text, sizeof(text),
-			 "metadata: {generateName: w-, " LABELS ", annotations: {afterglow.dev/report-key: mine}}\n"
-			 "spec: {containers: [{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: [ray start], %s}], "
-			 "volumes: [{name: v, %s}]}\n",
-			 rows[i].ray, rows[i].volume[0] ? rows[i].volume : "emptyDir: {}");
+		snprintf(
+			text, sizeof(text),
+			"metadata: {generateName: w-, " LABELS
+			", annotations: {afterglow.dev/report-key: mine}}\n"
+			"spec: {containers: [{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: [ray start], %s}], "
+			"volumes: [{name: v, %s}]}\n",
+			rows[i].ray, rows[i].volume[0] ? rows[i].volume : "emptyDir: {}");
 		pod = admitted(text, &in, &reason);
 		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
-		assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION), rows[i].has_key ? in.report_key : "");
+		assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION),
+				    rows[i].has_key ? in.report_key : "");
 		assert_true(!annotation(pod, SIDECAR_NOTES_ANNOTATION) == rows[i].has_key);
 	}
 }
@@ -144,7 +157,10 @@ static void where_processes_are_shared_and_the_key_could_be_read_there_is_none(v
 
 #define PROXY "{name: mesh-proxy, image: i, command: [proxy, sidecar], args: [--to, '6379']}"
 
-/* Istio with holdApplicationUntilProxyStarts and Linkerd with await put their container in front of all others. */
+/*
+ * Istio with holdApplicationUntilProxyStarts and Linkerd with await put their container in front of
+ * all others.
+ */
 static void rays_container_is_found_behind_the_proxy_of_a_mesh(void **state)
 {
 	static const struct {
@@ -168,21 +184,27 @@ static void rays_container_is_found_behind_the_proxy_of_a_mesh(void **state)
 		_cleanup_json_ cJSON *pod = NULL, *before = NULL;
 		const cJSON *container;
 
-		snprintf(text, sizeof(text), WORKER("%s", "%s", ""), rows[i].metadata, rows[i].containers);
+		snprintf(text, sizeof(text), WORKER("%s", "%s", ""), rows[i].metadata,
+			 rows[i].containers);
 		before = json_of(text);
 		pod = admitted(text, &in, &reason);
 		assert_string_equal(reason, "");
 		/* The operator's copies of pods have no commands. */
-		assert_int_equal(annotation(pod, "afterglow.dev/ray-container") != NULL, strncmp(rows[i].ray, "ray-", 4) != 0 || *rows[i].metadata);
+		assert_int_equal(annotation(pod, "afterglow.dev/ray-container") != NULL,
+				 strncmp(rows[i].ray, "ray-", 4) != 0 || *rows[i].metadata);
 		assert_string_equal(pod_ray_container_name(pod), rows[i].ray);
 		cJSON_ArrayForEach(container, json_get(pod, "spec.containers")) {
 			const char *name = json_str(container, "name");
-			bool mounts = json_find(json_get(container, "volumeMounts"), "name", "afterglow-bin") != NULL;
+			bool mounts = json_find(json_get(container, "volumeMounts"), "name",
+						"afterglow-bin") != NULL;
 
-			if (strcmp(name, "afterglow") != 0 && mounts != (strcmp(name, rows[i].ray) == 0))
-				fail_msg("row %zu: the launcher is %sin %s", i, mounts ? "" : "not ", name);
+			if (strcmp(name, "afterglow") != 0 &&
+			    mounts != (strcmp(name, rows[i].ray) == 0))
+				fail_msg("row %zu: the launcher is %sin %s", i,
+					 mounts ? "" : "not ", name);
 		}
-		assert_true(cJSON_Compare(json_get(before, "spec.containers")->child, json_get(pod, "spec.containers")->child, true));
+		assert_true(cJSON_Compare(json_get(before, "spec.containers")->child,
+					  json_get(pod, "spec.containers")->child, true));
 	}
 }
 
@@ -194,7 +216,8 @@ static void a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sideca
 	_cleanup_json_ cJSON *once = admitted(WORKER("", RAY, ""), &in, &reason), *twice = NULL;
 
 	(void)state;
-	json_append(json_get(once, "spec.containers"), cJSON_Parse("{\"name\":\"istio-proxy\",\"image\":\"i\"}"));
+	json_append(json_get(once, "spec.containers"),
+		    cJSON_Parse("{\"name\":\"istio-proxy\",\"image\":\"i\"}"));
 	assert_int_equal(pod_admit(once, &in, &twice, &reason, NULL), 0);
 	assert_null(twice);
 	assert_string_equal(reason, "Present");
@@ -202,18 +225,21 @@ static void a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sideca
 
 static void the_patch_appends_and_moves_nothing(void **state)
 {
-	_cleanup_json_ cJSON *before = json_of(WORKER("", RAY ", {name: mine, image: i}", "")), *patch = NULL;
+	_cleanup_json_ cJSON *before = json_of(WORKER("", RAY ", {name: mine, image: i}", "")),
+			     *patch = NULL;
 	const cJSON *operation;
 	struct pod_admission in = { 0 };
 	const char *reason;
-	_cleanup_json_ cJSON *after = admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
+	_cleanup_json_ cJSON *after =
+		admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
 
 	(void)state;
 	assert_int_equal(json_patch_diff(before, after, &patch, NULL), 0);
 	assert_true(cJSON_GetArraySize(patch) > 0);
 	cJSON_ArrayForEach(operation, patch) {
 		const char *op = json_str(operation, "op"), *path = json_str(operation, "path");
-		bool command = strncmp(path, "/spec/containers/0/command", 26) == 0 || strncmp(path, "/spec/containers/0/args", 23) == 0;
+		bool command = strncmp(path, "/spec/containers/0/command", 26) == 0 ||
+			       strncmp(path, "/spec/containers/0/args", 23) == 0;
 		if (strcmp(op, "add") != 0 && !command)
 			fail_msg("%s %s", op, path);
 	}
@@ -221,7 +247,8 @@ static void the_patch_appends_and_moves_nothing(void **state)
 
 static void pods_that_cannot_have_it_say_why(void **state)
 {
-	static struct policy no_image = { .recording.enabled = true, .recording.warn_at = 0.8 }, off = { .recording.warn_at = 0.8 };
+	static struct policy no_image = { .recording.enabled = true, .recording.warn_at = 0.8 },
+			     off = { .recording.warn_at = 0.8 };
 	static const struct {
 		const char *yaml;
 		const struct policy *policy;
@@ -282,7 +309,8 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		struct pod_admission in = { .policy = rows[i].policy, .absence = rows[i].absence };
 		const char *reason;
 		char text[64];
-		_cleanup_json_ cJSON *before = json_of(rows[i].yaml), *pod = admitted(rows[i].yaml, &in, &reason);
+		_cleanup_json_ cJSON *before = json_of(rows[i].yaml),
+				     *pod = admitted(rows[i].yaml, &in, &reason);
 		assert_string_equal(reason, rows[i].reason);
 		snprintf(text, sizeof(text), "none: %s", rows[i].reason);
 		assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), text);
@@ -321,16 +349,20 @@ static void a_command_that_only_names_an_init_gets_the_launcher(void **state)
 
 static void who_opts_out_is_left_alone(void **state)
 {
-	_cleanup_json_ cJSON *cluster = json_of("metadata: {annotations: {afterglow.dev/inject: 'false'}}");
-	struct pod_admission by_cluster = { .cluster = cluster, .absence = POD_ABSENCE_REFUSED }, by_pod = { 0 }, again = { .cluster = cluster };
+	_cleanup_json_ cJSON *cluster =
+		json_of("metadata: {annotations: {afterglow.dev/inject: 'false'}}");
+	struct pod_admission by_cluster = { .cluster = cluster, .absence = POD_ABSENCE_REFUSED },
+			     by_pod = { 0 }, again = { .cluster = cluster };
 	const char *reason;
 
 	(void)state;
 	assert_null(admitted(WORKER("", RAY, ""), &by_cluster, &reason));
 	assert_string_equal(reason, "OptedOut");
-	assert_null(admitted(WORKER(", annotations: {afterglow.dev/inject: 'false'}", RAY, ""), &by_pod, &reason));
+	assert_null(admitted(WORKER(", annotations: {afterglow.dev/inject: 'false'}", RAY, ""),
+			     &by_pod, &reason));
 	/* The pod's own annotation has precedence. */
-	_cleanup_json_ cJSON *pod = admitted(WORKER(", annotations: {afterglow.dev/inject: 'true'}", RAY, ""), &again, &reason);
+	_cleanup_json_ cJSON *pod = admitted(
+		WORKER(", annotations: {afterglow.dev/inject: 'true'}", RAY, ""), &again, &reason);
 	assert_string_equal(reason, "");
 	assert_non_null(pod);
 }
@@ -352,21 +384,27 @@ static void a_guaranteed_pod_stays_guaranteed(void **state)
 {
 	struct pod_admission in = { 0 };
 	const char *reason;
-	_cleanup_json_ cJSON *pod = admitted(WORKER("", "{name: r, image: i, command: [a], resources: {limits: {cpu: 1, memory: 1Gi}, "
-							"requests: {cpu: 1, memory: 1Gi}}}", ""), &in, &reason);
+	_cleanup_json_ cJSON *pod = admitted(
+		WORKER("",
+		       "{name: r, image: i, command: [a], resources: {limits: {cpu: 1, memory: 1Gi}, "
+		       "requests: {cpu: 1, memory: 1Gi}}}",
+		       ""),
+		&in, &reason);
 	const cJSON *sidecar = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1);
 
 	(void)state;
 	assert_string_equal(json_str(sidecar, "resources.limits.cpu"), "100m");
 	assert_string_equal(json_str(sidecar, "resources.requests.cpu"), "100m");
-	assert_string_equal(json_str(sidecar, "resources.limits.memory"), json_str(sidecar, "resources.requests.memory"));
+	assert_string_equal(json_str(sidecar, "resources.limits.memory"),
+			    json_str(sidecar, "resources.requests.memory"));
 }
 
 static void a_pod_with_resources_of_its_own_is_not_asked_for_more(void **state)
 {
 	struct pod_admission in = { 0 };
 	const char *reason;
-	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY, "  resources: {limits: {cpu: 1, memory: 1Gi}}\n"), &in, &reason);
+	_cleanup_json_ cJSON *pod = admitted(
+		WORKER("", RAY, "  resources: {limits: {cpu: 1, memory: 1Gi}}\n"), &in, &reason);
 
 	(void)state;
 	assert_null(json_get(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1), "resources"));

@@ -9,7 +9,8 @@
  * A request proves nothing, because whoever reaches the port can send one: it counts only while the
  * watched RayCluster shows that its pods are refused (refusals_are_evident).
  *
- * A pod that is refused for another reason (the quota is used up in any case) loses nothing: it is refused again.
+ * A pod that is refused for another reason (the quota is used up in any case) loses nothing: it is
+ * refused again.
  */
 #pragma once
 
@@ -42,6 +43,7 @@ bool refusals_want_cpu_limit(const cJSON *cluster);
 /*
  * Returns whether the next pod of the group should go without the sidecar. groups:
  * "namespace/cluster/group". Note a group, for REFUSALS_GAP_NS, when one of its pods is about to be
- * admitted with the sidecar. Forget it when such a pod is in the cache: the API server accepts them.
+ * admitted with the sidecar. Forget it when such a pod is in the cache: the API server accepts
+ * them.
  */
 bool refusals_hold(const struct remembered *groups, const char *group, int64_t now_ns);

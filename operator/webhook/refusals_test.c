@@ -129,8 +129,7 @@ static void only_the_condition_of_the_watched_cluster_is_evidence(void **state)
 	assert_false(refusals_are_evident(NULL, "small"));
 }
 
-static void
-a_quota_that_asks_for_a_cpu_limit_of_the_sidecar_is_read_from_the_clusters_condition(void **state)
+static void a_quota_that_asks_for_a_cpu_limit_of_the_sidecar_is_read_from_the_clusters_condition(void **state)
 {
 	static const struct {
 		const char *message;

@@ -24,8 +24,8 @@ struct remembered {
 
 void remembered_release(struct remembered *r);
 /*
- * Notes a name; after more than hold_ns without a note it is a new one. If there are too many, drops
- * those that were noted longer than hold_ns ago.
+ * Notes a name; after more than hold_ns without a note it is a new one. If there are too many,
+ * drops those that were noted longer than hold_ns ago.
  */
 void remembered_note(struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns);
 void remembered_forget(struct remembered *r, const char *name);

@@ -30,7 +30,9 @@ enum review_size review_size(const char *text, size_t len)
 
 bool review_budget_take(struct review_budget *budget, const char *name_space, int64_t now_ns)
 {
-	/* Nobody outside knows this hash, so a namespace cannot be named to share another's budget. */
+	/*
+	 * Nobody outside knows this hash, so a namespace cannot be named to share another's budget.
+	 */
 	struct budget *own = &budget->of_namespaces[strmap_hash(name_space) % REVIEW_BUDGETS];
 	struct budget before = *own;
 

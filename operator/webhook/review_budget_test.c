@@ -52,7 +52,8 @@ static void bytes_values_and_depth_each_have_a_bound(void **state)
 	}
 }
 
-static size_t taken(struct review_budget *budget, const char *name_space, size_t tries, int64_t now_ns)
+static size_t taken(struct review_budget *budget, const char *name_space, size_t tries,
+		    int64_t now_ns)
 {
 	size_t n = 0;
 

@@ -13,7 +13,10 @@
 #define SHELL "/bin/sh"
 #define KEY_MAX 1024
 
-/* Writes "NAMESPACE IMAGE" of the Ray container. Returns false if there is none, or it does not fit. */
+/*
+ * Writes "NAMESPACE IMAGE" of the Ray container. Returns false if there is none, or it does not
+ * fit.
+ */
 static bool image_key(const char *namespace, const cJSON *pod, char key[static KEY_MAX])
 {
 	const char *name = pod_ray_container_name(pod),
@@ -23,12 +26,16 @@ static bool image_key(const char *namespace, const cJSON *pod, char key[static K
 	return namespace && image && snprintf(key, KEY_MAX, "%s %s", namespace, image) < KEY_MAX;
 }
 
-/* Only the container runtime gives these reasons; a termination message of the container itself has others. */
+/*
+ * Only the container runtime gives these reasons; a termination message of the container itself has
+ * others.
+ */
 static bool could_not_start(const cJSON *state)
 {
 	const char *message = json_str_or(state, "message", "");
 
-	return TEXT_IS_ONE_OF(json_str(state, "reason"), "StartError", "RunContainerError", "ContainerCannotRun") &&
+	return TEXT_IS_ONE_OF(json_str(state, "reason"), "StartError", "RunContainerError",
+			      "ContainerCannotRun") &&
 	       strstr(message, "exec: \"" SHELL "\"") && strstr(message, "no such file");
 }
 
@@ -37,7 +44,10 @@ void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_
 	const char *name = pod_ray_container_name(pod);
 	char key[KEY_MAX];
 
-	/* The cache has no commands. A command that asks for that shell itself cannot start in any case. */
+	/*
+	 * The cache has no commands. A command that asks for that shell itself cannot start in any
+	 * case.
+	 */
 	if (!name || !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
 	    !image_key(json_str(pod, "metadata.namespace"), pod, key))
 		return;

@@ -24,9 +24,11 @@ static cJSON *pod(const char *command, const char *sidecar, const char *status)
 {
 	char yaml[1024];
 
-	snprintf(yaml, sizeof(yaml),
-		 "metadata: {namespace: ml}\nspec: {containers: [{name: ray, image: 'app:1', %s}%s]}\n"
-		 "status: {containerStatuses: [{name: ray, %s}]}\n", command, sidecar, status);
+	snprintf(
+		yaml, sizeof(yaml),
+		"metadata: {namespace: ml}\nspec: {containers: [{name: ray, image: 'app:1', %s}%s]}\n"
+		"status: {containerStatuses: [{name: ray, %s}]}\n",
+		command, sidecar, status);
 	return json_of(yaml);
 }
 

@@ -28,7 +28,8 @@ struct tls_connection {
 	enum phase phase;
 	struct in6_addr peer; /* zero: not known yet */
 	size_t sum; /* used by tls_connections_end_one */
-	size_t held; /* bytes of the request so far, or of the answer and what follows the request */
+	/* bytes of the request so far, or of the answer and what follows the request */
+	size_t held;
 	size_t answer_len; /* of which so many are the answer */
 	bool ended; /* its socket has been shut down */
 };
@@ -60,7 +61,10 @@ static void tls_connections_hold(struct tls_connection *c, size_t bytes)
 	c->held = bytes;
 }
 
-/* --- Ends ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Ends
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Ends the connection. Its memory is freed in the next turn of the loop, but stops counting now:
@@ -78,7 +82,8 @@ static void tls_connections_end(struct tls_connection *c)
 		c->all->n_ended++;
 	shutdown(fd, SHUT_RDWR);
 	/* While libevent does not read, it would not notice the end of the socket. */
-	bufferevent_trigger_event(c->bev, BEV_EVENT_EOF | BEV_EVENT_READING, BEV_TRIG_DEFER_CALLBACKS);
+	bufferevent_trigger_event(c->bev, BEV_EVENT_EOF | BEV_EVENT_READING,
+				  BEV_TRIG_DEFER_CALLBACKS);
 }
 
 /* Called last for an SSL object: its connection is gone. */
@@ -163,7 +168,10 @@ static void tls_connections_end_one(struct tls_connections *all, bool bytes)
 		tls_connections_end(end);
 }
 
-/* --- Phases ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Phases
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void tls_connections_enter(struct tls_connection *c, enum phase phase)
 {
@@ -225,7 +233,10 @@ static void on_input(struct evbuffer *, const struct evbuffer_cb_info *info, voi
 	keep_bound(c->all);
 }
 
-/* --- Beginning -------------------------------------------------------------------------------------------- */
+/*
+ * --- Beginning
+ * --------------------------------------------------------------------------------------------
+ */
 
 static struct tls_connection *connection_new(struct tls_connections *all, SSL *ssl)
 {
@@ -256,7 +267,8 @@ struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *co
 		return NULL;
 	}
 	SSL_set_info_callback(ssl, on_ssl_info);
-	c->bev = bufferevent_openssl_socket_new(all->base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	c->bev = bufferevent_openssl_socket_new(all->base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
+						BEV_OPT_CLOSE_ON_FREE);
 	if (!c->bev || !evbuffer_add_cb(bufferevent_get_input(c->bev), on_input, c)) {
 		if (c->bev)
 			bufferevent_free(c->bev); /* this frees ssl and c as well */

@@ -29,7 +29,8 @@ struct tls_connection;
 
 struct tls_connections {
 	struct event_base *base;
-	struct tls_connection *first, *last; /* first: the connection that has been inactive for the longest time */
+	/* first: the connection that has been inactive for the longest time */
+	struct tls_connection *first, *last;
 	size_t n, n_ended; /* of which so many are shut down and not yet gone */
 	size_t held; /* bytes of requests and answers under way */
 	int step_ms, idle_ms; /* how long a step may take, and how long a connection may be idle */

@@ -23,11 +23,13 @@ static SSL_CTX *strict_context(void)
 
 	if (!context)
 		return NULL;
-	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
+	SSL_CTX_set_options(context,
+			    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	/* Without this, an idle connection keeps 34 kB for records. */
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-	if (SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+	if (SSL_CTX_set_num_tickets(context, 0) == 1 &&
+	    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
 	    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)
 		return context;
 	SSL_CTX_free(context);
@@ -59,14 +61,16 @@ static int use_key(SSL_CTX *context, const char *pem, struct err *err)
 
 	if (!key)
 		r = tls_context_fail(err, "the private key cannot be read");
-	else if (SSL_CTX_use_PrivateKey(context, key) != 1 || SSL_CTX_check_private_key(context) != 1)
+	else if (SSL_CTX_use_PrivateKey(context, key) != 1 ||
+		 SSL_CTX_check_private_key(context) != 1)
 		r = tls_context_fail(err, "the private key is not the certificate's");
 	EVP_PKEY_free(key);
 	BIO_free(in);
 	return r;
 }
 
-int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context, struct err *err)
+int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context,
+		    struct err *err)
 {
 	SSL_CTX *context = strict_context();
 	int r = context ? use_chain(context, cert_pem, err) : tls_context_fail(err, "TLS");

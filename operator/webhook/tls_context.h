@@ -12,4 +12,5 @@
  * The context has TLS 1.2 or later, without renegotiation, compression and resumption, so that each
  * connection is verified with the certificate that it gets. err says which of the texts is wrong.
  */
-int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context, struct err *err);
+int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context,
+		    struct err *err);

@@ -30,14 +30,18 @@ struct tls_server {
 	void *idle_arg;
 };
 
-/* --- Requests --------------------------------------------------------------------------------------------- */
+/*
+ * --- Requests
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void on_answered(struct evhttp_request *, void *arg)
 {
 	tls_connection_answered(arg);
 }
 
-static void tls_server_answer(const struct tls_server *server, struct evhttp_request *request, int status, const struct strbuf *text)
+static void tls_server_answer(const struct tls_server *server, struct evhttp_request *request,
+			      int status, const struct strbuf *text)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	struct evbuffer *body = evbuffer_new();
@@ -52,14 +56,18 @@ static void tls_server_answer(const struct tls_server *server, struct evhttp_req
 		evbuffer_free(body);
 }
 
-static int ask_handler(const struct tls_server *server, struct evhttp_request *request, struct strbuf *text)
+static int ask_handler(const struct tls_server *server, struct evhttp_request *request,
+		       struct strbuf *text)
 {
 	struct evbuffer *in = evhttp_request_get_input_buffer(request);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-	const char *type = evhttp_find_header(evhttp_request_get_input_headers(request), "Content-Type");
+	const char *type =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Content-Type");
 	size_t len = evbuffer_get_length(in);
 	const char *body = len ? (const char *)evbuffer_pullup(in, -1) : "";
-	int status = body ? server->handler(server->arg, path && *path ? path : "/", type ? type : "", body, len, text) : 500;
+	int status = body ? server->handler(server->arg, path && *path ? path : "/",
+					    type ? type : "", body, len, text) :
+			    500;
 
 	/* libevent keeps the body until the client has read the answer. */
 	evbuffer_drain(in, len);
@@ -75,7 +83,8 @@ static void tls_server_on_request(struct evhttp_request *request, void *arg)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
 	const struct tls_server *server = arg;
 	struct evhttp_connection *http = evhttp_request_get_connection(request);
-	struct tls_connection *connection = tls_connection_of(evhttp_connection_get_bufferevent(http));
+	struct tls_connection *connection =
+		tls_connection_of(evhttp_connection_get_bufferevent(http));
 
 	if (!connection) {
 		evhttp_connection_free(http);
@@ -93,7 +102,10 @@ static void tls_server_on_request(struct evhttp_request *request, void *arg)
 	tls_server_answer(server, request, status, &text);
 }
 
-/* --- Accepting -------------------------------------------------------------------------------------------- */
+/*
+ * --- Accepting
+ * --------------------------------------------------------------------------------------------
+ */
 
 static struct bufferevent *on_accept(struct event_base *, void *arg)
 {
@@ -104,7 +116,8 @@ static struct bufferevent *on_accept(struct event_base *, void *arg)
 	return tls_connections_add(&server->connections, server->context);
 }
 
-int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err)
+int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem,
+			       struct err *err)
 {
 	SSL_CTX *context;
 	int r = tls_context_new(cert_pem, key_pem, &context, err);
@@ -122,7 +135,10 @@ int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, 
 	return 0;
 }
 
-/* --- Stopping --------------------------------------------------------------------------------------------- */
+/*
+ * --- Stopping
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void on_idle_event(evutil_socket_t, short, void *arg)
 {
@@ -152,7 +168,10 @@ void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void
 		event_active(server->idle, 0, 0);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void ignore_sigpipe(void)
 {
@@ -162,7 +181,8 @@ static void ignore_sigpipe(void)
 		signal(SIGPIPE, SIG_IGN);
 }
 
-static int start_http(struct tls_server *server, struct event_base *base, const char *address, struct err *err)
+static int start_http(struct tls_server *server, struct event_base *base, const char *address,
+		      struct err *err)
 {
 	int r = http_listener_init(&server->listener, base, "--webhook-address", address, err);
 	struct evhttp *http = server->listener.http;
@@ -193,7 +213,9 @@ int tls_server_new(struct event_base *base, const char *address, tls_handler_fn 
 		return err_set(err, ENOMEM, "HTTPS server");
 	server->handler = handler;
 	server->arg = arg;
-	server->connections = (struct tls_connections){ .base = base, .on_none = on_no_connection, .arg = server };
+	server->connections = (struct tls_connections){ .base = base,
+							.on_none = on_no_connection,
+							.arg = server };
 	tls_server_set_times(server, TLS_SERVER_STEP_S * 1000, TLS_SERVER_IDLE_S * 1000);
 	int r = start_http(server, base, address, err);
 	if (r < 0) {

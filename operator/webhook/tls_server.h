@@ -23,7 +23,10 @@
  */
 #define TLS_SERVER_BODY_MAX ((size_t)7 << 20)
 #define TLS_SERVER_ANSWER_MAX ((size_t)8 << 20)
-/* Seconds for the handshake, for a request from its first to its last byte, and for sending its answer. */
+/*
+ * Seconds for the handshake, for a request from its first to its last byte, and for sending its
+ * answer.
+ */
 #define TLS_SERVER_STEP_S 10
 /*
  * Seconds that a connection may be idle. The API server closes its connections after 90 s. If the
@@ -33,25 +36,33 @@
 
 struct tls_server;
 
-/* path is without the query. body has len bytes. Appends JSON to answer and returns the HTTP status. */
-typedef int (*tls_handler_fn)(void *arg, const char *path, const char *content_type, const char *body, size_t len,
-			      struct strbuf *answer);
+/*
+ * path is without the query. body has len bytes. Appends JSON to answer and returns the HTTP
+ * status.
+ */
+typedef int (*tls_handler_fn)(void *arg, const char *path, const char *content_type,
+			      const char *body, size_t len, struct strbuf *answer);
 
 /*
- * address is "0.0.0.0:9443", "[::1]:9443", or ":9443" and "[::]:9443" for IPv6 and IPv4, or for IPv4 alone on a machine
- * without IPv6. The port is taken now, and connections to it are refused until the first certificate is there. Ignores SIGPIPE
- * unless the program has a handler: OpenSSL writes to sockets that clients have closed.
+ * address is "0.0.0.0:9443", "[::1]:9443", or ":9443" and "[::]:9443" for IPv6 and IPv4, or for
+ * IPv4 alone on a machine without IPv6. The port is taken now, and connections to it are refused
+ * until the first certificate is there. Ignores SIGPIPE unless the program has a handler: OpenSSL
+ * writes to sockets that clients have closed.
  */
 int tls_server_new(struct event_base *base, const char *address, tls_handler_fn handler, void *arg,
 		   struct tls_server **ret_server, struct err *err);
-/* Closes all connections. NULL is allowed. The event base must be turned or freed afterwards, as with any bufferevent. */
+/*
+ * Closes all connections. NULL is allowed. The event base must be turned or freed afterwards, as
+ * with any bufferevent.
+ */
 void tls_server_free(struct tls_server *server);
 
 /*
  * Takes PEM texts; the first certificate is the server's own, others are sent with it. New
  * connections use it; open connections keep their certificate. On failure nothing changes.
  */
-int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err);
+int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem,
+			       struct err *err);
 /* Returns whether connections are accepted. */
 bool tls_server_is_open(const struct tls_server *server);
 

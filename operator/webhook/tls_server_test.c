@@ -59,7 +59,8 @@ static int drop_certificates(void **state)
 }
 
 /* Answers with what it was asked. */
-static int echo(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
+static int echo(void *arg, const char *path, const char *content_type, const char *body, size_t len,
+		struct strbuf *answer)
 {
 	(void)arg;
 	if (strcmp(path, "/teapot") == 0) {
@@ -74,7 +75,8 @@ static int echo(void *arg, const char *path, const char *content_type, const cha
 	if (strcmp(path, "/huge") == 0)
 		for (size_t i = 0; i <= TLS_SERVER_ANSWER_MAX; i += 4096)
 			strbuf_addf(answer, "%4096s", "x");
-	strbuf_addf(answer, "{\"path\":\"%s\",\"type\":\"%s\",\"len\":%zu,\"first\":\"%c\"}", path, content_type, len, len ? *body : '-');
+	strbuf_addf(answer, "{\"path\":\"%s\",\"type\":\"%s\",\"len\":%zu,\"first\":\"%c\"}", path,
+		    content_type, len, len ? *body : '-');
 	return 200;
 }
 
@@ -90,7 +92,8 @@ static void start_without_certificate(void)
 static void start(void)
 {
 	start_without_certificate();
-	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL), 0);
+	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL),
+			 0);
 }
 
 static void turn(int ms)
@@ -106,7 +109,10 @@ static void finish(void)
 	event_base_free(base);
 }
 
-/* --- Clients, to be used outside of the loop's thread ------------------------------------------------------- */
+/*
+ * --- Clients, to be used outside of the loop's thread
+ * -------------------------------------------------------
+ */
 
 struct tls_client {
 	int fd;
@@ -187,9 +193,11 @@ static bool receive(struct tls_client *c, struct strbuf *answer)
 	size_t n;
 
 	for (;;) {
-		const char *text = strbuf_str(answer), *end = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
+		const char *text = strbuf_str(answer), *end = strstr(text, "\r\n\r\n"),
+			   *length = strstr(text, "Content-Length: ");
 
-		if (end && length && answer->len >= (size_t)(end - text) + 4 + strtoul(length + 16, NULL, 10))
+		if (end && length &&
+		    answer->len >= (size_t)(end - text) + 4 + strtoul(length + 16, NULL, 10))
 			return true;
 		if (SSL_read_ex(c->ssl, buf, sizeof(buf), &n) != 1)
 			return false;
@@ -198,22 +206,31 @@ static bool receive(struct tls_client *c, struct strbuf *answer)
 }
 
 /* Returns the status, or 0 if there was no answer. */
-static int post(struct tls_client *c, const char *method, const char *path, size_t len, struct strbuf *answer)
+static int post(struct tls_client *c, const char *method, const char *path, size_t len,
+		struct strbuf *answer)
 {
 	_cleanup_strbuf_ struct strbuf request = STRBUF_INIT(64 << 20);
 	_cleanup_free_ char *body = calloc(1, len + 1);
 
 	memset(body, '{', len);
 	strbuf_reset(answer);
-	strbuf_addf(&request, "%s %s HTTP/1.1\r\nHost: " HOST "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", method,
-		    path, len);
+	strbuf_addf(&request,
+		    "%s %s HTTP/1.1\r\nHost: " HOST
+		    "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+		    method, path, len);
 	strbuf_add(&request, body, len);
-	if (!send_all(c, request.data, request.len) && answer->len == 0 && len < TLS_SERVER_BODY_MAX)
+	if (!send_all(c, request.data, request.len) && answer->len == 0 &&
+	    len < TLS_SERVER_BODY_MAX)
 		return 0;
-	return receive(c, answer) && answer->len > 12 ? (int)strtol(strbuf_str(answer) + 9, NULL, 10) : 0;
+	return receive(c, answer) && answer->len > 12 ?
+		       (int)strtol(strbuf_str(answer) + 9, NULL, 10) :
+		       0;
 }
 
-/* --- Threads ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Threads
+ * ----------------------------------------------------------------------------------------------
+ */
 
 struct work {
 	void (*run)(struct work *w);
@@ -262,7 +279,10 @@ static void do_work(void (*run)(struct work *w))
 			snprintf((w)->problem, sizeof((w)->problem), "line %d: %s", __LINE__, #condition); \
 	} while (0)
 
-/* --- Answers ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void ask_several(struct work *w)
 {
@@ -286,9 +306,11 @@ static void ask_several(struct work *w)
 
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && !w->problem[0]; i++)
-		if (post(&c, rows[i].method, rows[i].path, rows[i].len, &answer) != rows[i].status ||
+		if (post(&c, rows[i].method, rows[i].path, rows[i].len, &answer) !=
+			    rows[i].status ||
 		    !strstr(strbuf_str(&answer), rows[i].expected))
-			snprintf(w->problem, sizeof(w->problem), "row %zu: %.200s", i, strbuf_str(&answer));
+			snprintf(w->problem, sizeof(w->problem), "row %zu: %.200s", i,
+				 strbuf_str(&answer));
 	client_close(&c);
 }
 
@@ -360,7 +382,10 @@ static void tls_1_2_and_later_are_spoken_and_nothing_else(void **state)
 	finish();
 }
 
-/* --- Certificates ----------------------------------------------------------------------------------------- */
+/*
+ * --- Certificates
+ * -----------------------------------------------------------------------------------------
+ */
 
 static void before_the_first_certificate_connections_are_refused(void **state)
 {
@@ -375,7 +400,8 @@ static void before_the_first_certificate_connections_are_refused(void **state)
 	assert_true(tls_server_set_certificate(server, "garbage", leaves[1].key, &err) < 0);
 	assert_true(tls_server_set_certificate(server, leaves[0].cert, "garbage", &err) < 0);
 	assert_int_equal(connect_tcp(), -ECONNREFUSED);
-	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, &err), 0);
+	assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, &err),
+			 0);
 	assert_true(tls_server_is_open(server));
 	do_work(ask_several);
 	finish();
@@ -419,7 +445,9 @@ static void no_handshake_fails_while_certificates_are_exchanged(void **state)
 		begin(&w[i], ask_without_end);
 	for (int i = 0; i < 100; i++) {
 		turn(15);
-		assert_int_equal(tls_server_set_certificate(server, leaves[i % 2].cert, leaves[i % 2].key, NULL), 0);
+		assert_int_equal(tls_server_set_certificate(server, leaves[i % 2].cert,
+							    leaves[i % 2].key, NULL),
+				 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w); i++)
 		atomic_store(&w[i].stop, true);
@@ -431,7 +459,10 @@ static void no_handshake_fails_while_certificates_are_exchanged(void **state)
 	finish();
 }
 
-/* --- Hostile clients -------------------------------------------------------------------------------------- */
+/*
+ * --- Hostile clients
+ * --------------------------------------------------------------------------------------
+ */
 
 static bool is_closed(int fd)
 {
@@ -617,7 +648,8 @@ static void send_much_and_never_end(struct work *w)
 
 	for (int i = 0; i < CLIENTS; i++) {
 		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
-		EXPECT(w, send_all(&clients[i], "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
+		EXPECT(w, send_all(&clients[i],
+				   "POST / HTTP/1.1\r\nContent-Length: 7000000\r\n\r\n", 44));
 		send_all(&clients[i], body, EACH);
 	}
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
@@ -625,7 +657,8 @@ static void send_much_and_never_end(struct work *w)
 	client_close(&c);
 	for (int i = 0; i < CLIENTS; i++) {
 		errno = 0;
-		cut += recv(clients[i].fd, body, 1, MSG_PEEK | MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+		cut += recv(clients[i].fd, body, 1, MSG_PEEK | MSG_DONTWAIT) == 0 ||
+		       errno == ECONNRESET;
 		client_close(&clients[i]);
 	}
 	EXPECT(w, cut >= 3 && cut < CLIENTS);
@@ -647,13 +680,15 @@ static void unfinished_requests_share_a_bound_and_the_biggest_go(void **state)
 static void pass_both_bounds_at_once(struct work *w)
 {
 	enum { CLIENTS = 3, EACH = 8 << 20, SHORT = 3000, LAST = 3900 };
-	static const char head[] = "POST / HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n", stall[] = "POST /stall HTTP/1.1\r\n"
-				   "Content-Length: 1\r\n\r\nx";
+	static const char head[] = "POST / HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n",
+			  stall[] = "POST /stall HTTP/1.1\r\n"
+				    "Content-Length: 1\r\n\r\nx";
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
 	_cleanup_free_ char *body = calloc(1, EACH);
 	struct tls_client quiet, busy, clients[CLIENTS];
 
-	EXPECT(w, client_open(&quiet, TLS1_2_VERSION, TLS1_3_VERSION) && client_open(&busy, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, client_open(&quiet, TLS1_2_VERSION, TLS1_3_VERSION) &&
+			  client_open(&busy, TLS1_2_VERSION, TLS1_3_VERSION));
 	for (int i = 0; i < CLIENTS; i++) {
 		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
 		EXPECT(w, send_all(&clients[i], head, sizeof(head) - 1));
@@ -700,7 +735,9 @@ static struct tls_connection *ended_connection(struct tls_connections *all, SSL_
 
 static void answers_for_connections_that_are_closed_do_not_keep_it_busy_for_ever(void **state)
 {
-	struct tls_connections all = { .base = event_base_new(), .step_ms = 60000, .idle_ms = 60000 };
+	struct tls_connections all = { .base = event_base_new(),
+				       .step_ms = 60000,
+				       .idle_ms = 60000 };
 	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 	struct bufferevent *bevs[2];
 	int peers[2];
@@ -730,7 +767,10 @@ static void vanish(struct work *w)
 	for (int i = 0; i < 20; i++) {
 		EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 		setsockopt(c.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nxPOST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 78);
+		send_all(
+			&c,
+			"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nxPOST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx",
+			78);
 		if (i % 2)
 			shutdown(c.fd, SHUT_WR);
 		client_close(&c);
@@ -749,7 +789,10 @@ static void clients_that_vanish_do_not_end_the_program(void **state)
 	finish();
 }
 
-/* --- Descriptors, stopping, addresses ----------------------------------------------------------------------- */
+/*
+ * --- Descriptors, stopping, addresses
+ * -----------------------------------------------------------------------
+ */
 
 static unsigned n_warnings;
 
@@ -792,14 +835,17 @@ static int find_other_end(int client_fd)
 	getsockname(client_fd, (struct sockaddr *)&client, &size);
 	for (int fd = 0; fd < 1024; fd++) {
 		size = sizeof(peer);
-		if (fd != client_fd && getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET &&
-		    peer.sin_port == client.sin_port)
+		if (fd != client_fd && getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+		    peer.sin_family == AF_INET && peer.sin_port == client.sin_port)
 			return fd;
 	}
 	return -1;
 }
 
-/* Waits until everything that the client has sent has arrived, and the server has read it. At most two minutes. */
+/*
+ * Waits until everything that the client has sent has arrived, and the server has read it. At most
+ * two minutes.
+ */
 static bool wait_until_read(int client_fd)
 {
 	int fd = find_other_end(client_fd), on_its_way = 1, unread = 1;
@@ -832,7 +878,8 @@ static void ask_while_it_stops(struct work *w)
 	EXPECT(w, send_all(&c, "cd", 2));
 	strbuf_reset(&answer);
 	EXPECT(w, receive(&c, &answer));
-	EXPECT(w, strstr(strbuf_str(&answer), " 200 ") && strstr(strbuf_str(&answer), "Connection: close"));
+	EXPECT(w, strstr(strbuf_str(&answer), " 200 ") &&
+			  strstr(strbuf_str(&answer), "Connection: close"));
 	EXPECT(w, is_closed(c.fd));
 	client_close(&c);
 	client_close(&idle);
@@ -882,7 +929,8 @@ static bool answers_at(int family, const char *address)
 		inet_pton(family, address, &v4.sin_addr);
 	else
 		inet_pton(family, address, &v6.sin6_addr);
-	return connect(fd, family == AF_INET ? (void *)&v4 : (void *)&v6, family == AF_INET ? sizeof(v4) : sizeof(v6)) == 0;
+	return connect(fd, family == AF_INET ? (void *)&v4 : (void *)&v6,
+		       family == AF_INET ? sizeof(v4) : sizeof(v6)) == 0;
 }
 
 static bool has_ipv6(void)
@@ -901,7 +949,8 @@ static void a_wildcard_address_is_ipv4_and_ipv6(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		base = event_base_new();
 		assert_int_equal(tls_server_new(base, addresses[i], echo, NULL, &server, NULL), 0);
-		assert_int_equal(tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL), 0);
+		assert_int_equal(
+			tls_server_set_certificate(server, leaves[0].cert, leaves[0].key, NULL), 0);
 		assert_true(answers_at(AF_INET, "127.0.0.1"));
 		if (has_ipv6())
 			assert_true(answers_at(AF_INET6, "::1"));

@@ -64,7 +64,8 @@ static int start_certificates(struct webhook *w, const struct webhook_options *o
 	return certificates_new(&options, &w->certificates, err);
 }
 
-int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook, struct err *err)
+int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook,
+		struct err *err)
 {
 	struct webhook *w = calloc(1, sizeof(*w));
 
@@ -110,7 +111,11 @@ bool webhook_ready(const struct webhook *w, struct strbuf *out)
 {
 	bool open = tls_server_is_open(w->server), ready = certificates_ready(w->certificates);
 
-	strbuf_addf(out, "webhook: %s\n", certificates_leader_has_none(w->certificates) ? "the leader has none; this replica can take its place" :
-					  ready ? "serves" : open ? "the API server does not know its CA yet" : "has no certificate yet");
+	strbuf_addf(out, "webhook: %s\n",
+		    certificates_leader_has_none(w->certificates) ?
+			    "the leader has none; this replica can take its place" :
+		    ready ? "serves" :
+		    open  ? "the API server does not know its CA yet" :
+			    "has no certificate yet");
 	return ready;
 }

@@ -19,7 +19,7 @@ struct webhook_options {
 	struct client *client;
 	struct metrics *metrics;
 	struct admission *admission;
-	const char *address;       /* "0.0.0.0:9443", see tls_server.h */
+	const char *address; /* "0.0.0.0:9443", see tls_server.h */
 	struct certificates_place certificates;
 	bool (*may_write)(void *arg);
 	/*
@@ -32,7 +32,8 @@ struct webhook_options {
 };
 
 /* Takes the port. What options point to must outlive it. */
-int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook, struct err *err);
+int webhook_new(const struct webhook_options *options, struct webhook **ret_webhook,
+		struct err *err);
 void webhook_free(struct webhook *webhook); /* NULL is allowed */
 
 /* Begins to look for certificates; also to be called when may_write has become true. */

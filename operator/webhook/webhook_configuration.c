@@ -15,7 +15,8 @@ static void webhook_configuration_read_bundle(const cJSON *webhook, struct x509_
 	x509_bundle_read(bundle, text);
 }
 
-int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published, bool *ret_uneven, struct err *err)
+int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published,
+			       bool *ret_uneven, struct err *err)
 {
 	_cleanup_bundle_ struct x509_bundle all = { 0 };
 	size_t n = 0, first = 0;
@@ -54,7 +55,8 @@ cJSON *webhook_configuration_patch(const cJSON *object, const char *bundle)
 		json_set_str(json_object_at(patch, "metadata"), "resourceVersion", version);
 	json_each(webhook, json_get(object, "webhooks")) {
 		const char *name = json_str(webhook, "name");
-		cJSON *entry = name && n++ < WEBHOOK_CONFIGURATION_MAX ? cJSON_CreateObject() : NULL;
+		cJSON *entry =
+			name && n++ < WEBHOOK_CONFIGURATION_MAX ? cJSON_CreateObject() : NULL;
 
 		if (!entry)
 			continue;

@@ -11,7 +11,8 @@
  * Reads all different certificates of its webhooks, in their order, and whether one of the webhooks
  * has others than the first. Returns -ENOENT if it has no webhook at all.
  */
-int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published, bool *ret_uneven, struct err *err);
+int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published,
+			       bool *ret_uneven, struct err *err);
 
 /*
  * Makes a strategic merge patch that gives each webhook of object the bundle, and fails with 409 if

@@ -30,7 +30,10 @@ static BIO *open_text(const char *text)
 	return len > 0 && len <= X509_PEM_MAX ? BIO_new_mem_buf(text, (int)len) : NULL;
 }
 
-/* --- One certificate -------------------------------------------------------------------------------------- */
+/*
+ * --- One certificate
+ * --------------------------------------------------------------------------------------
+ */
 
 X509 *x509_first(const char *pem)
 {
@@ -100,12 +103,16 @@ bool x509_key_matches(const X509 *cert, const char *key_pem)
 bool x509_has_names(X509 *cert, const struct x509_names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (X509_check_host(cert, names->dns[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
+		if (X509_check_host(cert, names->dns[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT,
+				    NULL) != 1)
 			return false;
 	return true;
 }
 
-/* --- Bundles ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Bundles
+ * ----------------------------------------------------------------------------------------------
+ */
 
 void x509_bundle_release(struct x509_bundle *bundle)
 {
@@ -207,7 +214,8 @@ bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns)
 	bool good = store && ctx;
 
 	for (size_t i = 0; good && i < bundle->n; i++)
-		good = !x509_is_ca(bundle->certs[i]) || X509_STORE_add_cert(store, bundle->certs[i]) == 1;
+		good = !x509_is_ca(bundle->certs[i]) ||
+		       X509_STORE_add_cert(store, bundle->certs[i]) == 1;
 	good = good && x509_verify(store, ctx, leaf, now_ns);
 	X509_STORE_CTX_free(ctx);
 	X509_STORE_free(store);

@@ -28,7 +28,10 @@ void pem_free_key(char *key);
 void pem_pair_release(struct pem_pair *pair);
 #define _cleanup_pem_pair_ _cleanup_(pem_pair_release)
 
-/* --- Making ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Making
+ * -----------------------------------------------------------------------------------------------
+ */
 
 #define X509_NAMES_MAX 4
 struct x509_names {
@@ -39,15 +42,18 @@ struct x509_names {
  * Makes SERVICE, SERVICE.NS, SERVICE.NS.svc and, with a domain, SERVICE.NS.svc.DOMAIN.
  * Returns -EINVAL if one of them is not a DNS name. domain may be NULL.
  */
-int x509_service_names(const char *service, const char *namespace, const char *domain, struct x509_names *ret_names,
-		       struct err *err);
+int x509_service_names(const char *service, const char *namespace, const char *domain,
+		       struct x509_names *ret_names, struct err *err);
 
 int x509_make_ca(int64_t now_ns, struct pem_pair *ret_ca, struct err *err);
 /* Ends with its CA, if that is earlier. */
-int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, int64_t now_ns, struct pem_pair *ret_leaf,
-		   struct err *err);
+int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, int64_t now_ns,
+		   struct pem_pair *ret_leaf, struct err *err);
 
-/* --- Reading ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Reading
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* Returns the first certificate of a PEM text, which the caller owns; NULL if none can be read. */
 X509 *x509_first(const char *pem);
@@ -68,7 +74,10 @@ bool x509_is_ca(X509 *cert);
 bool x509_key_matches(const X509 *cert, const char *key_pem);
 bool x509_has_names(X509 *cert, const struct x509_names *names);
 
-/* --- Bundles ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Bundles
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* Different certificates in an order. The API server trusts each of them. */
 #define X509_BUNDLE_MAX 8

@@ -24,29 +24,36 @@ static int x509_make_fail(struct err *err, const char *what)
 	return err_set(err, EPROTO, "%s: %s", what, why ? why : "OpenSSL refuses");
 }
 
-/* --- Names ------------------------------------------------------------------------------------------------ */
+/*
+ * --- Names
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Accepts only characters of a DNS name, because in OpenSSL's notation a comma begins another name.
  */
 static bool is_dns_name(const char *name)
 {
-	return *name && strlen(name) < 254 && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+	return *name && strlen(name) < 254 &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
-int x509_service_names(const char *service, const char *namespace, const char *domain, struct x509_names *ret_names,
-		       struct err *err)
+int x509_service_names(const char *service, const char *namespace, const char *domain,
+		       struct x509_names *ret_names, struct err *err)
 {
 	struct x509_names names = { .n = domain && *domain ? 4 : 3 };
 
 	if (strlen(service) > 63 || strlen(namespace) > 63)
-		return err_set(err, EINVAL, "a Service's and a namespace's name have 63 characters at most: %.70s in %.70s",
-			       service, namespace);
+		return err_set(
+			err, EINVAL,
+			"a Service's and a namespace's name have 63 characters at most: %.70s in %.70s",
+			service, namespace);
 	snprintf(names.dns[0], sizeof(names.dns[0]), "%s", service);
 	snprintf(names.dns[1], sizeof(names.dns[1]), "%s.%s", service, namespace);
 	snprintf(names.dns[2], sizeof(names.dns[2]), "%s.%s.svc", service, namespace);
 	if (names.n == 4)
-		snprintf(names.dns[3], sizeof(names.dns[3]), "%s.%s.svc.%s", service, namespace, domain);
+		snprintf(names.dns[3], sizeof(names.dns[3]), "%s.%s.svc.%s", service, namespace,
+			 domain);
 	for (size_t i = 0; i < names.n; i++)
 		if (!is_dns_name(names.dns[i]) || strchr(service, '.') || strchr(namespace, '.'))
 			return err_set(err, EINVAL, "%.200s is no name of a Service", names.dns[i]);
@@ -54,12 +61,16 @@ int x509_service_names(const char *service, const char *namespace, const char *d
 	return 0;
 }
 
-/* --- Parts of a certificate ------------------------------------------------------------------------------- */
+/*
+ * --- Parts of a certificate
+ * -------------------------------------------------------------------------------
+ */
 
 static bool set_serial(X509 *cert)
 {
 	BIGNUM *serial = BN_new();
-	bool set = serial && BN_rand(serial, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
+	bool set = serial &&
+		   BN_rand(serial, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
 		   BN_to_ASN1_INTEGER(serial, X509_get_serialNumber(cert));
 
 	BN_free(serial);
@@ -74,8 +85,8 @@ static bool set_life(X509 *cert, int64_t from_ns, int64_t until_ns)
 
 static bool set_subject(X509 *cert, const char *common_name)
 {
-	return X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC, (const unsigned char *)common_name, -1,
-					  -1, 0) == 1;
+	return X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_ASC,
+					  (const unsigned char *)common_name, -1, -1, 0) == 1;
 }
 
 static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
@@ -102,13 +113,18 @@ static bool add_extensions(X509 *cert, X509 *issuer, const struct extension *ext
 	return true;
 }
 
-static bool x509_make_begin(X509 *cert, EVP_PKEY *key, int64_t from_ns, int64_t until_ns, const char *common_name)
+static bool x509_make_begin(X509 *cert, EVP_PKEY *key, int64_t from_ns, int64_t until_ns,
+			    const char *common_name)
 {
-	return X509_set_version(cert, X509_VERSION_3) == 1 && X509_set_pubkey(cert, key) == 1 && set_serial(cert) &&
-	       set_life(cert, from_ns, until_ns) && set_subject(cert, common_name);
+	return X509_set_version(cert, X509_VERSION_3) == 1 && X509_set_pubkey(cert, key) == 1 &&
+	       set_serial(cert) && set_life(cert, from_ns, until_ns) &&
+	       set_subject(cert, common_name);
 }
 
-/* --- PEM -------------------------------------------------------------------------------------------------- */
+/*
+ * --- PEM
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static char *x509_make_take_text(BIO *bio)
 {
@@ -119,7 +135,8 @@ static char *x509_make_take_text(BIO *bio)
 }
 
 /* BIO_s_secmem overwrites its content. */
-static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *ret_pair, struct err *err)
+static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *ret_pair,
+		      struct err *err)
 {
 	BIO *cert_out = BIO_new(BIO_s_mem()), *key_out = BIO_new(BIO_s_secmem());
 	_cleanup_pem_pair_ struct pem_pair pair = { 0 };
@@ -181,7 +198,8 @@ int x509_make_ca(int64_t now_ns, struct pem_pair *ret_ca, struct err *err)
 	return r;
 }
 
-static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, const struct x509_names *names, int64_t now_ns)
+static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key,
+		     const struct x509_names *names, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf san = STRBUF_INIT(SAN_MAX);
 	int64_t until_ns = MIN(now_ns + X509_LEAF_LIFE_NS, x509_ends_ns(ca));
@@ -196,7 +214,8 @@ static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, cons
 		{ NID_authority_key_identifier, "keyid" },
 		{ NID_subject_alt_name, strbuf_str(&san) },
 	};
-	if (strbuf_failed(&san) || !x509_make_begin(cert, key, now_ns - X509_BACKDATE_NS, until_ns, "afterglow-webhook") ||
+	if (strbuf_failed(&san) ||
+	    !x509_make_begin(cert, key, now_ns - X509_BACKDATE_NS, until_ns, "afterglow-webhook") ||
 	    X509_set_issuer_name(cert, X509_get_subject_name(ca)) != 1 ||
 	    !add_extensions(cert, ca, extensions, ARRAY_SIZE(extensions)))
 		return -1;
@@ -213,14 +232,15 @@ static EVP_PKEY *read_key(const char *pem)
 	return key;
 }
 
-int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, int64_t now_ns, struct pem_pair *ret_leaf,
-		   struct err *err)
+int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, int64_t now_ns,
+		   struct pem_pair *ret_leaf, struct err *err)
 {
 	_cleanup_x509_ X509 *ca_cert = x509_first(ca->cert), *cert = X509_new();
 	EVP_PKEY *ca_key = read_key(ca->key), *key = EVP_EC_gen("P-256");
 	int r;
 
-	if (ca_cert && cert && ca_key && key && fill_leaf(cert, key, ca_cert, ca_key, names, now_ns) == 0)
+	if (ca_cert && cert && ca_key && key &&
+	    fill_leaf(cert, key, ca_cert, ca_key, names, now_ns) == 0)
 		r = write_pair(cert, key, ret_leaf, err);
 	else
 		r = x509_make_fail(err, "making a certificate for the webhook");

@@ -24,8 +24,8 @@ static struct pem_pair ca, leaf;
 static int set_up(void **state)
 {
 	(void)state;
-	return x509_service_names("hook", "ops", "cluster.local", &names, NULL) < 0 || x509_make_ca(T0, &ca, NULL) < 0 ||
-	       x509_make_leaf(&ca, &names, T0, &leaf, NULL) < 0;
+	return x509_service_names("hook", "ops", "cluster.local", &names, NULL) < 0 ||
+	       x509_make_ca(T0, &ca, NULL) < 0 || x509_make_leaf(&ca, &names, T0, &leaf, NULL) < 0;
 }
 
 static int tear_down(void **state)
@@ -73,12 +73,14 @@ static void names_as_long_as_kubernetes_allows_fit(void **state)
 	name[63] = 'x';
 	name[64] = '\0';
 	assert_int_equal(x509_service_names(name, "ops", NULL, &longest, NULL), -EINVAL);
-	assert_int_equal(x509_service_names("hook", "ops", "a,IP:1.2.3.4", &longest, NULL), -EINVAL);
+	assert_int_equal(x509_service_names("hook", "ops", "a,IP:1.2.3.4", &longest, NULL),
+			 -EINVAL);
 }
 
 static void lives_are_as_long_as_requested_and_no_longer_than_the_ca(void **state)
 {
-	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert), *late = NULL;
+	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert),
+			    *late = NULL;
 	struct pem_pair pair;
 	(void)state;
 
@@ -99,8 +101,10 @@ static void lives_are_as_long_as_requested_and_no_longer_than_the_ca(void **stat
 
 static void a_leaf_verifies_by_its_ca_in_its_time_only(void **state)
 {
-	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert), *other_cert = NULL;
-	_cleanup_bundle_ struct x509_bundle own = { 0 }, other = { 0 }, both = { 0 }, itself = { 0 }, none = { 0 };
+	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert),
+			    *other_cert = NULL;
+	_cleanup_bundle_ struct x509_bundle own = { 0 }, other = { 0 }, both = { 0 },
+					    itself = { 0 }, none = { 0 };
 	struct pem_pair another;
 	(void)state;
 
@@ -127,8 +131,9 @@ static void a_leaf_verifies_by_its_ca_in_its_time_only(void **state)
 static void keys_match_their_own_certificate(void **state)
 {
 	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert);
-	static const char encrypted[] = "-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
-					"MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAg=\n-----END ENCRYPTED PRIVATE KEY-----\n";
+	static const char encrypted[] =
+		"-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
+		"MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAg=\n-----END ENCRYPTED PRIVATE KEY-----\n";
 	(void)state;
 
 	assert_true(x509_key_matches(ca_cert, ca.key));
@@ -148,8 +153,11 @@ static void a_bundle_takes_what_is_readable_once_and_no_more_than_fits(void **st
 	(void)state;
 
 	strbuf_addf(&text, "# ours\n%s%s", ca.cert, ca.cert);
-	strbuf_adds(&text, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n????\n");
-	strbuf_addf(&text, "-----END CERTIFICATE-----\n%s%s-----BEGIN CERTIFICATE-----\n", leaf.key, leaf.cert);
+	strbuf_adds(
+		&text,
+		"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n????\n");
+	strbuf_addf(&text, "-----END CERTIFICATE-----\n%s%s-----BEGIN CERTIFICATE-----\n", leaf.key,
+		    leaf.cert);
 	x509_bundle_read(&bundle, strbuf_str(&text));
 	assert_int_equal(bundle.n, 2);
 	written = x509_bundle_text(&bundle);

@@ -62,7 +62,9 @@ int confine_limit(const struct confine_limits *limits, struct err *err)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].value && confine_resource_limit(table[i].resource, table[i].name, table[i].value, table[i].value + table[i].grace, err) < 0)
+		if (table[i].value &&
+		    confine_resource_limit(table[i].resource, table[i].name, table[i].value,
+					   table[i].value + table[i].grace, err) < 0)
 			return -err->code;
 	return confine_resource_limit(RLIMIT_CORE, "RLIMIT_CORE", 0, 0, err);
 }
@@ -123,10 +125,12 @@ struct ruleset {
 static int restrict_to(int ruleset_fd, int readable_fd, struct err *err)
 {
 	const struct landlock_path_beneath_attr beneath = {
-		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE, .parent_fd = readable_fd,
+		.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE,
+		.parent_fd = readable_fd,
 	};
 
-	if (readable_fd >= 0 && syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
+	if (readable_fd >= 0 &&
+	    syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
 		return err_set(err, errno, "Landlock's rule");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges");
@@ -137,14 +141,19 @@ static int restrict_to(int ruleset_fd, int readable_fd, struct err *err)
 
 int confine_files(int readable_fd, struct err *err)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	_cleanup_close_ int fd = -1;
 	struct ruleset rules;
 
 	if (version <= 0)
 		return 0;
 	memcpy(&rules, &handled[MIN((size_t)version, ARRAY_SIZE(handled)) - 1], sizeof(rules));
-	fd = (int)syscall(SYS_landlock_create_ruleset, &rules, version < 4 ? 8 : version < 6 ? 16 : sizeof(rules), 0);
+	fd = (int)syscall(SYS_landlock_create_ruleset, &rules,
+			  version < 4 ? 8 :
+			  version < 6 ? 16 :
+					sizeof(rules),
+			  0);
 	if (fd < 0)
 		return err_set(err, errno, "Landlock's rules");
 	return restrict_to(fd, readable_fd, err) < 0 ? -err->code : (int)version;
@@ -162,12 +171,16 @@ int confine_files(int readable_fd, struct err *err)
 static size_t confine_add_rule(struct sock_filter *code, const struct confine_rule *rule)
 {
 	const struct sock_filter always[] = {
-		FIELD(nr), SKIP_UNLESS((uint32_t)rule->call, 1), RETURN(SECCOMP_RET_ALLOW),
+		FIELD(nr),
+		SKIP_UNLESS((uint32_t)rule->call, 1),
+		RETURN(SECCOMP_RET_ALLOW),
 	};
+	/* clang-format off */
 	const struct sock_filter tested[] = {
 		FIELD(nr), SKIP_UNLESS((uint32_t)rule->call, 4), FIELD(args[rule->argument]),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, rule->mask), SKIP_UNLESS(rule->value, 1), RETURN(SECCOMP_RET_ALLOW),
 	};
+	/* clang-format on */
 
 	memcpy(code, rule->mask ? tested : always, rule->mask ? sizeof(tested) : sizeof(always));
 	return rule->mask ? ARRAY_SIZE(tested) : ARRAY_SIZE(always);
@@ -176,18 +189,22 @@ static size_t confine_add_rule(struct sock_filter *code, const struct confine_ru
 int confine_calls(const struct confine_rule *rules, size_t n, struct err *err)
 {
 	struct sock_filter code[PER_RULE * CONFINE_RULES_MAX + AROUND] = {
-		FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),
+		FIELD(arch),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = { .len = 3, .filter = code };
 
 	if (n > CONFINE_RULES_MAX)
 		return err_set(err, E2BIG, "%zu rules", n);
 	for (size_t i = 0; i < n; i++)
-		program.len = (unsigned short)(program.len + confine_add_rule(code + program.len, &rules[i]));
+		program.len = (unsigned short)(program.len +
+					       confine_add_rule(code + program.len, &rules[i]));
 	code[program.len++] = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | EACCES);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges");
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
-		return err_set(err, errno == EINVAL ? ENOSYS : errno, "this kernel cannot confine system calls (seccomp)");
+		return err_set(err, errno == EINVAL ? ENOSYS : errno,
+			       "this kernel cannot confine system calls (seccomp)");
 	return 0;
 }

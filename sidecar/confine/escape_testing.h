@@ -52,12 +52,14 @@ static inline bool is_the_kernels(long nr)
 }
 
 /*
- * Every call that is not in the list must be refused. Without the filter, these arguments would give
- * EFAULT or EBADF.
+ * Every call that is not in the list must be refused. Without the filter, these arguments would
+ * give EFAULT or EBADF.
  */
 static inline int escape_by_any_call(const int *allowed, size_t n)
 {
-	int bad = is_refused(syscall(SYS_acct, -1L)) ? 0 : escaped("acct: nothing is confined", SYS_acct);
+	int bad = is_refused(syscall(SYS_acct, -1L)) ?
+			  0 :
+			  escaped("acct: nothing is confined", SYS_acct);
 
 	for (long nr = 0; nr < ESCAPE_CALLS && !bad; nr++) {
 		bool listed = is_the_kernels(nr);
@@ -73,7 +75,8 @@ static inline int escape_by_any_call(const int *allowed, size_t n)
 /* Tries every call that takes a path, with a file outside, relative to each possible descriptor. */
 static inline int escape_by_path(const char *secret, const char *new_file)
 {
-	static const uint64_t resolve[] = { 0, RESOLVE_IN_ROOT, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS };
+	static const uint64_t resolve[] = { 0, RESOLVE_IN_ROOT, RESOLVE_BENEATH,
+					    RESOLVE_NO_MAGICLINKS };
 	struct open_how how = { .flags = O_RDONLY };
 	struct stat st;
 	int bad = 0;
@@ -93,10 +96,12 @@ static inline int escape_by_path(const char *secret, const char *new_file)
 		if (!is_refused(syscall(SYS_openat, at, secret, O_RDONLY, 0)) ||
 		    !is_refused(syscall(SYS_openat, at, new_file, O_WRONLY | O_CREAT, 0600)))
 			bad = escaped("openat", at);
-		if (!is_refused(syscall(SYS_newfstatat, at, secret, &st, 0x1000 /* AT_EMPTY_PATH */)) ||
+		if (!is_refused(
+			    syscall(SYS_newfstatat, at, secret, &st, 0x1000 /* AT_EMPTY_PATH */)) ||
 		    !is_refused(syscall(SYS_statx, at, secret, 0x1000, 0x7ff, &st)))
 			bad = escaped("stat", at);
-		if (!is_refused(syscall(SYS_unlinkat, at, secret, 0)) || !is_refused(syscall(SYS_fchmodat, at, secret, 0777)) ||
+		if (!is_refused(syscall(SYS_unlinkat, at, secret, 0)) ||
+		    !is_refused(syscall(SYS_fchmodat, at, secret, 0777)) ||
 		    !is_refused(syscall(SYS_linkat, at, secret, at, new_file, 0)) ||
 		    !is_refused(syscall(SYS_readlinkat, at, secret, &st, sizeof(st))) ||
 		    !is_refused(syscall(SYS_execveat, at, secret, NULL, NULL, 0)))
@@ -140,7 +145,8 @@ static inline int escape_by_writing(const int *writable, size_t n)
 static inline int escape_by_fcntl(int fd)
 {
 	for (int command = 0; command < 1100; command++)
-		if (command != F_GETFD && command != F_GETFL && !is_refused(syscall(SYS_fcntl, fd, command, getpid())))
+		if (command != F_GETFD && command != F_GETFL &&
+		    !is_refused(syscall(SYS_fcntl, fd, command, getpid())))
 			return escaped("fcntl", command);
 	return 0;
 }
@@ -153,11 +159,13 @@ static inline int escape_by_mapping(int core_fd)
 	if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, core_fd, 0) != MAP_FAILED)
 		return escaped("a core mapped for writing", core_fd);
 	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, core_fd, 0) != MAP_FAILED ||
-	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+		    MAP_FAILED)
 		return escaped("mapped code", core_fd);
 	if (page == MAP_FAILED)
 		return escaped("a core cannot be mapped for reading", core_fd);
-	if (mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0 || mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0)
+	if (mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0 ||
+	    mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0)
 		return escaped("mprotect", core_fd);
 	if (madvise(page, 4096, MADV_REMOVE) == 0)
 		return escaped("a hole in the core", core_fd);
@@ -169,5 +177,7 @@ static inline int escape_by_futex(void)
 {
 	uint32_t word = 0;
 
-	return is_refused(syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0)) ? 0 : escaped("futex", FUTEX_WAKE);
+	return is_refused(syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0)) ?
+		       0 :
+		       escaped("futex", FUTEX_WAKE);
 }

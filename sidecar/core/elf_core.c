@@ -38,12 +38,14 @@ int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_
 
 static int elf_core_check_header(const Elf64_Ehdr *h, struct err *err)
 {
-	const unsigned char ours = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+	const unsigned char ours =
+		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
 		return err_set(err, EPROTO, "no ELF file");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ours)
-		return err_set(err, ENOTSUP, "a core of a 32-bit process, or of another byte order");
+		return err_set(err, ENOTSUP,
+			       "a core of a 32-bit process, or of another byte order");
 	if (h->e_type != ET_CORE)
 		return err_set(err, EPROTO, "an ELF file, but no core (type %u)", h->e_type);
 	if (h->e_phentsize != sizeof(Elf64_Phdr))
@@ -52,7 +54,8 @@ static int elf_core_check_header(const Elf64_Ehdr *h, struct err *err)
 }
 
 /* A count that does not fit into the field is in the first section header. */
-static int count_segments(const struct elf_core *core, const Elf64_Ehdr *h, uint64_t *ret_count, struct err *err)
+static int count_segments(const struct elf_core *core, const Elf64_Ehdr *h, uint64_t *ret_count,
+			  struct err *err)
 {
 	Elf64_Shdr first;
 
@@ -63,7 +66,8 @@ static int count_segments(const struct elf_core *core, const Elf64_Ehdr *h, uint
 		*ret_count = first.sh_info;
 	}
 	if (*ret_count > CORE_SEGMENTS_MAX)
-		return err_set(err, EPROTO, "%llu segments, more than %d", (unsigned long long)*ret_count, CORE_SEGMENTS_MAX);
+		return err_set(err, EPROTO, "%llu segments, more than %d",
+			       (unsigned long long)*ret_count, CORE_SEGMENTS_MAX);
 	return 0;
 }
 
@@ -72,7 +76,8 @@ static void take_segment(struct elf_core *core, const Elf64_Phdr *p)
 	if (p->p_type != PT_LOAD && p->p_type != PT_NOTE)
 		return;
 	/* No file and no address space can be that large. */
-	if (p->p_filesz > INT64_MAX || p->p_offset > INT64_MAX - p->p_filesz || p->p_memsz > UINT64_MAX - p->p_vaddr ||
+	if (p->p_filesz > INT64_MAX || p->p_offset > INT64_MAX - p->p_filesz ||
+	    p->p_memsz > UINT64_MAX - p->p_vaddr ||
 	    (p->p_type == PT_LOAD && p->p_filesz > p->p_memsz))
 		return;
 	core->segments[core->n_segments++] = *p;
@@ -89,7 +94,8 @@ static int read_segments(struct elf_core *core, uint64_t place, uint64_t count, 
 		Elf64_Phdr part[HEADERS_AT_A_TIME];
 
 		n = MIN(count - i, (uint64_t)HEADERS_AT_A_TIME);
-		if (place > INT64_MAX || elf_core_read(core, place + i * sizeof(part[0]), part, n * sizeof(part[0])) < 0)
+		if (place > INT64_MAX ||
+		    elf_core_read(core, place + i * sizeof(part[0]), part, n * sizeof(part[0])) < 0)
 			return err_set(err, EPROTO, "cut within its headers");
 		for (uint64_t k = 0; k < n; k++)
 			take_segment(core, &part[k]);
@@ -111,8 +117,9 @@ static int take_page_size(const struct elf_core *core, const struct elf_note *no
 	if (note->type != NT_AUXV)
 		return 0;
 	for (uint64_t i = 0; i < MIN(note->size / sizeof(entry), (uint64_t)AUXV_ENTRIES); i++)
-		if (elf_core_read(core, note->desc + i * sizeof(entry), &entry, sizeof(entry)) == 0 && entry.a_type == AT_PAGESZ &&
-		    is_page_size(entry.a_un.a_val))
+		if (elf_core_read(core, note->desc + i * sizeof(entry), &entry, sizeof(entry)) ==
+			    0 &&
+		    entry.a_type == AT_PAGESZ && is_page_size(entry.a_un.a_val))
 			*size = entry.a_un.a_val;
 	return 1;
 }
@@ -138,7 +145,9 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 		return err_set(err, EPROTO, "not a regular file");
 	core.file_size = (uint64_t)st.st_size;
 	if (elf_core_read(&core, 0, &header, sizeof(header)) < 0)
-		return core.file_size ? err_set(err, EPROTO, "only %lld bytes long", (long long)st.st_size) : err_set(err, EPROTO, "empty");
+		return core.file_size ?
+			       err_set(err, EPROTO, "only %lld bytes long", (long long)st.st_size) :
+			       err_set(err, EPROTO, "empty");
 	int rc = elf_core_check_header(&header, err);
 	if (rc >= 0)
 		rc = count_segments(&core, &header, &count, err);
@@ -164,7 +173,8 @@ const Elf64_Phdr *elf_core_segment_at(const struct elf_core *core, uint64_t addr
 	for (size_t i = 0; i < core->n_segments; i++) {
 		const Elf64_Phdr *p = &core->segments[i];
 
-		if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_memsz)
+		if (p->p_type == PT_LOAD && address >= p->p_vaddr &&
+		    address - p->p_vaddr < p->p_memsz)
 			return p;
 	}
 	return NULL;
@@ -192,7 +202,9 @@ const Elf64_Phdr *elf_core_notes(const struct elf_core *core, uint64_t *ret_size
 
 		if (p->p_type != PT_NOTE)
 			continue;
-		*ret_size = p->p_offset < core->file_size ? MIN(p->p_filesz, core->file_size - p->p_offset) : 0;
+		*ret_size = p->p_offset < core->file_size ?
+				    MIN(p->p_filesz, core->file_size - p->p_offset) :
+				    0;
 		return p;
 	}
 	*ret_size = 0;
@@ -200,7 +212,8 @@ const Elf64_Phdr *elf_core_notes(const struct elf_core *core, uint64_t *ret_size
 }
 
 /* Returns false if there is no complete note at that place. */
-static bool elf_core_read_note(const struct elf_core *core, uint64_t at, uint64_t end, struct elf_note *ret_note)
+static bool elf_core_read_note(const struct elf_core *core, uint64_t at, uint64_t end,
+			       struct elf_note *ret_note)
 {
 	struct elf_note note = { 0 };
 	Elf64_Nhdr h;
@@ -211,13 +224,16 @@ static bool elf_core_read_note(const struct elf_core *core, uint64_t at, uint64_
 	note.size = h.n_descsz;
 	note.desc = at + sizeof(h) + elf_core_aligned(h.n_namesz);
 	if (note.size > CORE_NOTE_DESC_MAX || note.desc > end || note.size > end - note.desc ||
-	    elf_core_read(core, at + sizeof(h), note.name, MIN((size_t)h.n_namesz, sizeof(note.name) - 1)) < 0)
+	    elf_core_read(core, at + sizeof(h), note.name,
+			  MIN((size_t)h.n_namesz, sizeof(note.name) - 1)) < 0)
 		return false;
 	*ret_note = note;
 	return true;
 }
 
-int elf_core_each_note(const struct elf_core *core, int (*fn)(const struct elf_core *core, const struct elf_note *note, void *arg),
+int elf_core_each_note(const struct elf_core *core,
+		       int (*fn)(const struct elf_core *core, const struct elf_note *note,
+				 void *arg),
 		       void *arg)
 {
 	uint64_t size, end, at;
@@ -238,7 +254,8 @@ int elf_core_each_note(const struct elf_core *core, int (*fn)(const struct elf_c
 	return rc || size == p->p_filesz ? rc : -ENODATA;
 }
 
-bool elf_core_thread(const struct elf_core *core, const struct elf_note *note, struct elf_thread *ret_thread)
+bool elf_core_thread(const struct elf_core *core, const struct elf_note *note,
+		     struct elf_thread *ret_thread)
 {
 	struct elf_thread t = { 0 };
 	unsigned int sp = core->machine == EM_AARCH64 ? AARCH64_SP : X86_64_SP;
@@ -252,7 +269,8 @@ bool elf_core_thread(const struct elf_core *core, const struct elf_note *note, s
 	    note->size < PRSTATUS_REGISTERS + t.n_registers * sizeof(uint64_t) ||
 	    elf_core_read(core, note->desc + PRSTATUS_SIGNAL, &signal, sizeof(signal)) < 0 ||
 	    elf_core_read(core, note->desc + PRSTATUS_PID, &tid, sizeof(tid)) < 0 ||
-	    elf_core_read(core, note->desc + PRSTATUS_REGISTERS, t.registers, t.n_registers * sizeof(uint64_t)) < 0)
+	    elf_core_read(core, note->desc + PRSTATUS_REGISTERS, t.registers,
+			  t.n_registers * sizeof(uint64_t)) < 0)
 		return false;
 	t.tid = tid;
 	t.signal = signal;
@@ -277,7 +295,8 @@ static int identify_by(const struct elf_core *core, const struct elf_note *note,
 	if (!i->id.tid && elf_core_thread(core, note, &thread)) {
 		i->id.tid = thread.tid;
 		i->id.signal = thread.signal;
-	} else if (!i->id.pid && note->type == NT_PRPSINFO && note->size >= PRPSINFO_COMM + sizeof(comm) &&
+	} else if (!i->id.pid && note->type == NT_PRPSINFO &&
+		   note->size >= PRPSINFO_COMM + sizeof(comm) &&
 		   elf_core_read(core, note->desc + PRPSINFO_PID, pids, sizeof(pids)) == 0 &&
 		   elf_core_read(core, note->desc + PRPSINFO_COMM, comm, sizeof(comm)) == 0) {
 		i->id.pid = pids[0];

@@ -97,7 +97,8 @@ static void addition_child_begin(int fd, void *arg)
 		extend_begin(a->bundle, a->file, &e, &file, &begun.err);
 	else
 		err_set(&begun.err, ENOSPC, "no room beside the bundles");
-	if (!errand_send(fd, &begun, sizeof(begun), file) || errand_receive(fd, &taken, sizeof(taken)) == 0)
+	if (!errand_send(fd, &begun, sizeof(begun), file) ||
+	    errand_receive(fd, &taken, sizeof(taken)) == 0)
 		extend_abort(e);
 }
 
@@ -152,7 +153,10 @@ static void on_undo_over(bool, void *)
 		taken_back(taken_back_arg);
 }
 
-/* Starts to remove the first file that is still there. A file that no process could remove is left to the next sidecar. */
+/*
+ * Starts to remove the first file that is still there. A file that no process could remove is left
+ * to the next sidecar.
+ */
 static void undo_next(void)
 {
 	while (to_undo && !undoing.event) {
@@ -160,12 +164,16 @@ static void undo_next(void)
 
 		if (a->undone || a->undo_tries++ == UNDO_TRIES) {
 			drop_first();
-		} else if (background_start(&undoing, a->base, addition_undo, a, INT64_MAX, on_undone, on_undo_over, NULL, NULL) < 0) {
+		} else if (background_start(&undoing, a->base, addition_undo, a, INT64_MAX,
+					    on_undone, on_undo_over, NULL, NULL) < 0) {
 			/* The pod may have no more processes, so it is done here. */
 			addition_undo(-1, a);
 			drop_first();
 		} else {
-			/* Closing a file may hang as well. It cannot hang here, because the errand has the last copy. */
+			/*
+			 * Closing a file may hang as well. It cannot hang here, because the errand
+			 * has the last copy.
+			 */
 			closep(&a->fd);
 			a->fd = -1;
 		}
@@ -316,8 +324,8 @@ static void addition_child_commit(int fd, void *arg)
 	errand_send(fd, &err, sizeof(err), -1);
 }
 
-int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
-		    void *arg, struct err *err)
+int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256,
+		    int64_t within_ns, addition_done_fn done, void *arg, struct err *err)
 {
 	a->text = text;
 	a->sha256 = sha256;

@@ -72,9 +72,12 @@ static void die_if(unsigned int *left)
 		raise(SIGKILL);
 }
 
-int __real_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
-int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
-int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+int __real_extend_begin(const char *where, const char *file, struct extension **ret_extension,
+			int *ret_fd, struct err *err);
+int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension,
+			int *ret_fd, struct err *err);
+int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension,
+			int *ret_fd, struct err *err)
 {
 	if (begin_hangs)
 		wait_for_disk();
@@ -105,7 +108,8 @@ void __wrap_extend_discard(const char *where, const char *file)
 
 static int share_counters(void **state)
 {
-	n_begins_to_die = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	n_begins_to_die =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	n_undoes_to_die = n_begins_to_die + 1;
 	(void)state;
 	return n_begins_to_die == MAP_FAILED ? -1 : 0;
@@ -123,10 +127,13 @@ static int setup(void **state)
 	 * The store is in memory, so that only the test makes a process wait, and not a busy disk.
 	 */
 	snprintf(store, sizeof(store), "/dev/shm/addition_test.XXXXXX");
-	if (!base || !mkdtemp(store) || bundle_begin(store, "ml/demo/pod.7a0b1c2d/ray-worker", "x", &b, NULL) < 0)
+	if (!base || !mkdtemp(store) ||
+	    bundle_begin(store, "ml/demo/pod.7a0b1c2d/ray-worker", "x", &b, NULL) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%s/%s", store, bundle_path(b));
-	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ? -1 : 0;
+	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ?
+		       -1 :
+		       0;
 }
 
 static int teardown(void **state)
@@ -292,7 +299,8 @@ static void what_a_killed_process_was_to_take_back_another_one_takes_back(void *
 
 static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_it(void **state)
 {
-	struct addition *first = begin("core.1"), *second = begin("core.2"), *third = begin("core.3"), *again = NULL;
+	struct addition *first = begin("core.1"), *second = begin("core.2"),
+			*third = begin("core.3"), *again = NULL;
 	(void)state;
 
 	freeze(&undo_hangs);

@@ -14,5 +14,5 @@
  * if it could not be read. dumped: the wait status says that a core was written
  * somewhere; status_known: there is a wait status.
  */
-void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known, bool dumped,
-		      char *text, size_t size);
+void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known,
+		      bool dumped, char *text, size_t size);

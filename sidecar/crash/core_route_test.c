@@ -40,8 +40,8 @@ static void the_sentence_says_where_cores_go_and_what_would_change_that(void **s
 
 		if (rows[i].pattern)
 			core_pattern_parse(rows[i].pattern, false, true, &p);
-		core_route_needs(rows[i].pattern ? &p : NULL, rows[i].capturing, rows[i].status_known, rows[i].dumped, text,
-				 sizeof(text));
+		core_route_needs(rows[i].pattern ? &p : NULL, rows[i].capturing,
+				 rows[i].status_known, rows[i].dumped, text, sizeof(text));
 		for (size_t j = 0; j < 3 && rows[i].has[j]; j++)
 			if (!strstr(text, rows[i].has[j]))
 				fail_msg("row %zu: \"%s\" lacks \"%s\"", i, text, rows[i].has[j]);

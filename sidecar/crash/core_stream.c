@@ -73,17 +73,28 @@ static void core_stream_on_received(const struct child_result *r, void *arg)
 	const char *why = r->errors[0] ? r->errors : "afterglow-pack failed";
 
 	free(arg);
-	s.done(s.file, left_out(r), r->exited_well ? NULL : r->timed_out ? "it took too long" : why,
+	s.done(s.file, left_out(r),
+	       r->exited_well ? NULL :
+	       r->timed_out   ? "it took too long" :
+				why,
 	       s.arg);
 }
 
-int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd, core_stream_done_fn done, void *arg,
-		      struct core_stream **ret_stream, struct err *err)
+int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd,
+		      core_stream_done_fn done, void *arg, struct core_stream **ret_stream,
+		      struct err *err)
 {
 	char path[PATH_MAX], max[24];
-	const char *argv[] = { "afterglow-pack", "--mode", "receive", "--core-fd", "3", "--out-fd", "4", "--max-bytes", max, NULL };
-	struct child_work work = { .path = path, .argv = argv, .fds = { pipe_fd, file }, .n_fds = 2, .output_max = ANSWER_MAX,
-				   .errors_max = ERRORS_MAX, .no_new_privs = true, .within_ns = WITHIN_NS };
+	const char *argv[] = { "afterglow-pack", "--mode", "receive",	  "--core-fd", "3",
+			       "--out-fd",	 "4",	   "--max-bytes", max,	       NULL };
+	struct child_work work = { .path = path,
+				   .argv = argv,
+				   .fds = { pipe_fd, file },
+				   .n_fds = 2,
+				   .output_max = ANSWER_MAX,
+				   .errors_max = ERRORS_MAX,
+				   .no_new_privs = true,
+				   .within_ns = WITHIN_NS };
 	struct core_stream *s = calloc(1, sizeof(*s));
 	int rc = s ? child_beside(argv[0], path, err) : err_set(err, ENOMEM, "core");
 

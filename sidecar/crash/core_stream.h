@@ -21,8 +21,8 @@ struct core_stream;
 typedef void (*core_stream_done_fn)(int file, int64_t left_out, const char *why, void *arg);
 
 /*
- * Opens a file without a name below directory. Sets how many bytes a core may take there. -ENOSPC: too few for any core. Asks a disk, so
- * it is for errands.
+ * Opens a file without a name below directory. Sets how many bytes a core may take there. -ENOSPC:
+ * too few for any core. Asks a disk, so it is for errands.
  */
 int core_stream_open(const char *directory, uint64_t *ret_room, struct err *err);
 
@@ -30,7 +30,8 @@ int core_stream_open(const char *directory, uint64_t *ret_room, struct err *err)
  * Starts to read a core into the file, which it takes; on failure the file stays the caller's. The
  * caller keeps pipe_fd and closes it. done is never called from within this call.
  */
-int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd, core_stream_done_fn done, void *arg,
-		      struct core_stream **ret_stream, struct err *err);
+int core_stream_start(struct event_base *base, int file, uint64_t room, int pipe_fd,
+		      core_stream_done_fn done, void *arg, struct core_stream **ret_stream,
+		      struct err *err);
 /* Ends the stream without calling done, and returns its file, -1 if s is NULL. */
 int core_stream_cancel(struct core_stream *s);

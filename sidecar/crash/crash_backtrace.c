@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the backtrace of a crash in a child: for the report or, if it comes too late, for the bundle. */
+/*
+ * Makes the backtrace of a crash in a child: for the report or, if it comes too late, for the
+ * bundle.
+ */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,7 +39,8 @@ void crash_end_late_backtrace(struct crash *crash)
 	if (!crash->late || crash->adding_late)
 		return;
 	if (crash->backtrace.len &&
-	    addition_commit(crash->late, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added, crash, &err) >= 0) {
+	    addition_commit(crash->late, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added,
+			    crash, &err) >= 0) {
 		crash->adding_late = true;
 		return;
 	}
@@ -84,11 +88,15 @@ static void backtrace_on_unwound(const struct child_result *r, void *arg)
 		mend_printable(crash->backtrace.data, crash->backtrace.len, "\n");
 	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
 		log_warning_limited("backtrace: %s", err_text(&err));
-	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;
+	crash->owner->stats->backtraces[r->timed_out   ? BACKTRACE_TIMEOUT :
+					r->exited_well ? BACKTRACE_MADE :
+							 BACKTRACE_FAILED]++;
 	if (r->timed_out)
-		log_warning_limited("a backtrace was not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
+		log_warning_limited("a backtrace was not done within %d s",
+				    (int)(UNWIND_NS / NS_PER_SEC));
 	else if (!r->exited_well)
-		log_warning_limited("backtrace: %.300s", r->errors[0] ? r->errors : "afterglow-unwind failed");
+		log_warning_limited("backtrace: %.300s",
+				    r->errors[0] ? r->errors : "afterglow-unwind failed");
 	if (!crash->settled) {
 		crash->owner->callbacks.unwound(crash, crash->owner->callbacks.arg);
 		return;
@@ -104,7 +112,8 @@ static void on_opener_ended(const struct child_result *r, void *arg)
 
 	crash->opener = NULL;
 	if (!r->exited_well && !r->timed_out)
-		log_warning_limited("backtrace: no program or library could be opened: %.300s", r->errors);
+		log_warning_limited("backtrace: no program or library could be opened: %.300s",
+				    r->errors);
 }
 
 /*
@@ -114,7 +123,8 @@ static void on_opener_ended(const struct child_result *r, void *arg)
  */
 static int start_opener(struct crash *crash, struct err *err)
 {
-	static const char *const argv[] = { "afterglow-unwind", "--root-fd", "3", "--serve-fd", "4", NULL };
+	static const char *const argv[] = { "afterglow-unwind", "--root-fd", "3",
+					    "--serve-fd",	"4",	     NULL };
 	struct child_work work = {
 		.argv = argv,
 		.fds = { crash->owner->root_fd },
@@ -136,8 +146,12 @@ static int start_opener(struct crash *crash, struct err *err)
 
 static void unwinder_start(struct crash *crash)
 {
-	static const char *const alone[] = { "afterglow-unwind", "--core-fd", "3", "--summary-fd", "4", "--no-root", NULL };
-	static const char *const with_files[] = { "afterglow-unwind", "--core-fd", "3", "--files-fd", "4", "--summary-fd", "5", NULL };
+	static const char *const alone[] = {
+		"afterglow-unwind", "--core-fd", "3", "--summary-fd", "4", "--no-root", NULL
+	};
+	static const char *const with_files[] = {
+		"afterglow-unwind", "--core-fd", "3", "--files-fd", "4", "--summary-fd", "5", NULL
+	};
 	struct child_work work = {
 		.argv = alone,
 		.fds = { crash->core_fd },

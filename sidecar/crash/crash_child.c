@@ -19,13 +19,16 @@ static void say_what_kernel_lacks(void)
 {
 	static bool logged;
 
-	if (!logged && syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
-		log_info("this kernel has no Landlock (Linux 5.13, enabled): programs that read cores are confined by seccomp and "
-			 "limits alone");
+	if (!logged &&
+	    syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
+		log_info(
+			"this kernel has no Landlock (Linux 5.13, enabled): programs that read cores are confined by seccomp and "
+			"limits alone");
 	logged = true;
 }
 
-int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err)
+int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done,
+		      struct child **ret_child, struct err *err)
 {
 	char path[PATH_MAX];
 

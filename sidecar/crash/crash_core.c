@@ -57,10 +57,13 @@ static void on_core_added(const struct err *err, void *arg)
 static bool add_core(struct crash *crash, const cJSON *json, const char *sha256, struct err *err)
 {
 	if (!json_bool(json, "complete", true))
-		log_warning_limited("the core of %s (PID %d) is incomplete: %.150s", crash->info.comm, (int)crash->info.pid,
-				    json_str(json, "why") ? json_str(json, "why") : "no reason was given");
+		log_warning_limited("the core of %s (PID %d) is incomplete: %.150s",
+				    crash->info.comm, (int)crash->info.pid,
+				    json_str(json, "why") ? json_str(json, "why") :
+							    "no reason was given");
 	crash->packed_bytes = (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
-	return addition_commit(crash->core, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash, err) >= 0;
+	return addition_commit(crash->core, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash,
+			       err) >= 0;
 }
 
 static void on_packed(const struct child_result *r, void *arg)
@@ -86,7 +89,10 @@ static void on_packed(const struct child_result *r, void *arg)
 	fail_core(crash, &err);
 }
 
-/* In an errand: how much may be written beside the bundles, so that there is still room for reports. */
+/*
+ * In an errand: how much may be written beside the bundles, so that there is still room for
+ * reports.
+ */
 static uint64_t room_for_core(uint64_t disk_free, uint64_t disk_size, void *arg)
 {
 	const struct crash *crash = arg;
@@ -94,7 +100,8 @@ static uint64_t room_for_core(uint64_t disk_free, uint64_t disk_size, void *arg)
 	uint64_t most = disk_free > reserve ? disk_free - reserve : 0;
 
 	if (!crash->announced)
-		most = MIN(most, (uint64_t)crash->owner->callbacks.room(crash->owner->callbacks.arg));
+		most = MIN(most,
+			   (uint64_t)crash->owner->callbacks.room(crash->owner->callbacks.arg));
 	if (crash->owner->mode == CORES_SUMMARY)
 		most = MIN(most, SUMMARY_FILE_MAX);
 	return most < ROOM_MIN ? 0 : most;
@@ -103,8 +110,16 @@ static uint64_t room_for_core(uint64_t disk_free, uint64_t disk_size, void *arg)
 static int start_packer(struct crash *crash, struct err *err)
 {
 	char max[24];
-	const char *argv[] = { "afterglow-pack", "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3",
-			       "--out-fd", "4", "--max-bytes", max, NULL };
+	const char *argv[] = { "afterglow-pack",
+			       "--mode",
+			       crash->owner->mode == CORES_FULL ? "full" : "summary",
+			       "--core-fd",
+			       "3",
+			       "--out-fd",
+			       "4",
+			       "--max-bytes",
+			       max,
+			       NULL };
 	struct child_work work = {
 		.argv = argv,
 		.fds = { crash->core_fd },

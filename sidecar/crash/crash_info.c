@@ -16,7 +16,8 @@ static void crash_info_take_text(const char *text, char *to, size_t size)
 	copy_printable(to, size, text ? text : "", text ? strcspn(text, "\n") : 0);
 }
 
-int crash_info_of_summary(const char *text, const char *backtrace, struct crash_info *info, struct err *err)
+int crash_info_of_summary(const char *text, const char *backtrace, struct crash_info *info,
+			  struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
 	const struct {
@@ -81,7 +82,8 @@ const char *crash_info_where(const struct crash_info *info, char *text, size_t s
 	else if (info->function[0])
 		snprintf(text, size, "%s", info->function);
 	else if (info->module[0])
-		snprintf(text, size, "%s+%s", crash_info_base_name(info->module), info->offset[0] ? info->offset : "?");
+		snprintf(text, size, "%s+%s", crash_info_base_name(info->module),
+			 info->offset[0] ? info->offset : "?");
 	return text;
 }
 

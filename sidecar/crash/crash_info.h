@@ -13,7 +13,8 @@
 #include "lib/err.h"
 
 struct crash_info {
-	bool known; /* there is a core; if not, at most pid, signal and comm are known, from a wait status */
+	/* there is a core; if not, at most pid, signal and comm are known, from a wait status */
+	bool known;
 	bool unwound; /* there is a backtrace of the core */
 	pid_t pid, ppid, tid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: not known */
@@ -25,26 +26,42 @@ struct crash_info {
 	char refused
 		[64]; /* "io_uring_setup" for SIGSYS, "an AVX-512 instruction" for SIGILL, "its stack is full" */
 	char message[200]; /* what the C library wrote before it aborted */
-	char function[160], module[160], offset[24], build_id[48], source[128]; /* of the frame that crashed */
+	/* of the frame that crashed */
+	char function[160], module[160], offset[24], build_id[48], source[128];
 	char python[160]; /* "crash.py:12 in f" */
 	char sentence[240]; /* the backtrace's first line */
 	char core_file[64]; /* in the bundle; "": none is kept */
-	/* Not the kernel wrote it, but a debugger (gcore): its process may live on, although it names a signal. */
+	/*
+	 * Not the kernel wrote it, but a debugger (gcore): its process may live on, although it
+	 * names a signal.
+	 */
 	bool by_debugger;
 	bool by_node; /* the node agent found the container by the process */
 	bool shared; /* other pods may leave cores in its directory, too */
-	int64_t dump_ns; /* how long the kernel wrote the core, by the file's times; 0: not known. The process ended only then */
+	/*
+	 * how long the kernel wrote the core, by the file's times; 0: not known. The process ended
+	 * only then
+	 */
+	int64_t dump_ns;
 	bool cut; /* the core was cut: a limit or a full disk */
-	int64_t left_out; /* bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or no core is wanted */
+	/*
+	 * bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or
+	 * no core is wanted
+	 */
+	int64_t left_out;
 };
 
 /*
  * Reads the unwinder's line of JSON and the first line of its text. Other input leaves info as it
  * is.
  */
-int crash_info_of_summary(const char *json, const char *backtrace, struct crash_info *info, struct err *err);
+int crash_info_of_summary(const char *json, const char *backtrace, struct crash_info *info,
+			  struct err *err);
 
-/* Writes "deref_null (boom.so)", "boom.so+0x1139" or "0x0 in no module"; "" if no frame is known. Returns text. */
+/*
+ * Writes "deref_null (boom.so)", "boom.so+0x1139" or "0x0 in no module"; "" if no frame is known.
+ * Returns text.
+ */
 const char *crash_info_where(const struct crash_info *info, char *text, size_t size);
 
 /* Sets info->core_file to core.COMM.PID.zst. */

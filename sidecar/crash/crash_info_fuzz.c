@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = text[size + 1] = '\0';
 	backtrace = text + strlen(text) + 1;
-	if (crash_info_of_summary(text, backtrace < text + size + 2 ? backtrace : "", &info, NULL) >= 0) {
+	if (crash_info_of_summary(text, backtrace < text + size + 2 ? backtrace : "", &info,
+				  NULL) >= 0) {
 		check(info.comm, sizeof(info.comm));
 		check(info.function, sizeof(info.function));
 		check(info.module, sizeof(info.module));

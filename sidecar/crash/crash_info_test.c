@@ -18,13 +18,14 @@ static void a_summary_gives_frame_fault_and_python(void **state)
 	char where[400];
 
 	(void)state;
-	assert_int_equal(crash_info_of_summary(
-				 "{\"signal\":11,\"code\":\"SEGV_MAPERR\",\"faultAddress\":\"0x0\",\"pid\":99,\"tid\":8,"
-				 "\"comm\":\"other\",\"executable\":\"/usr/bin/python3\",\"threads\":9,\"crashedFrame\":{"
-				 "\"function\":\"deref_null\",\"module\":\"/x/boom.so\",\"offset\":\"0x1139\",\"buildId\":\"ab\","
-				 "\"source\":\"boom.cc:12\"},\"python\":\"crash.py:12 in f\",\"truncated\":true,\"coreCut\":true}",
-				 "SIGSEGV at address 0x0 in deref_null (boom.so)\nThread 8\n", &info, NULL),
-			 0);
+	assert_int_equal(
+		crash_info_of_summary(
+			"{\"signal\":11,\"code\":\"SEGV_MAPERR\",\"faultAddress\":\"0x0\",\"pid\":99,\"tid\":8,"
+			"\"comm\":\"other\",\"executable\":\"/usr/bin/python3\",\"threads\":9,\"crashedFrame\":{"
+			"\"function\":\"deref_null\",\"module\":\"/x/boom.so\",\"offset\":\"0x1139\",\"buildId\":\"ab\","
+			"\"source\":\"boom.cc:12\"},\"python\":\"crash.py:12 in f\",\"truncated\":true,\"coreCut\":true}",
+			"SIGSEGV at address 0x0 in deref_null (boom.so)\nThread 8\n", &info, NULL),
+		0);
 	assert_true(info.unwound && info.cut);
 	/* What the core itself said is kept. */
 	assert_int_equal(info.pid, 7);
@@ -75,9 +76,14 @@ static void a_backtrace_that_is_cut_is_no_core_that_is(void **state)
 	struct crash_info info = { .known = true };
 
 	(void)state;
-	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"truncated\":true,\"coreCut\":false}", "text", &info, NULL), 0);
+	assert_int_equal(
+		crash_info_of_summary("{\"signal\":11,\"truncated\":true,\"coreCut\":false}",
+				      "text", &info, NULL),
+		0);
 	assert_true(info.unwound && !info.cut);
-	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"truncated\":true}", "text", &info, NULL), 0);
+	assert_int_equal(
+		crash_info_of_summary("{\"signal\":11,\"truncated\":true}", "text", &info, NULL),
+		0);
 	assert_false(info.cut);
 	/* What the core's own headers said is kept. */
 	info.cut = true;
@@ -106,10 +112,11 @@ static void hostile_texts_are_bounded_and_printable(void **state)
 	(void)state;
 	memset(function, 'f', sizeof(function) - 1);
 	function[sizeof(function) - 1] = '\0';
-	snprintf(json, sizeof(json),
-		 "{\"signal\":1e300,\"pid\":-5,\"tid\":4294967296,\"threads\":1e18,\"crashedFrame\":{\"function\":\"%s\","
-		 "\"module\":\"/a\\u001b[31m\\n/b\",\"offset\":7},\"python\":[1],\"comm\":\"\\u0007bell\"}",
-		 function);
+	snprintf(
+		json, sizeof(json),
+		"{\"signal\":1e300,\"pid\":-5,\"tid\":4294967296,\"threads\":1e18,\"crashedFrame\":{\"function\":\"%s\","
+		"\"module\":\"/a\\u001b[31m\\n/b\",\"offset\":7},\"python\":[1],\"comm\":\"\\u0007bell\"}",
+		function);
 	assert_int_equal(crash_info_of_summary(json, "\x1b[31mred\x7f", &info, NULL), 0);
 	assert_int_equal(info.signal, 0);
 	assert_int_equal(info.pid, 0);

@@ -16,8 +16,8 @@
 #include "lib/loop/timer.h"
 #include "lib/printable.h"
 #include "lib/units.h"
-#include "sidecar/crash/crashes_internal.h"
 #include "sidecar/core/elf_core.h"
+#include "sidecar/crash/crashes_internal.h"
 
 /*
  * Each crash costs a child, and a container may crash again and again. So BURST crashes are handled
@@ -91,7 +91,9 @@ bool crashes_keeping(const struct crashes *c)
 	return false;
 }
 
-struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg)
+struct crash *crashes_find(const struct crashes *c,
+			   bool (*fits)(const struct crash *crash, const void *arg),
+			   const void *arg)
 {
 	for (struct crash *crash = c ? c->list : NULL; crash; crash = crash->next)
 		if (!crash->settled && !crash->claimed && fits(crash, arg))
@@ -137,7 +139,8 @@ static void remove_crash(struct crash *crash)
 
 void crash_free_if_over(struct crash *crash)
 {
-	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound || crash->adding_late)))
+	if (!crash->settled ||
+	    (crash->bundle && (!crash->packed || !crash->unwound || crash->adding_late)))
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
 	if (!crash->users_own)
@@ -213,8 +216,9 @@ static bool is_by_debugger(const struct elf_core *core)
 }
 
 /*
- * Returns how long it took to write the core. The kernel removes a file of that name before it makes its own, so the file is as old as
- * the dump. A filesystem may not know that time, and the container may change the other one.
+ * Returns how long it took to write the core. The kernel removes a file of that name before it
+ * makes its own, so the file is as old as the dump. A filesystem may not know that time, and the
+ * container may change the other one.
  */
 static int64_t dump_time(int core_fd)
 {
@@ -249,7 +253,8 @@ static void look_at_core(int core_fd, struct core_look *look)
  * Takes the identity of the crash from the core's content, and from the file's name only what the
  * content lacks.
  */
-static void crashes_identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
+static void crashes_identify(struct crash *crash, const struct core_look *look,
+			     const struct core_hint *hint)
 {
 	const struct elf_identity *id = &look->id;
 	const char *comm = id->comm[0] ? id->comm : hint->comm;
@@ -296,7 +301,8 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
  * storm of crashes, files beyond a limit are removed, because a container that writes cores only
  * because of us must not fill its disk.
  */
-static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
+static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct core_key *key,
+				    enum core_drop why)
 {
 	c->callbacks.discard(&core_fd, 1);
 	c->stats->dropped[why]++;
@@ -305,8 +311,8 @@ static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct
 	return NULL;
 }
 
-static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
-				   struct err *err)
+static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct core_look *look,
+				   const struct core_hint *hint, struct err *err)
 {
 	struct crash *crash = calloc(1, sizeof(*crash));
 
@@ -323,7 +329,8 @@ static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct 
 	return crash;
 }
 
-static struct crash *crashes_admit(struct crashes *c, const struct unread_core *core, const struct core_look *look, struct err *err)
+static struct crash *crashes_admit(struct crashes *c, const struct unread_core *core,
+				   const struct core_look *look, struct err *err)
 {
 	const struct taken_core *before =
 		look->bundle_missing ? NULL : taken_find(c->taken, &look->key);
@@ -335,18 +342,23 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 		return NULL;
 	}
 	if (look->err.code) {
-		/* It has cost a look and nothing more. It may be the user's own file, so it is left where it is. */
+		/*
+		 * It has cost a look and nothing more. It may be the user's own file, so it is left
+		 * where it is.
+		 */
 		c->callbacks.discard(&core->fd, 1);
 		c->stats->dropped[CORE_DROP_NO_CORE]++;
 		*err = look->err;
 		return NULL;
 	}
 	if (c->stats->n_crashes >= CRASHES_MAX) {
-		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
+		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now",
+			CRASHES_MAX);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_BUSY);
 	}
 	if (!budget_take(&c->paid, now_boottime_ns())) {
-		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
+		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at",
+			BURST);
 		return crashes_refuse(c, core->fd, &look->key, CORE_DROP_RATE);
 	}
 	struct crash *crash = crashes_begin(c, core->fd, look, &core->hint, err);
@@ -376,8 +388,8 @@ static struct crash *crashes_admit(struct crashes *c, const struct unread_core *
 /* --- Files that wait to be looked at --- */
 
 /*
- * The body of the errand. A sidecar that was killed may have noted a bundle that it never wrote. If the disk of the bundle does not
- * answer, the bundle counts as written.
+ * The body of the errand. A sidecar that was killed may have noted a bundle that it never wrote. If
+ * the disk of the bundle does not answer, the bundle counts as written.
  */
 static void crashes_look(int fd, void *arg)
 {
@@ -386,7 +398,8 @@ static void crashes_look(int fd, void *arg)
 
 	look_at_core(c->unread[0].fd, &look);
 	const struct taken_core *before = taken_find(c->taken, &look.key);
-	if (before && !before->done && before->bundle && !is_under_way(c, &look.key) && errand_try(CORE_LOOK_NS)) {
+	if (before && !before->done && before->bundle && !is_under_way(c, &look.key) &&
+	    errand_try(CORE_LOOK_NS)) {
 		look.bundle_missing = access(before->bundle, F_OK) < 0;
 		errand_tried();
 	}
@@ -403,7 +416,8 @@ static struct unread_core unread_pop(struct crashes *c)
 
 static int64_t unread_left_ns(const struct crashes *c)
 {
-	return c->unread[0].since_ns + (c->hurries ? CORE_LOOK_NS : LOOK_GIVE_UP_NS) - now_boottime_ns();
+	return c->unread[0].since_ns + (c->hurries ? CORE_LOOK_NS : LOOK_GIVE_UP_NS) -
+	       now_boottime_ns();
 }
 
 static void on_look_over(bool in_time, void *arg);
@@ -432,7 +446,9 @@ static void crashes_give_up(struct crashes *c)
 
 		c->stats->dropped[CORE_DROP_TIMEOUT]++;
 		c->callbacks.discard(&core.fd, 1);
-		err_set(&err, ETIMEDOUT, "PID %d: the filesystem that it is on, or the one of a core before it, does not answer", (int)core.hint.pid);
+		err_set(&err, ETIMEDOUT,
+			"PID %d: the filesystem that it is on, or the one of a core before it, does not answer",
+			(int)core.hint.pid);
 		c->callbacks.looked(NULL, &err, c->callbacks.arg);
 	} while (c->hurries && c->n_unread > 0);
 	crashes_look_next(c);
@@ -456,7 +472,8 @@ static void on_look_over(bool in_time, void *arg)
 
 	if (!c->looking.answered) {
 		if (in_time)
-			event_add(c->look_again, &(struct timeval){ .tv_sec = 1 }); /* it was killed */
+			/* it was killed */
+			event_add(c->look_again, &(struct timeval){ .tv_sec = 1 });
 		else
 			crashes_give_up(c);
 		return;
@@ -496,8 +513,9 @@ void crashes_hurry(struct crashes *c)
 	background_limit(&c->looking, CORE_LOOK_NS);
 }
 
-struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
-			    struct core_stats *stats, const struct crashes_callbacks *callbacks)
+struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd,
+			    struct taken *taken, struct core_stats *stats,
+			    const struct crashes_callbacks *callbacks)
 {
 	struct crashes *c = calloc(1, sizeof(*c));
 

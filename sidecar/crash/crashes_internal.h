@@ -9,8 +9,8 @@
 #include "lib/loop/background.h"
 #include "lib/loop/child.h"
 #include "lib/units.h"
-#include "sidecar/crash/addition.h"
 #include "sidecar/core/elf_core.h"
+#include "sidecar/crash/addition.h"
 #include "sidecar/crash/crashes.h"
 #include "sidecar/launch/core_pattern.h"
 
@@ -19,7 +19,8 @@
  * machine needs long.
  */
 #define ADD_BEGINS_NS (10 * NS_PER_SEC)
-#define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
+/* to make a file durable: a core of gigabytes on a slow disk */
+#define ADD_WITHIN_NS (300 * NS_PER_SEC)
 
 struct crash {
 	struct crashes *owner;
@@ -28,7 +29,8 @@ struct crash {
 	struct core_key key;
 	struct crash_info info;
 	struct strbuf backtrace;
-	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
+	/* NULL: does not run; opener: opens files for the unwinder */
+	struct child *unwinder, *opener, *packer;
 	struct event *turn; /* when the unwinder may begin */
 	bool unwound, packed, claimed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
@@ -48,7 +50,8 @@ struct core_look {
 	struct err err; /* code 0: it is a core; else the reason why it is none */
 	struct elf_identity id;
 	bool cut, by_debugger;
-	bool bundle_missing; /* a sidecar before us noted its bundle, and was killed before it wrote that */
+	/* a sidecar before us noted its bundle, and was killed before it wrote that */
+	bool bundle_missing;
 	int64_t dump_ns;
 };
 
@@ -83,10 +86,11 @@ struct crashes {
 void crash_free_if_over(struct crash *crash);
 
 /*
- * Starts work->argv[0], a program beside the sidecar, with an empty environment, because ours has credentials. The argument of
- * done is the crash. (crash_child.c)
+ * Starts work->argv[0], a program beside the sidecar, with an empty environment, because ours has
+ * credentials. The argument of done is the crash. (crash_child.c)
  */
-int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err);
+int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done,
+		      struct child **ret_child, struct err *err);
 
 /*
  * Starts to make the backtrace (crash_backtrace.c), when fewer than UNWINDERS_MAX are being made.
@@ -94,12 +98,15 @@ int crash_start_child(struct crash *crash, struct child_work *work, child_done_f
  */
 void crash_start_unwinder(struct crash *crash);
 void crash_cancel_unwinder(struct crash *crash);
-/* Begin and end the addition of a late backtrace. It begins before there is a backtrace, so that the bundle stays in the spool. */
+/*
+ * Begin and end the addition of a late backtrace. It begins before there is a backtrace, so that
+ * the bundle stays in the spool.
+ */
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);
 
 /*
- * Begins to compress the core into its bundle (crash_core.c). If that is not possible, this may free
- * the crash.
+ * Begins to compress the core into its bundle (crash_core.c). If that is not possible, this may
+ * free the crash.
  */
 void crash_begin_core(struct crash *crash);

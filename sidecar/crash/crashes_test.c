@@ -124,7 +124,13 @@ static struct crash *take_fd(int fd, const struct core_hint *hint)
 
 static bool start_crashes(void)
 {
-	const struct crashes_callbacks callbacks = { .looked = on_looked, .discard = on_discard, .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
+	const struct crashes_callbacks callbacks = { .looked = on_looked,
+						     .discard = on_discard,
+						     .unwound = on_unwound,
+						     .added = on_added,
+						     .over = on_over,
+						     .idle = on_idle,
+						     .room = no_room };
 
 	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, counts, &callbacks);
 	return crashes != NULL;
@@ -150,7 +156,8 @@ static int setup(void **state)
 	stats = (struct core_stats){ 0 };
 	n_over = n_added = 0;
 	memset(&looked, 0, sizeof(looked));
-	asked_for_room = mmap(NULL, sizeof(*asked_for_room), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	asked_for_room = mmap(NULL, sizeof(*asked_for_room), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return asked_for_room != MAP_FAILED && start_crashes() ? 0 : -1;
 }
 
@@ -380,7 +387,9 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 		usleep(1000);
 	assert_true(crashes_busy(crashes));
 	assert_int_equal(n_added, 0);
-	/* The program does not exist here, so there is no backtrace. An errand takes its file back. */
+	/*
+	 * The program does not exist here, so there is no backtrace. An errand takes its file back.
+	 */
 	while (crashes_busy(crashes) || addition_is_undoing())
 		event_base_loop(base, EVLOOP_ONCE);
 	assert_int_equal(n_added, 2); /* the shipper looks again */

@@ -30,8 +30,8 @@ bool taken_parse_line(const char *line, struct taken_core *ret_core)
 	char state;
 	int end = 0;
 
-	if (sscanf(line, "%c %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNu64 " %n", &state, &core.key.dev, &core.key.ino,
-		   &core.key.mtime_ns, &core.key.size, &end) != 5 ||
+	if (sscanf(line, "%c %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNu64 " %n", &state,
+		   &core.key.dev, &core.key.ino, &core.key.mtime_ns, &core.key.size, &end) != 5 ||
 	    !end || (state != 'R' && state != 'D'))
 		return false;
 	core.done = state == 'D';
@@ -50,7 +50,8 @@ static void taken_load(struct taken *t)
 	if (file_read(t->dirfd, FILE_NAME, &text, NULL) < 0)
 		return;
 	copy = strdup(strbuf_str(&text));
-	for (char *line = copy ? strtok_r(copy, "\n", &at) : NULL; line && t->n < TAKEN_MAX; line = strtok_r(NULL, "\n", &at))
+	for (char *line = copy ? strtok_r(copy, "\n", &at) : NULL; line && t->n < TAKEN_MAX;
+	     line = strtok_r(NULL, "\n", &at))
 		if (taken_parse_line(line, &t->list[t->n]))
 			t->n++;
 }
@@ -65,16 +66,19 @@ static void taken_save(const struct taken *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct taken_core *c = &t->list[i];
 
-		strbuf_addf(&text, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", c->done ? 'D' : 'R', c->key.dev,
-			    c->key.ino, c->key.mtime_ns, c->key.size, c->bundle ? c->bundle : "-");
+		strbuf_addf(&text, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %s\n",
+			    c->done ? 'D' : 'R', c->key.dev, c->key.ino, c->key.mtime_ns,
+			    c->key.size, c->bundle ? c->bundle : "-");
 	}
 	/*
 	 * The list is written under another name and renamed. If the sidecar is killed here, the
 	 * old list is still there.
 	 */
-	if (strbuf_failed(&text) || file_write(t->dirfd, FILE_NAME ".new", text.data, text.len, 0600, &err) < 0 ||
+	if (strbuf_failed(&text) ||
+	    file_write(t->dirfd, FILE_NAME ".new", text.data, text.len, 0600, &err) < 0 ||
 	    renameat(t->dirfd, FILE_NAME ".new", t->dirfd, FILE_NAME) < 0)
-		log_warning_limited("the list of processed cores cannot be written: %s", err.code ? err_text(&err) : strerror(errno));
+		log_warning_limited("the list of processed cores cannot be written: %s",
+				    err.code ? err_text(&err) : strerror(errno));
 }
 
 struct taken *taken_new(int dirfd)
@@ -110,7 +114,8 @@ struct core_key taken_key(int core_fd)
 	struct stat st;
 
 	if (fstat(core_fd, &st) == 0)
-		key = (struct core_key){ .dev = st.st_dev, .ino = st.st_ino,
+		key = (struct core_key){ .dev = st.st_dev,
+					 .ino = st.st_ino,
 					 .mtime_ns = file_time_ns(st.st_mtim),
 					 .size = (uint64_t)st.st_size };
 	return key;
@@ -121,7 +126,8 @@ const struct taken_core *taken_find(const struct taken *t, const struct core_key
 	for (size_t i = t->n; i-- > 0;) {
 		const struct core_key *k = &t->list[i].key;
 
-		if (k->dev == key->dev && k->ino == key->ino && k->mtime_ns == key->mtime_ns && k->size == key->size)
+		if (k->dev == key->dev && k->ino == key->ino && k->mtime_ns == key->mtime_ns &&
+		    k->size == key->size)
 			return &t->list[i];
 	}
 	return NULL;
@@ -140,7 +146,8 @@ void taken_note(struct taken *t, const struct core_key *key, bool done, const ch
 		*c = (struct taken_core){ .key = *key };
 	}
 	c->done = done;
-	if (bundle && bundle[0] == '/' && strlen(bundle) < TAKEN_PATH_MAX && !strchr(bundle, '\n')) {
+	if (bundle && bundle[0] == '/' && strlen(bundle) < TAKEN_PATH_MAX &&
+	    !strchr(bundle, '\n')) {
 		free(c->bundle);
 		c->bundle = strdup(bundle);
 	}

@@ -28,8 +28,8 @@ struct taken_core {
 struct taken;
 
 /*
- * Reads the list. dirfd, the directory of the file, stays the caller's; -1: the list is only in memory. A file that is not such a list
- * counts as empty. Returns NULL if there is no memory.
+ * Reads the list. dirfd, the directory of the file, stays the caller's; -1: the list is only in
+ * memory. A file that is not such a list counts as empty. Returns NULL if there is no memory.
  */
 struct taken *taken_new(int dirfd);
 void taken_free(struct taken *t);
@@ -40,7 +40,10 @@ bool taken_remembers(const struct taken *t);
 struct core_key taken_key(int core_fd);
 /* Finds a core in the list; NULL if it is not there. Valid until the next taken_note. */
 const struct taken_core *taken_find(const struct taken *t, const struct core_key *key);
-/* Notes a core, durably if there is a file. If bundle is NULL, the bundle that was noted before stays. */
+/*
+ * Notes a core, durably if there is a file. If bundle is NULL, the bundle that was noted before
+ * stays.
+ */
 void taken_note(struct taken *t, const struct core_key *key, bool done, const char *bundle);
 
 /* Parses a line of the file. Pure. */

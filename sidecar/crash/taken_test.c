@@ -51,12 +51,14 @@ static void what_was_noted_is_known_to_the_next_sidecar(void **state)
 static void the_time_of_a_core_is_within_136_years(void **state)
 {
 	int fd = memfd_create("core", MFD_CLOEXEC);
-	const struct timespec rows[][2] = { { { 0, UTIME_OMIT }, { INT64_MAX, 0 } }, { { 0, UTIME_OMIT }, { INT64_MIN, 0 } } };
+	const struct timespec rows[][2] = { { { 0, UTIME_OMIT }, { INT64_MAX, 0 } },
+					    { { 0, UTIME_OMIT }, { INT64_MIN, 0 } } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(futimens(fd, rows[i]), 0);
-		assert_int_equal(taken_key(fd).mtime_ns, (i == 0 ? 1 : -1) * (INT64_C(1) << 32) * 1000000000);
+		assert_int_equal(taken_key(fd).mtime_ns,
+				 (i == 0 ? 1 : -1) * (INT64_C(1) << 32) * 1000000000);
 	}
 	close(fd);
 }
@@ -76,7 +78,8 @@ static void the_oldest_is_forgotten_first(void **state)
 
 static void lines_that_are_none_are_skipped(void **state)
 {
-	static const char *const bad[] = { "", "R", "X 1 2 3 4 -", "R 1 2 3", "R a b c d -", "D 1 2 3 4" };
+	static const char *const bad[] = { "",	      "R",	     "X 1 2 3 4 -",
+					   "R 1 2 3", "R a b c d -", "D 1 2 3 4" };
 	struct taken_core core;
 
 	(void)state;

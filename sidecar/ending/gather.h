@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declares the functions that add a bundle's files beside the report. There is one for each kind; postmortem.c lists them. */
+/*
+ * Declares the functions that add a bundle's files beside the report. There is one for each kind;
+ * postmortem.c lists them.
+ */
 #pragma once
 
 #include "sidecar/report/report.h"
@@ -26,7 +29,10 @@ void gather_hooks(struct bundle *b, const struct observer *o, struct report *r);
 void gather_kernel_log(struct bundle *b, const struct observer *o, struct report *r);
 /* ray.txt: what Ray's logs say about the processes concerned. */
 void gather_ray_words(struct bundle *b, const struct observer *o, struct report *r);
-/* logs/: the ends of the logs of Ray's own processes, of the workers concerned and of the newest jobs' drivers. */
+/*
+ * logs/: the ends of the logs of Ray's own processes, of the workers concerned and of the newest
+ * jobs' drivers.
+ */
 void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r);
 /*
  * collected/: the whole files that match the patterns in o->collect, in that order, as far as there

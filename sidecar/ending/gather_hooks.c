@@ -40,7 +40,8 @@ static void add_outcome(const struct hook_result *r, struct strbuf *out)
 	else if (r->outcome == HOOK_REFUSED)
 		strbuf_addf(out, "not run: %s", strerror(r->refused_errno));
 	else if (r->outcome == HOOK_LOST)
-		strbuf_addf(out, "its end is not known: the launcher gave no answer within %s", took);
+		strbuf_addf(out, "its end is not known: the launcher gave no answer within %s",
+			    took);
 	else if (r->outcome == HOOK_TIMED_OUT)
 		strbuf_addf(out, "ended by us after %s", took);
 	else if (WIFSIGNALED(r->wait_status))
@@ -53,18 +54,21 @@ static void add_missing(const struct hook_result *r, struct verdict *v)
 {
 	switch (r->outcome) {
 	case HOOK_NO_HEADROOM:
-		verdict_add_missing(v, "what a hook would have shown (see hooks/)",
-				    "more memory free below the limit when it is due, or a smaller --hook-headroom");
+		verdict_add_missing(
+			v, "what a hook would have shown (see hooks/)",
+			"more memory free below the limit when it is due, or a smaller --hook-headroom");
 		break;
 	case HOOK_TIMED_OUT:
-		verdict_add_missing(v, "the rest of a hook's output (see hooks/)", "a longer --hook-timeout");
+		verdict_add_missing(v, "the rest of a hook's output (see hooks/)",
+				    "a longer --hook-timeout");
 		break;
 	case HOOK_REFUSED:
 		verdict_add_missing(v, "the output of a hook that could not be run (see hooks/)",
 				    "a launcher of this version in the container");
 		break;
 	case HOOK_LOST:
-		verdict_add_missing(v, "the end of a hook (see hooks/)", "a launcher that outlives it");
+		verdict_add_missing(v, "the end of a hook (see hooks/)",
+				    "a launcher that outlives it");
 		break;
 	case HOOK_ENDED:
 		/* A hook that was ended because it wrote too much did not fail. */
@@ -78,11 +82,13 @@ static void add_missing(const struct hook_result *r, struct verdict *v)
 static void add_hook(const struct hook_result *r, void *arg)
 {
 	struct target *t = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(HEAD_MAX + HOOK_COMMAND_MAX + HOOK_OUTPUT_MAX);
+	_cleanup_strbuf_ struct strbuf text =
+		STRBUF_INIT(HEAD_MAX + HOOK_COMMAND_MAX + HOOK_OUTPUT_MAX);
 	char when[TIME_TEXT_MAX], name[80];
 	struct err err = { 0 };
 
-	strbuf_addf(&text, "# %s\n# AFTERGLOW_PID=%d AFTERGLOW_REASON=%s\n# %s, ", r->command, (int)r->pid, r->reason,
+	strbuf_addf(&text, "# %s\n# AFTERGLOW_PID=%d AFTERGLOW_REASON=%s\n# %s, ", r->command,
+		    (int)r->pid, r->reason,
 		    time_format(now_realtime_ns() - (now_boottime_ns() - r->at_ns), when));
 	add_outcome(r, &text);
 	strbuf_addf(&text, "%s\n", r->cut ? "; the output below is its beginning" : "");

@@ -38,8 +38,11 @@ void gather_kernel_log(struct bundle *b, const struct observer *o, struct report
 	if (!k->options.syslog)
 		return;
 	if (read_syslog(k, r->id.pod, &syslog) < 0)
-		verdict_add_missing(&r->verdict, "syslog", k->pod_uid ? "recording.syslog.group: the group that may read the node's file, such as 4 (adm)" :
-								"a readable file where --syslog says, or in that directory");
+		verdict_add_missing(
+			&r->verdict, "syslog",
+			k->pod_uid ?
+				"recording.syslog.group: the group that may read the node's file, such as 4 (adm)" :
+				"a readable file where --syslog says, or in that directory");
 	else if (syslog.len > 0)
 		bundle_add(b, "syslog.log", strbuf_str(&syslog), syslog.len, NULL);
 }

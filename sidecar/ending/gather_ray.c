@@ -26,12 +26,14 @@
 #define COLLECT_ALIVE_MAX ((int64_t)16 << 20)
 
 /* In the order of their importance, in case the bound is reached. */
+/* clang-format off */
 static const char *const ray_logs[] = {
 	"ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err", "events/event_RAYLET.log", "monitor.log",
 	"monitor.err", "monitor.out", "dashboard_agent.log", "dashboard_agent.err", "dashboard_agent.out",
 	"runtime_env_agent.log", "runtime_env_agent.err", "runtime_env_agent.out", "dashboard.log", "dashboard.err",
 	"log_monitor.log", "log_monitor.err", "ray_client_server.err", "debug_state.txt",
 };
+/* clang-format on */
 
 struct logs {
 	struct bundle *b;
@@ -66,8 +68,8 @@ static void add_log(const char *name, void *arg)
  * Finds the workers that the report is about: those that Ray named, those that the kernel killed,
  * the largest.
  */
-static size_t concerned(const struct observer *o, const struct report *r, const struct ray_finding *finding,
-			pid_t pids[static WORKERS_MAX])
+static size_t concerned(const struct observer *o, const struct report *r,
+			const struct ray_finding *finding, pid_t pids[static WORKERS_MAX])
 {
 	size_t n = 0;
 
@@ -76,7 +78,8 @@ static size_t concerned(const struct observer *o, const struct report *r, const 
 	if (o->victim[0] && o->victim_pid > 0)
 		pids[n++] = o->victim_pid;
 	for (size_t i = 0; i < r->n_top && n < WORKERS_MAX; i++) {
-		bool known = strncmp(r->top[i].name, "ray::", 5) != 0 || strcmp(r->top[i].name, "ray::IDLE") == 0;
+		bool known = strncmp(r->top[i].name, "ray::", 5) != 0 ||
+			     strcmp(r->top[i].name, "ray::IDLE") == 0;
 
 		for (size_t j = 0; j < n && !known; j++)
 			known = pids[j] == r->top[i].pid;
@@ -86,7 +89,10 @@ static size_t concerned(const struct observer *o, const struct report *r, const 
 	return n;
 }
 
-/* Adds the logs of job drivers. On the head, the program of `ray job submit` writes there, so they contain the error of a RayJob. */
+/*
+ * Adds the logs of job drivers. On the head, the program of `ray job submit` writes there, so they
+ * contain the error of a RayJob.
+ */
 static void add_driver_logs(struct logs *l)
 {
 	char names[DRIVERS_MAX][RAY_FILE_NAME_MAX + 1];
@@ -121,10 +127,12 @@ static void add_words(struct bundle *b, const struct ray_finding *finding)
 	const struct ray_event *e = &finding->event;
 	const struct {
 		const char *label, *value;
+		/* clang-format off */
 	} lines[] = {
 		{ "said in", finding->file }, { "task", e->task }, { "worker", e->worker_id }, { "held", e->held },
 		{ "memory", e->memory }, { "detail", e->detail }, { "signal", finding->logged_signal },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		if (lines[i].value[0])
@@ -132,7 +140,9 @@ static void add_words(struct bundle *b, const struct ray_finding *finding)
 	if (e->pid)
 		strbuf_addf(&text, "%-8s %d\n", "PID", (int)e->pid);
 	if (e->table[0])
-		strbuf_addf(&text, "\nRay's table (its figures are USS):\nPID\tMEM(GB)\tCOMMAND\n%s", e->table);
+		strbuf_addf(&text,
+			    "\nRay's table (its figures are USS):\nPID\tMEM(GB)\tCOMMAND\n%s",
+			    e->table);
 	bundle_add(b, "ray.txt", strbuf_str(&text), text.len, NULL);
 }
 
@@ -153,7 +163,8 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 
 	if (l.dir_fd < 0) {
 		if (r->id.pod || o->processes.n > 0 || o->processes.n_ends > 0)
-			verdict_add_missing(&r->verdict, "Ray's logs", "a Ray session below /tmp/ray");
+			verdict_add_missing(&r->verdict, "Ray's logs",
+					    "a Ray session below /tmp/ray");
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -161,7 +172,8 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 	add_driver_logs(&l);
 	add_ray_logs(&l, r);
 	if (l.cut)
-		verdict_add_missing(&r->verdict, "some of Ray's logs", "more room than the 1 MiB that logs have in a bundle");
+		verdict_add_missing(&r->verdict, "some of Ray's logs",
+				    "more room than the 1 MiB that logs have in a bundle");
 }
 
 /* --- collected/ --- */
@@ -170,7 +182,8 @@ struct collection {
 	struct bundle *b;
 	int root_fd;
 	bool own_root; /* as in root_walk.h: others of this machine have files in /tmp, too */
-	int64_t since_ns; /* the start of the command, Unix time: with own_root, an older file is another job's */
+	/* the start of the command, Unix time: with own_root, an older file is another job's */
+	int64_t since_ns;
 	int64_t room;
 	struct {
 		dev_t dev;
@@ -189,19 +202,24 @@ static bool was_taken(const struct collection *c, const struct stat *st)
 	return false;
 }
 
-/* Another user may make a hard link to a file that only we may read, where fs.protected_hardlinks is 0. */
+/*
+ * Another user may make a hard link to a file that only we may read, where fs.protected_hardlinks
+ * is 0.
+ */
 static bool is_wanted(const struct collection *c, const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_size > 0 &&
 	       (!c->own_root ||
-		(st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0) && st->st_mtim.tv_sec >= c->since_ns / NS_PER_SEC));
+		(st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0) &&
+		 st->st_mtim.tv_sec >= c->since_ns / NS_PER_SEC));
 }
 
 /*
  * Copies to "collected/tmp_x.prof": the path with '_' for every character that is no letter or
  * digit. If another file has that name, it becomes "collected/2-tmp_x.prof".
  */
-static int copy_collected(struct collection *c, const char *path, int fd, size_t size, struct err *err)
+static int copy_collected(struct collection *c, const char *path, int fd, size_t size,
+			  struct err *err)
 {
 	char flat[200], file[256];
 	size_t len = strlen(path), skip = len >= sizeof(flat) ? len - sizeof(flat) + 1 : 0;

@@ -76,7 +76,8 @@ static void bundle_is(const char *expected)
 
 static void a_file_that_two_patterns_name_is_there_once_and_ends_nothing(void **state)
 {
-	static const char *const patterns[] = { "/tmp/*.prof", "/tmp/one.prof", "/tmp/*e.*", "/tmp/late.bin", NULL };
+	static const char *const patterns[] = { "/tmp/*.prof", "/tmp/one.prof", "/tmp/*e.*",
+						"/tmp/late.bin", NULL };
 	struct report r;
 	(void)state;
 
@@ -130,10 +131,13 @@ static void what_memray_wrote_to_the_logs_of_the_last_session_is_found(void **st
 	bundle_is("collected/tmp_ray_session_latest_logs_task_mem_profile.bin=1 ");
 }
 
-/* As where exec runs a command beside other users of the machine, and fs.protected_symlinks is 0. */
+/*
+ * As where exec runs a command beside other users of the machine, and fs.protected_symlinks is 0.
+ */
 static void other_jobs_and_other_users_files_are_left_alone(void **state)
 {
-	static const char *const names[] = { "tmp/[!o]*.bin", "tmp/directory/*.bin", "tmp/ours.bin", "tmp/own-link.bin" };
+	static const char *const names[] = { "tmp/[!o]*.bin", "tmp/directory/*.bin", "tmp/ours.bin",
+					     "tmp/own-link.bin" };
 	char texts[ARRAY_SIZE(names)][128], expected[400], flat[64];
 	const char *patterns[ARRAY_SIZE(names) + 1] = { NULL };
 	int own = root_fd;
@@ -148,7 +152,9 @@ static void other_jobs_and_other_users_files_are_left_alone(void **state)
 	file("tmp/theirs.bin", "theirs");
 	file("tmp/ours.bin", "1");
 	file("tmp/before.bin", "of an earlier job");
-	assert_int_equal(utimensat(own, "tmp/before.bin", (struct timespec[]){ { 1000, 0 }, { 1000, 0 } }, 0), 0);
+	assert_int_equal(utimensat(own, "tmp/before.bin",
+				   (struct timespec[]){ { 1000, 0 }, { 1000, 0 } }, 0),
+			 0);
 	assert_int_equal(linkat(own, "keys/id.bin", own, "tmp/hard.bin", 0), 0);
 	assert_int_equal(symlinkat("../keys/id.bin", own, "tmp/soft.bin"), 0);
 	assert_int_equal(symlinkat("../keys", own, "tmp/directory"), 0);
@@ -166,17 +172,21 @@ static void other_jobs_and_other_users_files_are_left_alone(void **state)
 	root_fd = own;
 	snprintf(flat, sizeof(flat), "%s", directory + 1);
 	bundle_sanitize(flat);
-	snprintf(expected, sizeof(expected), "collected/%s_tmp_ours.bin=1 collected/%s_tmp_own-link.bin=2 ", flat, flat);
+	snprintf(expected, sizeof(expected),
+		 "collected/%s_tmp_ours.bin=1 collected/%s_tmp_own-link.bin=2 ", flat, flat);
 	bundle_is(expected);
 }
 
 static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **state)
 {
-	static const char *const dirs[] = { "tmp/ray", "tmp/ray/session_1", "tmp/ray/session_1/logs" };
+	static const char *const dirs[] = { "tmp/ray", "tmp/ray/session_1",
+					    "tmp/ray/session_1/logs" };
 	static const struct {
 		const char *name, *text;
 		time_t age;
-	} logs[] = { { "job-driver-first.log", "1", 1000 }, { "job-driver-my job.log", "2", 2000 }, { "job-driver-third.log", "3", 3000 } };
+	} logs[] = { { "job-driver-first.log", "1", 1000 },
+		     { "job-driver-my job.log", "2", 2000 },
+		     { "job-driver-third.log", "3", 3000 } };
 	struct report r = { .verdict.exit_code = 1 };
 	int fd;
 	(void)state;
@@ -189,10 +199,15 @@ static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **sta
 
 		snprintf(path, sizeof(path), "tmp/ray/session_1/logs/%s", logs[i].name);
 		file(path, logs[i].text);
-		assert_int_equal(utimensat(root_fd, path, (struct timespec[]){ { logs[i].age, 0 }, { logs[i].age, 0 } }, 0), 0);
+		assert_int_equal(
+			utimensat(root_fd, path,
+				  (struct timespec[]){ { logs[i].age, 0 }, { logs[i].age, 0 } }, 0),
+			0);
 	}
 	file("tmp/ray/session_1/logs/raylet.out", "r");
-	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN, .ray = ray_watch_new(root_fd, 0) };
+	struct observer o = { .root_fd = root_fd,
+			      .node = RAY_NODE_UNKNOWN,
+			      .ray = ray_watch_new(root_fd, 0) };
 	while (!ray_watch_finish(o.ray, now_boottime_ns(), &fd))
 		assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 60000), 1);
 	gather_ray_logs(bundle, &o, &r);

@@ -48,7 +48,8 @@ int hook_script(const char *command, pid_t pid, const char *reason, char *script
 
 	if (pid > 0)
 		snprintf(pid_text, sizeof(pid_text), "%d", (int)pid);
-	n = snprintf(script, size, "export AFTERGLOW_PID='%s' AFTERGLOW_REASON='%s'\n%s", pid_text, reason, command);
+	n = snprintf(script, size, "export AFTERGLOW_PID='%s' AFTERGLOW_REASON='%s'\n%s", pid_text,
+		     reason, command);
 	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
 }
 
@@ -65,7 +66,8 @@ static void keep_result(struct hooks *h)
 	h->now = (struct hook_result){ 0 };
 }
 
-void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct hook_result *r, void *arg), void *arg)
+void hooks_each(const struct hooks *h, int64_t now_ns,
+		void (*fn)(const struct hook_result *r, void *arg), void *arg)
 {
 	for (size_t i = 0; h && i < h->n_results; i++)
 		if (now_ns - h->results[i].ended_ns <= HOOK_RESULT_AGE_NS)
@@ -115,7 +117,8 @@ static int send_order(struct hooks *h, int write_fd, struct err *err)
 
 	if (rc < 0)
 		return err_set(err, -rc, "hook");
-	snprintf(order, sizeof(order), "%d %d %lld %s", h->id, h->options->timeout_s, (long long)HOOK_FILE_MAX, script);
+	snprintf(order, sizeof(order), "%d %d %lld %s", h->id, h->options->timeout_s,
+		 (long long)HOOK_FILE_MAX, script);
 	return launch_send_fd(h->socket_fd, "run", order, write_fd, err);
 }
 
@@ -224,7 +227,8 @@ void hooks_abandon(struct hooks *h)
 	end_running(h, HOOK_LOST);
 }
 
-bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason, int64_t now_ns)
+bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason,
+	       int64_t now_ns)
 {
 	if (!h)
 		return false;
@@ -234,7 +238,8 @@ bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *
 		h->round_ns = now_ns;
 	} else
 		h->n_due = 0; /* hooks that are due for a threshold make no sense any more */
-	for (const char *const *command = h->options->commands[moment]; *command && h->n_due < DUE_MAX; command++) {
+	for (const char *const *command = h->options->commands[moment];
+	     *command && h->n_due < DUE_MAX; command++) {
 		struct due *due = &h->due[h->n_due++];
 
 		*due = (struct due){ .moment = moment, .command = *command, .pid = pid };

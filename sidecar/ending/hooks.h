@@ -20,10 +20,12 @@
 #include "sidecar/socket/channel.h"
 
 #define HOOK_COMMANDS_MAX 8 /* for each moment */
-#define HOOK_COMMAND_MAX 2048 /* bytes; the command and the script before it have to fit into a message */
+/* bytes; the command and the script before it have to fit into a message */
+#define HOOK_COMMAND_MAX 2048
 #define HOOK_OUTPUT_MAX (64 * 1024)
 #define HOOK_RESULTS_MAX 16
-#define HOOK_FILE_MAX ((int64_t)64 << 20) /* bytes that a hook may write into one file of the container */
+/* bytes that a hook may write into one file of the container */
+#define HOOK_FILE_MAX ((int64_t)64 << 20)
 #define HOOK_ROUND_SPACING_NS (60 * NS_PER_SEC) /* between rounds at thresholds */
 #define HOOK_RESULT_AGE_NS (600 * NS_PER_SEC) /* older output has nothing to do with a death */
 #define DEFAULT_HOOK_TIMEOUT_S 10
@@ -34,7 +36,8 @@ enum hook_moment { HOOK_AT_THRESHOLD, HOOK_AT_DEATH };
 struct hook_options {
 	const char *commands[2][HOOK_COMMANDS_MAX + 1]; /* by moment; each ends with NULL */
 	int timeout_s; /* for each */
-	int64_t headroom; /* hooks are not run with less free memory below the limit; 0: they always run */
+	/* hooks are not run with less free memory below the limit; 0: they always run */
+	int64_t headroom;
 };
 
 enum hook_outcome { HOOK_ENDED, HOOK_TIMED_OUT, HOOK_NO_HEADROOM, HOOK_REFUSED, HOOK_LOST };
@@ -56,7 +59,8 @@ struct hook_result {
 
 struct hooks_callbacks {
 	int64_t (*headroom)(void *arg); /* bytes, -1: not known */
-	void (*done)(void *arg); /* all hooks that were due have ended; not called from within hooks_due */
+	/* all hooks that were due have ended; not called from within hooks_due */
+	void (*done)(void *arg);
 	void *arg;
 };
 
@@ -75,7 +79,8 @@ void hooks_free(struct hooks *h);
  * which has no quotes, says why they run. Returns true if a command runs now;
  * then done() will be called. h may be NULL.
  */
-bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason, int64_t now_ns);
+bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason,
+	       int64_t now_ns);
 
 /* Takes an answer of the launcher about hooks; ignores other messages. */
 void hooks_message(struct hooks *h, const struct launch_message *m);
@@ -87,7 +92,8 @@ void hooks_message(struct hooks *h, const struct launch_message *m);
 void hooks_abandon(struct hooks *h);
 
 /* Calls fn for each result that is recent enough at now_ns, in the order in which the hooks ran. */
-void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct hook_result *r, void *arg), void *arg);
+void hooks_each(const struct hooks *h, int64_t now_ns,
+		void (*fn)(const struct hook_result *r, void *arg), void *arg);
 
 /*
  * Makes the script for /bin/sh: the environment, then the command. Pure. -E2BIG: it does not fit.

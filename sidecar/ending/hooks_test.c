@@ -43,7 +43,8 @@ static void begin_world(struct world *w, struct hook_options options)
 	*w = (struct world){ .base = event_base_new(), .options = options, .sidecar = pair[0], .launcher = pair[1] };
 	w->headroom = (int64_t)1 << 30;
 	w->hooks = hooks_new(w->base, w->sidecar, &w->options,
-			     &(struct hooks_callbacks){ .headroom = give_headroom, .done = count_done, .arg = w });
+			     &(struct hooks_callbacks){
+				     .headroom = give_headroom, .done = count_done, .arg = w });
 	assert_non_null(w->hooks);
 }
 
@@ -86,7 +87,9 @@ static int take_run(const struct world *w, const char *command, int *ret_fd)
 
 static void answer_finished(struct world *w, int id, int status, bool timed_out)
 {
-	const struct launch_message m = { .verb = LAUNCH_FINISHED, .hook_id = id, .wait_status = status,
+	const struct launch_message m = { .verb = LAUNCH_FINISHED,
+					  .hook_id = id,
+					  .wait_status = status,
 					  .hook_timed_out = timed_out };
 
 	hooks_message(w->hooks, &m);
@@ -127,8 +130,12 @@ static void the_script_sets_the_environment_and_leaves_the_command_alone(void **
 	char script[128];
 	(void)state;
 
-	assert_int_equal(hook_script("echo 'it''s' $AFTERGLOW_PID", 12, "Killed", script, sizeof(script)), 0);
-	assert_string_equal(script, "export AFTERGLOW_PID='12' AFTERGLOW_REASON='Killed'\necho 'it''s' $AFTERGLOW_PID");
+	assert_int_equal(
+		hook_script("echo 'it''s' $AFTERGLOW_PID", 12, "Killed", script, sizeof(script)),
+		0);
+	assert_string_equal(
+		script,
+		"export AFTERGLOW_PID='12' AFTERGLOW_REASON='Killed'\necho 'it''s' $AFTERGLOW_PID");
 	assert_int_equal(hook_script("x", 0, "threshold", script, sizeof(script)), 0);
 	assert_string_equal(script, "export AFTERGLOW_PID='' AFTERGLOW_REASON='threshold'\nx");
 	assert_int_equal(hook_script("x", 0, "threshold", script, 54), -E2BIG);
@@ -143,7 +150,9 @@ static void hooks_run_one_after_the_other_and_their_output_is_kept(void **state)
 
 	begin_world(&w, two_at_death);
 	assert_true(hooks_due(w.hooks, HOOK_AT_DEATH, 42, "Segfault", now_boottime_ns()));
-	id = take_run(&w, " 7 67108864 export AFTERGLOW_PID='42' AFTERGLOW_REASON='Segfault'\nfirst", &fd);
+	id = take_run(&w,
+		      " 7 67108864 export AFTERGLOW_PID='42' AFTERGLOW_REASON='Segfault'\nfirst",
+		      &fd);
 	assert_null(take_order(&w, &fd));
 	assert_int_equal(write(fd, "words", 5), 5);
 	answer_finished(&w, id, 3 << 8, false);
@@ -268,9 +277,11 @@ static void thresholds_in_a_row_make_one_round_a_minute(void **state)
 	id = take_run(&w, "at threshold", &fd);
 	close(fd);
 	answer_finished(&w, id, 0, false);
-	assert_false(hooks_due(w.hooks, HOOK_AT_THRESHOLD, 1, "threshold", now + HOOK_ROUND_SPACING_NS - 1));
+	assert_false(hooks_due(w.hooks, HOOK_AT_THRESHOLD, 1, "threshold",
+			       now + HOOK_ROUND_SPACING_NS - 1));
 	assert_null(take_order(&w, &fd));
-	assert_true(hooks_due(w.hooks, HOOK_AT_THRESHOLD, 1, "threshold", now + HOOK_ROUND_SPACING_NS));
+	assert_true(
+		hooks_due(w.hooks, HOOK_AT_THRESHOLD, 1, "threshold", now + HOOK_ROUND_SPACING_NS));
 	take_run(&w, "at threshold", &fd);
 	close(fd);
 	end_world(&w);

@@ -14,7 +14,8 @@ static void read_boot_id(char id[static LIFE_BOOT_ID_MAX])
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(LIFE_BOOT_ID_MAX - 1);
 
 	file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text, NULL);
-	snprintf(id, LIFE_BOOT_ID_MAX, "%.*s", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
+	snprintf(id, LIFE_BOOT_ID_MAX, "%.*s", (int)strcspn(strbuf_str(&text), "\n"),
+		 strbuf_str(&text));
 }
 
 void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid_t launcher)
@@ -33,7 +34,8 @@ void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid
 
 bool life_same(const struct life *a, const struct life *b)
 {
-	return a->started_ns == b->started_ns && strcmp(a->name, b->name) == 0 && strcmp(a->boot_id, b->boot_id) == 0;
+	return a->started_ns == b->started_ns && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->boot_id, b->boot_id) == 0;
 }
 
 static struct snapshot snapshot_of(const struct sample *s)
@@ -194,7 +196,11 @@ void life_revive(struct observer *o, struct history *h, const struct record_opti
 {
 	const struct life *l = history_life(h);
 
-	*o = (struct observer){ .root_fd = -1, .history = h, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT, .last.shm_used = -1,
+	*o = (struct observer){ .root_fd = -1,
+				.history = h,
+				.latest = MEMORY_ABSENT,
+				.last.memory = MEMORY_ABSENT,
+				.last.shm_used = -1,
 				.node = RAY_NODE_UNKNOWN };
 	for (size_t i = 0; i < MEMCG_FILES_MAX; i++)
 		o->memcg.fds[i] = -1;

@@ -6,14 +6,17 @@
 #include "sidecar/ending/options.h"
 #include "sidecar/watch/observer.h"
 
-/* Fills in the identity of a life: the launcher's name, start and PID, and this boot of the machine. */
+/*
+ * Fills in the identity of a life: the launcher's name, start and PID, and this boot of the
+ * machine.
+ */
 void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid_t launcher);
 /* Whether both are the same start of the same container. */
 bool life_same(const struct life *a, const struct life *b);
 
 /*
- * Makes o use h from now on, and continue from the state in h: an OOM kill that came while no sidecar
- * was running shows as a rise over the baseline in h. Takes h.
+ * Makes o use h from now on, and continue from the state in h: an OOM kill that came while no
+ * sidecar was running shows as a rise over the baseline in h. Takes h.
  */
 void life_adopt(struct observer *o, struct history *h);
 

@@ -37,7 +37,8 @@ static size_t take(void *target, size_t len, const uint8_t **data, size_t *size)
 static void report(struct history *h)
 {
 	static const struct record_options options = { .warn_at = 0.8, .kernel_log.off = true };
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json = STRBUF_INIT(REPORT_JSON_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX),
+				       json = STRBUF_INIT(REPORT_JSON_MAX);
 	struct gap gap = { .from_unix_ns = 1, .until_unix_ns = 2, .to_limit_ns = -1 };
 	struct life l = *history_life(h);
 	struct observer o;
@@ -60,7 +61,9 @@ static void report(struct history *h)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct life l = { .name = "ray-worker", .boot_id = "b", .started_ns = 7, .phase = LIFE_RUNS };
+	struct life l = {
+		.name = "ray-worker", .boot_id = "b", .started_ns = 7, .phase = LIFE_RUNS
+	};
 	struct history *h;
 
 	take(&l, sizeof(l), &data, &size);

@@ -30,11 +30,16 @@ static void add_tasks(cJSON *json, const struct task_memory *tasks)
 
 	for (unsigned int i = 0; tasks && i < tasks->n; i++)
 		json_append(array, json_of_task(&tasks->list[i], true));
-	json_set(json, "otherTasks", tasks && tasks->list[TASK_OTHERS].runs ? json_of_task(&tasks->list[TASK_OTHERS], false) :
-									      cJSON_CreateNull());
+	json_set(json, "otherTasks",
+		 tasks && tasks->list[TASK_OTHERS].runs ?
+			 json_of_task(&tasks->list[TASK_OTHERS], false) :
+			 cJSON_CreateNull());
 }
 
-/* Between fork and exec a child is counted with all that its parent holds: the sum of processes exceeds what there was. */
+/*
+ * Between fork and exec a child is counted with all that its parent holds: the sum of processes
+ * exceeds what there was.
+ */
 static int64_t beside_tasks(const struct task_memory *tasks, const struct memory_most *most)
 {
 	return !tasks ? -1 : most->anon < 0 ? tasks->beside : MIN(tasks->beside, most->anon);
@@ -52,7 +57,9 @@ cJSON *memory_needs_json(const struct observer *o)
 	json_set(json, "since", report_json_time(most->since_unix_ns));
 	node = json_object_at(json, "node");
 	json_set(node, "head", cJSON_CreateBool(o->node.head));
-	json_set(node, "cpus", o->node.cpus < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)o->node.cpus / 1000));
+	json_set(node, "cpus",
+		 o->node.cpus < 0 ? cJSON_CreateNull() :
+				    cJSON_CreateNumber((double)o->node.cpus / 1000));
 	json_set(node, "memoryBytes", report_json_number(o->node.memory));
 	json_set(node, "objectStoreBytes", report_json_number(o->node.object_store));
 	json_set(json, "limitBytes", report_json_number(o->last.memory.limit));

@@ -36,10 +36,18 @@ static void samples_leave_the_most_of_each_kind(void **state)
 
 	_cleanup_json_ cJSON *none = memory_needs_json(o);
 	assert_true(cJSON_IsNull(none));
-	memory_most_add(&o->most, &(struct memory){ .usage = 900 * MIB, .inactive_file = 100 * MIB, .anon = 500 * MIB, .file = 200 * MIB,
-						    .shmem = 90 * MIB, .kernel = -1 });
-	memory_most_add(&o->most, &(struct memory){ .usage = 600 * MIB, .inactive_file = 0, .anon = 100 * MIB, .file = 10 * MIB,
-						    .shmem = 400 * MIB, .kernel = -1 });
+	memory_most_add(&o->most, &(struct memory){ .usage = 900 * MIB,
+						    .inactive_file = 100 * MIB,
+						    .anon = 500 * MIB,
+						    .file = 200 * MIB,
+						    .shmem = 90 * MIB,
+						    .kernel = -1 });
+	memory_most_add(&o->most, &(struct memory){ .usage = 600 * MIB,
+						    .inactive_file = 0,
+						    .anon = 100 * MIB,
+						    .file = 10 * MIB,
+						    .shmem = 400 * MIB,
+						    .kernel = -1 });
 	o->last.memory.limit = 1024 * MIB;
 	o->node.cpus = 2500;
 	_cleanup_json_ cJSON *json = memory_needs_json(o);
@@ -103,7 +111,9 @@ static void the_longest_needs_fit_into_an_answer(void **state)
 	table->tasks = tasks;
 	tasks->n = TASK_NAMES_MAX;
 	for (unsigned int i = 0; i <= TASK_OTHERS; i++) {
-		tasks->list[i] = (struct task_need){ .runs = INT64_MAX, .at_once = UINT32_MAX, .peak = INT64_MAX };
+		tasks->list[i] = (struct task_need){ .runs = INT64_MAX,
+						     .at_once = UINT32_MAX,
+						     .peak = INT64_MAX };
 		memset(tasks->list[i].name, 1, PROCESS_NAME_MAX - 1);
 		for (unsigned int j = 0; j < TASK_BUCKETS; j++)
 			tasks->list[i].by_peak[j] = UINT32_MAX;

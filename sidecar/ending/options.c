@@ -15,7 +15,8 @@ const char *record_options_bundles(const struct record_options *o)
 
 bool record_options_ships(const struct record_options *o)
 {
-	const char *directory = o->store.url ? store_directory(o->store.url) : NULL, *bundles = record_options_bundles(o);
+	const char *directory = o->store.url ? store_directory(o->store.url) : NULL,
+		   *bundles = record_options_bundles(o);
 
 	return o->store.url && bundles && (!directory || strcmp(directory, bundles) != 0);
 }

@@ -20,26 +20,44 @@
 #define DEFAULT_RECONNECT_S 15 /* seconds */
 #define COLLECT_PATTERNS_MAX 16
 
-/* Whether the sidecar exits after the last container has ended: never, after a success, or always. */
+/*
+ * Whether the sidecar exits after the last container has ended: never, after a success, or always.
+ */
 enum leave_after { LEAVE_AFTER_NONE, LEAVE_AFTER_SUCCESS, LEAVE_AFTER_ANY };
 
 struct record_options {
 	const char *socket_path;
-	/* The socket to which the node agent connects; NULL: none. No other container may reach its directory. */
+	/*
+	 * The socket to which the node agent connects; NULL: none. No other container may reach its
+	 * directory.
+	 */
 	const char *node_socket;
-	struct store_options store; /* the store to which bundles are shipped; url NULL: they stay in the spool */
-	const char *store_name; /* the store's name in reports ("pvc:ray-failures"); NULL: its path or URL */
-	/* The directory to which bundles are written first, and which has what survives the sidecar; NULL: none. */
+	/* the store to which bundles are shipped; url NULL: they stay in the spool */
+	struct store_options store;
+	const char *
+		store_name; /* the store's name in reports ("pvc:ray-failures"); NULL: its path or URL */
+	/*
+	 * The directory to which bundles are written first, and which has what survives the
+	 * sidecar; NULL: none.
+	 */
 	const char *spool;
-	/* A directory in memory through which bundles are shipped while the spool cannot be written; NULL: none. */
+	/*
+	 * A directory in memory through which bundles are shipped while the spool cannot be
+	 * written; NULL: none.
+	 */
 	const char *spool_fallback;
-	/* Without a spool: the directory to which bundles are written first; NULL: that of a directory store. */
+	/*
+	 * Without a spool: the directory to which bundles are written first; NULL: that of a
+	 * directory store.
+	 */
 	const char *bundles;
 	struct spool_limits spool_limits;
-	struct quota retention; /* limits of this cluster's part of a directory store; all 0: none */
+	/* limits of this cluster's part of a directory store; all 0: none */
+	struct quota retention;
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
-	int64_t disk_limit; /* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
+	/* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
+	int64_t disk_limit;
 	/*
 	 * The only launcher is a child of ours, which connects once: its connection is not dropped
 	 * because it says nothing for a while.
@@ -59,20 +77,26 @@ struct record_options {
 	bool (*hand_over)(int launcher_fd, const struct process_watch *left, void *arg);
 	void *hand_over_arg;
 	bool slurm; /* under exec: in a job of Slurm */
-	/* The directory of the container's memory cgroup, if it was just made for the container; else NULL. */
+	/*
+	 * The directory of the container's memory cgroup, if it was just made for the container;
+	 * else NULL.
+	 */
 	const char *own_memcg;
-	bool oom_group; /* on cgroup v1: end the container when the OOM killer has killed one of its processes */
+	/* on cgroup v1: end the container when the OOM killer has killed one of its processes */
+	bool oom_group;
 	struct kernel_log_options kernel_log;
-	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* patterns of files that go into bundles; NULL at the end */
+	/* patterns of files that go into bundles; NULL at the end */
+	const char *collect[COLLECT_PATTERNS_MAX + 1];
 	struct hook_options hooks;
 	enum cores_mode cores; /* how much is kept of the cores of the container's processes */
 	int hold_s; /* seconds for which a container that failed is kept, 0: it is not */
 	bool record_success; /* also record an end with exit code 0 */
-	enum leave_after leave_after; /* a pod that is not restarted ends only when all its containers have */
+	/* a pod that is not restarted ends only when all its containers have */
+	enum leave_after leave_after;
 	int stacks_at_stop_s; /* from a request to stop to the stacks of what still runs; 0: none */
 	/*
-	 * After a driver has stood in the same wait of Ray's for so long: the stacks of all; 0: none,
-	 * and no driver is looked at.
+	 * After a driver has stood in the same wait of Ray's for so long: the stacks of all; 0:
+	 * none, and no driver is looked at.
 	 */
 	int stacks_at_wait_s;
 	bool stacks_at_threshold; /* take them when memory has risen above warn_at */

@@ -46,7 +46,8 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 	/* One byte more than is shown, so that the page can say that there is more. */
 	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
 	bool from_start = is_backtrace(file);
-	if ((from_start ? bundle_read_head : bundle_read_tail)(b, file, content, NULL) < 0 || content->len == 0) {
+	if ((from_start ? bundle_read_head : bundle_read_tail)(b, file, content, NULL) < 0 ||
+	    content->len == 0) {
 		strbuf_release(content);
 		return;
 	}
@@ -58,7 +59,8 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 	t->n++;
 }
 
-int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns, struct err *err)
+int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns,
+	     struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_HTML_MAX);
 	struct texts t = { .n = 0 };

@@ -10,5 +10,9 @@
 #include "sidecar/sample/history.h"
 #include "sidecar/store/bundle.h"
 
-/* Adds report.html. ended_ns: CLOCK_BOOTTIME of the end. To be called when all texts (kernel.log, logs/...) were added. */
-int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns, struct err *err);
+/*
+ * Adds report.html. ended_ns: CLOCK_BOOTTIME of the end. To be called when all texts (kernel.log,
+ * logs/...) were added.
+ */
+int page_add(struct bundle *b, const struct report *r, const struct history *h, int64_t ended_ns,
+	     struct err *err);

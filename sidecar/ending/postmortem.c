@@ -44,7 +44,9 @@ static int64_t to_boottime_ns(int64_t unix_ns)
 	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
 }
 
-/* Adds to s the peak from the counters after the death, and also the limit if there was no sample. */
+/*
+ * Adds to s the peak from the counters after the death, and also the limit if there was no sample.
+ */
 static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 {
 	if (!e->after_known)
@@ -82,10 +84,13 @@ static int64_t limit_that_was_met(const struct cgroup_limit *other, const struct
 }
 
 /* Finds the processes that ran before the OOM kill and are gone now. */
-static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
+static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last,
+			 struct observation *seen)
 {
-	bool killed = o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
-	bool by_kill = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
+	bool killed =
+		o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
+	bool by_kill = e->status_known && WIFSIGNALED(e->wait_status) &&
+		       WTERMSIG(e->wait_status) == SIGKILL;
 	int64_t limit = limit_that_was_met(seen->cgroup_limit, &last->memory);
 	const struct process *largest;
 	bool guessed;
@@ -97,13 +102,16 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->command_pid = o->command;
 	seen->command_rss = observer_command_rss(o, last);
 	/* Without the launcher all other processes ended with it. */
-	seen->others_ended = e->container_lives || !e->status_known || !killed || observer_others_ended(o, last, e->ended_ns);
+	seen->others_ended = e->container_lives || !e->status_known || !killed ||
+			     observer_others_ended(o, last, e->ended_ns);
 	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
-		observer_find_victim(o, last, e->ended_ns, e->status_known && !by_kill ? o->command : 0);
+		observer_find_victim(o, last, e->ended_ns,
+				     e->status_known && !by_kill ? o->command : 0);
 	if (killed && !e->container_lives && !e->status_known && !o->cgroup_shared && !e->gap) {
 		/*
-		 * The launcher was killed, so all were. The report is made while the kernel still kills them: which are gone by now
-		 * is chance, and the kernel begins with the largest.
+		 * The launcher was killed, so all were. The report is made while the kernel still
+		 * kills them: which are gone by now is chance, and the kernel begins with the
+		 * largest.
 		 */
 		largest = o->oom_seen_ns && o->before_oom.n_top ? &o->before_oom.top[0] :
 			  last->n_top				? &last->top[0] :
@@ -115,7 +123,8 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	if (!o->victim[0])
 		return;
 	/* A SIGKILL ended the command about then, however small it was at the last look. */
-	guessed = !(by_kill && o->victim_pid == o->command) && snapshot_is_from_before(last, limit, o->victim_pid);
+	guessed = !(by_kill && o->victim_pid == o->command) &&
+		  snapshot_is_from_before(last, limit, o->victim_pid);
 	seen->victim = guessed ? NULL : o->victim;
 	seen->victim_pid = o->victim_pid;
 	seen->victim_rss = o->victim_rss;
@@ -125,7 +134,8 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 static bool look_into_kernel_log(struct observer *o, const struct ending *e,
 				 const struct snapshot *last, struct observation *seen)
 {
-	bool killed = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
+	bool killed = e->status_known && WIFSIGNALED(e->wait_status) &&
+		      WTERMSIG(e->wait_status) == SIGKILL;
 	bool counted = e->after_known && e->after.oom_kill > o->baseline.oom_kill;
 	int64_t at_ns = e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns;
 
@@ -155,8 +165,8 @@ static void find_worker_end(const struct observer *o, const struct ending *e,
 }
 
 /*
- * Returns whose last lines the report needs: those of the process that ended first, or of a worker. Those of a driver hold the
- * exception that ended it. Returns false if it needs none.
+ * Returns whose last lines the report needs: those of the process that ended first, or of a worker.
+ * Those of a driver hold the exception that ended it. Returns false if it needs none.
  */
 static bool last_lines_of(const struct postmortem *p, const struct verdict *v,
 			  struct ray_process_life *ret_life)
@@ -215,8 +225,9 @@ bool postmortem_look(struct postmortem *p)
 {
 	struct observer *o = p->observer;
 	const struct ending *e = p->ending;
-	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, &o->last, &o->previous, e->ray->event.pid) :
-						 observer_last_of_life(o, e->ended_ns);
+	const struct snapshot sampled =
+		e->ray ? *ray_watch_snapshot(o->ray, &o->last, &o->previous, e->ray->event.pid) :
+			 observer_last_of_life(o, e->ended_ns);
 
 	p->last = e->ray ? sampled : with_counters(sampled, e);
 	p->limit = cgroup_watch_limit(&o->cgroups, &p->last.memory);
@@ -539,7 +550,8 @@ static int fill_light(struct bundle *b, struct report *r, struct err *err)
 	return rc < 0 ? rc : add_text(b, "report.json", &json, err);
 }
 
-static int fill_bundle(struct bundle *b, struct report *r, const struct observer *o, struct err *err)
+static int fill_bundle(struct bundle *b, struct report *r, const struct observer *o,
+		       struct err *err)
 {
 	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX), o->unix_shift_ns };
 	_cleanup_json_ cJSON *processes = report_json_processes(r->top, r->n_top, true);
@@ -557,7 +569,8 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	if (rc >= 0)
 		rc = add_text(b, "samples.jsonl", &lines.text, err);
 	if (rc >= 0)
-		rc = page_add(b, r, o->history, to_boottime_ns(r->ended_unix_ns - o->unix_shift_ns), err);
+		rc = page_add(b, r, o->history, to_boottime_ns(r->ended_unix_ns - o->unix_shift_ns),
+			      err);
 	strbuf_release(&lines.text);
 	return rc;
 }
@@ -575,7 +588,8 @@ void postmortem_parent_path(const struct identity *id, char *path, size_t size)
 	}
 	snprintf(parts[0], sizeof(parts[0]), "%s", id->namespace);
 	snprintf(parts[1], sizeof(parts[1]), "%s", id->cluster ? id->cluster : "no-cluster");
-	snprintf(parts[2], sizeof(parts[2]), "%s.%.8s", id->pod ? id->pod : "no-pod", id->pod_uid ? id->pod_uid : "");
+	snprintf(parts[2], sizeof(parts[2]), "%s.%.8s", id->pod ? id->pod : "no-pod",
+		 id->pod_uid ? id->pod_uid : "");
 	for (size_t i = 0; i < 3; i++)
 		bundle_sanitize(parts[i]);
 	snprintf(path, size, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
@@ -602,8 +616,8 @@ static void tell_name(const struct observer *o, const struct report *r)
 		o->naming(r, o->naming_arg);
 }
 
-static int keep_in(struct report *r, const struct observer *o, const char *directory, const char *called,
-		   int64_t room, struct err *err)
+static int keep_in(struct report *r, const struct observer *o, const char *directory,
+		   const char *called, int64_t room, struct err *err)
 {
 	char parent[BUNDLE_PATH_MAX], name[128];
 	struct bundle *b;
@@ -629,8 +643,9 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	return rc;
 }
 
-int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
-		    const char *directory, struct spool *spool, struct err *err)
+int postmortem_keep(struct report *report, const struct observer *o,
+		    const struct record_options *options, const char *directory,
+		    struct spool *spool, struct err *err)
 {
 	const char *called = record_options_store_name(options);
 	int64_t room = spool ? spool_room(spool) : INT64_MAX;
@@ -653,7 +668,9 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 		if (rc == -ENOSPC || rc == -EDQUOT)
 			spool_make_room(spool, LIGHT_ROOM);
 		log_warning("%s: only the report is kept: %s", report->id.container, err_text(err));
-		verdict_add_missing(&report->verdict, "all but this report", "room on the disk that bundles are written to, and a sound one");
+		verdict_add_missing(
+			&report->verdict, "all but this report",
+			"room on the disk that bundles are written to, and a sound one");
 		report->keeping.report_only = true;
 		err->code = 0;
 		rc = keep_in(report, o, directory, called, 0, err);

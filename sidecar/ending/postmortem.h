@@ -14,7 +14,10 @@
  * limits, and the ends of Ray's logs.
  */
 struct postmortem {
-	/* The owner sets these. What they point to outlives the making, but for what ending points to. */
+	/*
+	 * The owner sets these. What they point to outlives the making, but for what ending points
+	 * to.
+	 */
 	struct event_base *base; /* NULL: nothing is read by a child */
 	struct observer *observer;
 	const struct ending *ending;
@@ -54,7 +57,8 @@ bool postmortem_look(struct postmortem *p);
  */
 bool postmortem_report(struct postmortem *p);
 
-#define POSTMORTEM_LOGS_NEED "a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
+#define POSTMORTEM_LOGS_NEED \
+	"a filesystem below /tmp/ray, or where --log_dir leads, that answers: it did not"
 
 /* Where the bundles of r's container go, below the store; the last component is the container's. */
 void postmortem_parent_path(const struct identity *id, char *path, size_t size);
@@ -65,5 +69,6 @@ void postmortem_parent_path(const struct identity *id, char *path, size_t size);
  * bundle, because none is wanted or the crash is only counted). If the disk fills up meanwhile,
  * only the report is kept.
  */
-int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
-		    const char *directory, struct spool *spool, struct err *err);
+int postmortem_keep(struct report *report, const struct observer *o,
+		    const struct record_options *options, const char *directory,
+		    struct spool *spool, struct err *err);

@@ -27,7 +27,8 @@ struct walk {
 
 static void walk(struct walk *w, const char *prefix, const char *pattern);
 
-static void match_entries(struct walk *w, const char *prefix, const char *component, const char *rest)
+static void match_entries(struct walk *w, const char *prefix, const char *component,
+			  const char *rest)
 {
 	int fd = rootfd_open(w->root_fd, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY, NULL);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -42,7 +43,8 @@ static void match_entries(struct walk *w, const char *prefix, const char *compon
 		w->cut = ++w->entries > ENTRIES_MAX;
 		if (fnmatch(component, d->d_name, FNM_PERIOD | FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
-		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "", d->d_name) < sizeof(path))
+		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "",
+				     d->d_name) < sizeof(path))
 			walk(w, path, rest);
 	}
 	closedir(dir);
@@ -64,7 +66,8 @@ static void walk(struct walk *w, const char *prefix, const char *pattern)
 	snprintf(component, sizeof(component), "%.*s", (int)len, pattern);
 	if (strpbrk(component, "*?["))
 		match_entries(w, prefix, component, pattern + len);
-	else if ((size_t)snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "", component) < sizeof(path))
+	else if ((size_t)snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "",
+				  component) < sizeof(path))
 		walk(w, path, pattern + len);
 }
 

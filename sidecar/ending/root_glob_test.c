@@ -24,10 +24,11 @@ static int setup(void **state)
 	snprintf(root, sizeof(root), "/tmp/root_glob_test.XXXXXX");
 	if (!mkdtemp(root))
 		return -1;
-	snprintf(command, sizeof(command),
-		 "cd %s && mkdir -p tmp/a/x tmp/b/x home && touch tmp/1.prof tmp/.hidden.prof tmp/2.bin tmp/a/x/f tmp/b/x/f && "
-		 "ln -s /tmp home/absolute && ln -s ../../../../.. home/up && ln -s /proc/self/root home/magic && ln -s . tmp/loop",
-		 root);
+	snprintf(
+		command, sizeof(command),
+		"cd %s && mkdir -p tmp/a/x tmp/b/x home && touch tmp/1.prof tmp/.hidden.prof tmp/2.bin tmp/a/x/f tmp/b/x/f && "
+		"ln -s /tmp home/absolute && ln -s ../../../../.. home/up && ln -s /proc/self/root home/magic && ln -s . tmp/loop",
+		root);
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return system(command);
 }
@@ -64,7 +65,8 @@ static void patterns_match_as_a_shells_do(void **state)
 	assert_string_equal(matches("/tmp/*.prof"), "tmp/1.prof");
 	assert_string_equal(matches("/tmp/[0-9].bin"), "tmp/2.bin");
 	assert_string_equal(matches("//tmp//?.bin"), "tmp/2.bin");
-	assert_string_equal(matches("/tmp/[ab]/x/f") + strlen("tmp/?/x/f"), found[4] == 'a' ? " tmp/b/x/f" : " tmp/a/x/f");
+	assert_string_equal(matches("/tmp/[ab]/x/f") + strlen("tmp/?/x/f"),
+			    found[4] == 'a' ? " tmp/b/x/f" : " tmp/a/x/f");
 	assert_string_equal(matches("/tmp/*.none"), "");
 	assert_string_equal(matches("/none/*"), "");
 	assert_string_equal(matches("/t*p/1.prof"), "tmp/1.prof");

@@ -11,12 +11,14 @@ void live_memory_add(cJSON *containers, const char *name, const struct observer 
 {
 	const struct snapshot *s = &o->last;
 
-	if (!s->at_ns || json_find(containers, "container", name) || cJSON_GetArraySize(containers) >= LIVE_MEMORY_CONTAINERS_MAX)
+	if (!s->at_ns || json_find(containers, "container", name) ||
+	    cJSON_GetArraySize(containers) >= LIVE_MEMORY_CONTAINERS_MAX)
 		return;
 	cJSON *json = cJSON_CreateObject();
 	json_set_str(json, "container", name);
 	json_set_int(json, "processCount", s->n_processes);
-	json_set(json, "memory", report_json_memory(&s->memory, MAX(now_ns - s->at_ns, (int64_t)0)));
+	json_set(json, "memory",
+		 report_json_memory(&s->memory, MAX(now_ns - s->at_ns, (int64_t)0)));
 	json_set(json, "components", report_json_components(&s->components));
 	cJSON *others = json_object_at(json, "otherProcesses");
 	json_set_int(others, "count", s->components.rest_count);

@@ -22,10 +22,20 @@ static struct observer *make_observer(void)
 	struct snapshot *s = &o->last;
 
 	s->at_ns = 10 * NS_PER_SEC;
-	s->memory = (struct memory){ .usage = 900 * MIB, .limit = 1024 * MIB, .peak = -1, .anon = 800 * MIB, .file = 10 * MIB, .shmem = 90 * MIB };
+	s->memory = (struct memory){ .usage = 900 * MIB,
+				     .limit = 1024 * MIB,
+				     .peak = -1,
+				     .anon = 800 * MIB,
+				     .file = 10 * MIB,
+				     .shmem = 90 * MIB };
 	s->n_processes = 5;
 	s->n_top = 1;
-	s->top[0] = (struct process){ .pid = 113, .rss = 700 * MIB, .shared = 90 * MIB, .growth = 3 * MIB, .name = "ray::train", .command = "secret --token=x" };
+	s->top[0] = (struct process){ .pid = 113,
+				      .rss = 700 * MIB,
+				      .shared = 90 * MIB,
+				      .growth = 3 * MIB,
+				      .name = "ray::train",
+				      .command = "secret --token=x" };
 	components_add_one(&s->components, COMPONENT_TASK, "train", 610 * MIB, false);
 	s->components.rest_count = 2;
 	s->components.rest_own = 5 * MIB;
@@ -52,7 +62,8 @@ static void a_container_has_its_memory_its_components_and_its_largest_processes(
 	assert_int_equal(json_int(c, "otherProcesses.count", 0), 2);
 	assert_int_equal(json_int(c, "otherProcesses.bytes", 0), 5 * MIB);
 	assert_int_equal(json_int(json_get(c, "processes")->child, "pid", 0), 113);
-	assert_int_equal(json_int(json_get(c, "processes")->child, "growthBytesPerSecond", 0), 3 * MIB);
+	assert_int_equal(json_int(json_get(c, "processes")->child, "growthBytesPerSecond", 0),
+			 3 * MIB);
 	text = cJSON_PrintUnformatted(containers);
 	assert_null(strstr(text, "token"));
 }
@@ -80,14 +91,18 @@ static void the_longest_answer_stays_below_its_ceiling(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < REPORT_TOP_MAX; i++) {
-		o->last.top[i] = (struct process){ .pid = INT32_MAX, .rss = INT64_MAX, .shared = INT64_MAX, .growth = INT64_MAX };
+		o->last.top[i] = (struct process){
+			.pid = INT32_MAX, .rss = INT64_MAX, .shared = INT64_MAX, .growth = INT64_MAX
+		};
 		/* JSON needs six letters for each of these. */
 		memset(o->last.top[i].name, 1, PROCESS_NAME_MAX - 1);
 	}
 	o->last.n_top = REPORT_TOP_MAX;
 	o->last.components.n = COMPONENTS_MAX;
 	for (size_t i = 0; i < COMPONENTS_MAX; i++) {
-		o->last.components.list[i] = (struct component){ .count = UINT32_MAX, .own = INT64_MAX, .largest = INT64_MAX };
+		o->last.components.list[i] = (struct component){ .count = UINT32_MAX,
+								 .own = INT64_MAX,
+								 .largest = INT64_MAX };
 		memset(o->last.components.list[i].name, 1, PROCESS_NAME_MAX - 1);
 	}
 	for (int i = 0; i < 2 * LIVE_MEMORY_CONTAINERS_MAX; i++) {

@@ -37,8 +37,8 @@ static void add_label_value(const char *text, struct strbuf *out)
 	}
 }
 
-static void metrics_add_container(enum metric m, const struct container_values *c, const char *more, double value,
-				  struct strbuf *out)
+static void metrics_add_container(enum metric m, const struct container_values *c, const char *more,
+				  double value, struct strbuf *out)
 {
 	strbuf_addf(out, "%s{container=\"", table[m].name);
 	add_label_value(c->name, out);
@@ -46,8 +46,8 @@ static void metrics_add_container(enum metric m, const struct container_values *
 }
 
 /* Prints nothing if the number is unknown, because a missing series is true and a 0 is not. */
-static void add_known(enum metric m, const struct container_values *c, const char *more, int64_t value,
-		      struct strbuf *out)
+static void add_known(enum metric m, const struct container_values *c, const char *more,
+		      int64_t value, struct strbuf *out)
 {
 	if (value >= 0)
 		metrics_add_container(m, c, more, (double)value, out);
@@ -120,7 +120,8 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 		break;
 	case METRIC_CONTAINER_FULL:
 		if (c->growth > 0)
-			metrics_add_container(m, c, "", (double)c->growth_left_ns / (double)NS_PER_SEC, out);
+			metrics_add_container(m, c, "",
+					      (double)c->growth_left_ns / (double)NS_PER_SEC, out);
 		break;
 	case METRIC_CONTAINER_TASK_PEAK:
 		add_task_peaks(m, c, out);
@@ -130,7 +131,8 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 		break;
 	case METRIC_CONTAINER_DELAY:
 		if (c->samples)
-			metrics_add_container(m, c, "", (double)c->delay_ns / (double)NS_PER_SEC, out);
+			metrics_add_container(m, c, "", (double)c->delay_ns / (double)NS_PER_SEC,
+					      out);
 		break;
 	default:
 		break;
@@ -148,13 +150,15 @@ static void add_of_store(enum metric m, const struct pod_values *v, struct strbu
 	if (m == METRIC_SPOOL_FAILING && spool)
 		strbuf_addf(out, "%s %d\n", name, v->spool_failing);
 	for (enum drop d = DROP_CORE; m == METRIC_SPOOL_DROPPED && spool && d < DROP_COUNT; d++)
-		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, drop_name(d), v->dropped[d]);
+		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, drop_name(d),
+			    v->dropped[d]);
 	if (m == METRIC_COUNTED)
 		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->counted);
 	if (m == METRIC_SHIPPED && v->ships)
 		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->shipped);
 	for (enum ship_kind k = 0; m == METRIC_SHIP_FAILED && v->ships && k < SHIP_KIND_COUNT; k++)
-		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, ship_kind_name(k), v->ship_failed[k]);
+		strbuf_addf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, ship_kind_name(k),
+			    v->ship_failed[k]);
 	if (m == METRIC_STORE_FAILING && v->ships)
 		strbuf_addf(out, "%s %d\n", name, v->store_failing);
 }
@@ -179,7 +183,8 @@ static void add_of_cores(enum metric m, const struct core_stats *s, struct strbu
 	for (size_t i = 0; m == METRIC_CORES_DROPPED && i < ARRAY_SIZE(drops); i++)
 		strbuf_addf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", name, drops[i], s->dropped[i]);
 	for (size_t i = 0; m == METRIC_BACKTRACES && i < ARRAY_SIZE(results); i++)
-		strbuf_addf(out, "%s{result=\"%s\"} %" PRIu64 "\n", name, results[i], s->backtraces[i]);
+		strbuf_addf(out, "%s{result=\"%s\"} %" PRIu64 "\n", name, results[i],
+			    s->backtraces[i]);
 }
 
 static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf *out)
@@ -198,22 +203,26 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 		 * Prints all classes from the start, so that the first failure of a class is an
 		 * increase.
 		 */
-		for (int class = 0; class < FAILURE_CLASS_COUNT; class++)
-			strbuf_addf(out, "%s{class=\"%s\"} %" PRIu64 "\n", name, failure_class_name((enum failure_class)class),
+		for (int class = 0; class < FAILURE_CLASS_COUNT; class ++)
+			strbuf_addf(out, "%s{class=\"%s\"} %" PRIu64 "\n", name,
+				    failure_class_name((enum failure_class) class),
 				    v->failures[class]);
 		break;
 	case METRIC_LAST_FAILURE:
-		strbuf_addf(out, "%s %.3f\n", name, (double)v->last_failure_unix_ns / (double)NS_PER_SEC);
+		strbuf_addf(out, "%s %.3f\n", name,
+			    (double)v->last_failure_unix_ns / (double)NS_PER_SEC);
 		break;
 	case METRIC_SPOOL:
 		if (v->spool_bytes >= 0)
 			strbuf_addf(out, "%s %" PRId64 "\n", name, v->spool_bytes);
 		break;
 	case METRIC_HEARTBEAT:
-		strbuf_addf(out, "%s %.3f\n", name, (double)v->heartbeat_age_ns / (double)NS_PER_SEC);
+		strbuf_addf(out, "%s %.3f\n", name,
+			    (double)v->heartbeat_age_ns / (double)NS_PER_SEC);
 		break;
 	case METRIC_LONGEST_PAUSE:
-		strbuf_addf(out, "%s %.3f\n", name, (double)v->longest_pause_ns / (double)NS_PER_SEC);
+		strbuf_addf(out, "%s %.3f\n", name,
+			    (double)v->longest_pause_ns / (double)NS_PER_SEC);
 		break;
 	case METRIC_OUTPUT_DROPPED:
 		strbuf_addf(out, "%s %" PRIu64 "\n", name, v->output_dropped);
@@ -229,7 +238,8 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 void metrics_render(const struct pod_values *v, struct strbuf *out)
 {
 	for (enum metric m = 0; m < METRIC_COUNT; m++) {
-		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", table[m].name, table[m].help, table[m].name, table[m].type);
+		strbuf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", table[m].name, table[m].help,
+			    table[m].name, table[m].type);
 		add_of_pod(m, v, out);
 		for (size_t i = 0; i < v->n_containers; i++)
 			add_of_container(m, &v->containers[i], out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints the sidecar's metrics in Prometheus' text format 0.0.4. Pure. metrics.def has the names and
- * help texts.
+ * Prints the sidecar's metrics in Prometheus' text format 0.0.4. Pure. metrics.def has the names
+ * and help texts.
  */
 #pragma once
 
@@ -27,7 +27,8 @@ struct container_values {
 	int64_t delay_ns; /* from one sample to the next */
 	int64_t spilled; /* bytes of objects on the disk; -1: not known */
 	int64_t spill_left_ns; /* until the disk is full; -1: never, or not known */
-	int64_t growth; /* bytes per hour by which memory grows towards its limit; 0: it does not grow */
+	/* bytes per hour by which memory grows towards its limit; 0: it does not grow */
+	int64_t growth;
 	int64_t growth_left_ns; /* with growth: until memory reaches its limit */
 	const struct task_memory *tasks; /* NULL: none */
 };
@@ -48,7 +49,8 @@ struct pod_values {
 	bool store_failing; /* the last attempt to ship a bundle failed */
 	uint64_t shipped, ship_failed[SHIP_KIND_COUNT]; /* as in struct shipper_stats */
 	int64_t heartbeat_age_ns, longest_pause_ns; /* of the event loop */
-	uint64_t output_dropped; /* lines and reports that were dropped, because no process read stdout or stderr */
+	/* lines and reports that were dropped, because no process read stdout or stderr */
+	uint64_t output_dropped;
 };
 
 /* Appends the metrics of v. The ceiling of out should be METRICS_TEXT_MAX. */

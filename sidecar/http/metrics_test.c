@@ -15,22 +15,50 @@
 
 static struct pod_values two_containers(void)
 {
-	struct pod_values v = { .n_containers = 2, .last_failure_unix_ns = 1795224546324 * NS_PER_MS, .spool_bytes = 4096,
-				.ships = true, .shipped = 3, .spool_bundles = 2, .counted = 5 };
+	struct pod_values v = { .n_containers = 2,
+				.last_failure_unix_ns = 1795224546324 * NS_PER_MS,
+				.spool_bytes = 4096,
+				.ships = true,
+				.shipped = 3,
+				.spool_bundles = 2,
+				.counted = 5 };
 
 	v.failures[FAILURE_KERNEL_OOM_CONTAINER] = 2;
 	v.dropped[DROP_CORE] = 7;
 	v.takes_cores = true;
-	v.cores = (struct core_stats){ .captured = 9, .packed = 6, .packed_bytes = 123456, .dropped = { [CORE_DROP_RATE] = 3 },
-				       .backtraces = { [BACKTRACE_MADE] = 8, [BACKTRACE_TIMEOUT] = 1 } };
+	v.cores = (struct core_stats){ .captured = 9,
+				       .packed = 6,
+				       .packed_bytes = 123456,
+				       .dropped = { [CORE_DROP_RATE] = 3 },
+				       .backtraces = {
+					       [BACKTRACE_MADE] = 8, [BACKTRACE_TIMEOUT] = 1 } };
 	v.ship_failed[SHIP_CLOCK] = 4;
 	v.containers[0] = (struct container_values){
-		.name = "ray-worker", .n_processes = 12, .samples = 345, .delay_ns = 20 * NS_PER_MS, .spilled = INT64_C(1) << 30, .spill_left_ns = 240 * NS_PER_SEC,
-		.growth = INT64_C(3600) << 20, .growth_left_ns = 7200 * NS_PER_SEC,
-		.memory = { .limit = 4096, .usage = 3000, .peak = 3500, .anon = 2000, .file = 500, .shmem = 400, .inactive_file = 100,
-			    .active_file = 50, .oom_kill = 1, .kernel = 7, .swap = 0, .psi_some = -1, .psi_full = -1 },
+		.name = "ray-worker",
+		.n_processes = 12,
+		.samples = 345,
+		.delay_ns = 20 * NS_PER_MS,
+		.spilled = INT64_C(1) << 30,
+		.spill_left_ns = 240 * NS_PER_SEC,
+		.growth = INT64_C(3600) << 20,
+		.growth_left_ns = 7200 * NS_PER_SEC,
+		.memory = { .limit = 4096,
+			    .usage = 3000,
+			    .peak = 3500,
+			    .anon = 2000,
+			    .file = 500,
+			    .shmem = 400,
+			    .inactive_file = 100,
+			    .active_file = 50,
+			    .oom_kill = 1,
+			    .kernel = 7,
+			    .swap = 0,
+			    .psi_some = -1,
+			    .psi_full = -1 },
 	};
-	v.containers[1] = (struct container_values){ .name = "helper", .memory = MEMORY_ABSENT, .spilled = -1, .spill_left_ns = -1 };
+	v.containers[1] = (struct container_values){
+		.name = "helper", .memory = MEMORY_ABSENT, .spilled = -1, .spill_left_ns = -1
+	};
 	return v;
 }
 
@@ -89,12 +117,14 @@ static void check_text(const char *text)
 			assert_true(strcmp(type, "gauge") == 0 || strcmp(type, "counter") == 0);
 			/* promtool requires this of names. */
 			assert_int_equal(strcmp(type, "counter") == 0,
-					 strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0);
+					 strlen(name) > 6 &&
+						 strcmp(name + strlen(name) - 6, "_total") == 0);
 			p = strchr(p, '\n') + 1;
 			continue;
 		}
 		end = read_name(p);
-		assert_true((size_t)(end - p) == strlen(name) && strncmp(p, name, strlen(name)) == 0);
+		assert_true((size_t)(end - p) == strlen(name) &&
+			    strncmp(p, name, strlen(name)) == 0);
 		if (*end == '{')
 			end = read_labels(end);
 		assert_int_equal(*end, ' ');
@@ -121,13 +151,21 @@ static void the_text_is_what_prometheus_reads(void **state)
 
 	metrics_render(&v, &text);
 	check_text(strbuf_str(&text));
-	assert_has(strbuf_str(&text), "afterglow_container_memory_bytes{container=\"ray-worker\",kind=\"usage\"} 3000\n");
+	assert_has(
+		strbuf_str(&text),
+		"afterglow_container_memory_bytes{container=\"ray-worker\",kind=\"usage\"} 3000\n");
 	assert_has(strbuf_str(&text), "{container=\"ray-worker\",kind=\"working_set\"} 2900\n");
-	assert_has(strbuf_str(&text), "afterglow_container_memory_headroom_bytes{container=\"ray-worker\"} 1096\n");
-	assert_has(strbuf_str(&text), "afterglow_container_oom_kills_total{container=\"ray-worker\"} 1\n");
-	assert_has(strbuf_str(&text), "afterglow_container_sample_delay_seconds{container=\"ray-worker\"} 0.02\n");
-	assert_has(strbuf_str(&text), "afterglow_container_memory_growth_bytes_per_second{container=\"ray-worker\"} 1048576\n");
-	assert_has(strbuf_str(&text), "afterglow_container_memory_full_seconds{container=\"ray-worker\"} 7200\n");
+	assert_has(strbuf_str(&text),
+		   "afterglow_container_memory_headroom_bytes{container=\"ray-worker\"} 1096\n");
+	assert_has(strbuf_str(&text),
+		   "afterglow_container_oom_kills_total{container=\"ray-worker\"} 1\n");
+	assert_has(strbuf_str(&text),
+		   "afterglow_container_sample_delay_seconds{container=\"ray-worker\"} 0.02\n");
+	assert_has(
+		strbuf_str(&text),
+		"afterglow_container_memory_growth_bytes_per_second{container=\"ray-worker\"} 1048576\n");
+	assert_has(strbuf_str(&text),
+		   "afterglow_container_memory_full_seconds{container=\"ray-worker\"} 7200\n");
 	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"KernelOOMContainer\"} 2\n");
 	assert_has(strbuf_str(&text), "afterglow_failures_total{class=\"Segfault\"} 0\n");
 	assert_has(strbuf_str(&text), "afterglow_last_failure_timestamp_seconds 1795224546.324\n");
@@ -143,8 +181,12 @@ static void the_text_is_what_prometheus_reads(void **state)
 	assert_has(strbuf_str(&text), "afterglow_cores_captured_total 9\n");
 	assert_has(strbuf_str(&text), "afterglow_cores_packed_total 6\n");
 	assert_has(strbuf_str(&text), "afterglow_cores_packed_bytes_total 123456\n");
-	assert_has(strbuf_str(&text), "afterglow_cores_dropped_total{reason=\"rate\"} 3\nafterglow_cores_dropped_total{reason=\"no_core\"} 0\n");
-	assert_has(strbuf_str(&text), "afterglow_backtraces_total{result=\"made\"} 8\nafterglow_backtraces_total{result=\"timeout\"} 1\n");
+	assert_has(
+		strbuf_str(&text),
+		"afterglow_cores_dropped_total{reason=\"rate\"} 3\nafterglow_cores_dropped_total{reason=\"no_core\"} 0\n");
+	assert_has(
+		strbuf_str(&text),
+		"afterglow_backtraces_total{result=\"made\"} 8\nafterglow_backtraces_total{result=\"timeout\"} 1\n");
 	strbuf_release(&text);
 }
 
@@ -170,7 +212,8 @@ static void what_is_not_known_has_no_series(void **state)
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_captured_total "));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_cores_dropped_total{"));
 	assert_null(strstr(strbuf_str(&text), "\nafterglow_bundles_shipped_total "));
-	assert_has(strbuf_str(&text), "afterglow_container_samples_total{container=\"helper\"} 0\n");
+	assert_has(strbuf_str(&text),
+		   "afterglow_container_samples_total{container=\"helper\"} 0\n");
 	strbuf_release(&text);
 }
 
@@ -190,15 +233,19 @@ static void a_name_without_a_label_has_no_series(void **state)
 {
 	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
 	struct pod_values v = two_containers();
-	struct task_memory tasks = { .n = 2,
-				     .list = { { .name = "ray::large", .labelled = true, .peak = 1 << 30 },
-					       { .name = "ray::small", .peak = 1 << 20 } } };
+	struct task_memory tasks = {
+		.n = 2,
+		.list = { { .name = "ray::large", .labelled = true, .peak = 1 << 30 },
+			  { .name = "ray::small", .peak = 1 << 20 } }
+	};
 	(void)state;
 
 	v.containers[0].tasks = &tasks;
 	metrics_render(&v, &text);
 	check_text(strbuf_str(&text));
-	assert_non_null(strstr(strbuf_str(&text), "\nafterglow_container_task_peak_bytes{container=\"ray-worker\",task=\"ray::large\"} 1073741824\n"));
+	assert_non_null(strstr(
+		strbuf_str(&text),
+		"\nafterglow_container_task_peak_bytes{container=\"ray-worker\",task=\"ray::large\"} 1073741824\n"));
 	assert_null(strstr(strbuf_str(&text), "ray::small"));
 	strbuf_release(&text);
 }
@@ -212,7 +259,10 @@ static void the_largest_text_fits(void **state)
 
 	for (int i = 0; i < TASK_LABELS_MAX; i++) {
 		tasks.list[i] = (struct task_need){ .labelled = true, .peak = INT64_MAX };
-		snprintf(tasks.list[i].name, sizeof(tasks.list[i].name), "%02d\"\\\n\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"", i);
+		snprintf(
+			tasks.list[i].name, sizeof(tasks.list[i].name),
+			"%02d\"\\\n\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
+			i);
 	}
 	v.n_containers = HTTP_CONTAINERS_MAX;
 	for (int i = 0; i < HTTP_CONTAINERS_MAX; i++) {

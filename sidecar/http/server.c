@@ -48,14 +48,16 @@ static void on_health(struct evhttp_request *request, void *arg)
 	const char *wrong = keeper_spool_error(sidecar_keeper(s->sidecar));
 
 	strbuf_addf(&text, wrong ? "the spool cannot be written: %s\n" : "ok\n", wrong);
-	strbuf_addf(&text, "heartbeat: %.1f s old, longest pause %.1f s\n", (double)heartbeat_age_ns(now_boottime_ns()) / (double)NS_PER_SEC,
+	strbuf_addf(&text, "heartbeat: %.1f s old, longest pause %.1f s\n",
+		    (double)heartbeat_age_ns(now_boottime_ns()) / (double)NS_PER_SEC,
 		    (double)heartbeat_longest_ns() / (double)NS_PER_SEC);
 	http_answer(s->http, request, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, HTTP_TEXT_PLAIN, &text);
 }
 
 static bool is_known(struct evhttp_request *request, const char *tag)
 {
-	const char *known = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
+	const char *known =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
 
 	return known && strcmp(known, tag) == 0;
 }
@@ -89,7 +91,9 @@ static cJSON *spool_to_json(const char *wrong)
 static void add_places(const struct pod_server *s, cJSON *json)
 {
 	json_set(json, "store", store_to_json(s));
-	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(sidecar_keeper(s->sidecar))) : cJSON_CreateNull());
+	json_set(json, "spool",
+		 s->spool ? spool_to_json(keeper_spool_error(sidecar_keeper(s->sidecar))) :
+			    cJSON_CreateNull());
 }
 
 static bool memory_grows(const struct observer *o)
@@ -157,7 +161,10 @@ static uint32_t digest_state(const struct pod_server *s)
 	return digest;
 }
 
-/* --- How soon the operator should ask again --------------------------------------------------------------- */
+/*
+ * --- How soon the operator should ask again
+ * ---------------------------------------------------------------
+ */
 
 /* The next failure is likely when memory is nearly full or grows, or shortly after a failure. */
 static void check_rest(const char *, const struct observer *o, void *arg)
@@ -165,7 +172,8 @@ static void check_rest(const char *, const struct observer *o, void *arg)
 	const struct memory *m = &o->last.memory;
 	bool *restless = arg;
 
-	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
+	if (m->limit > 0 &&
+	    m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
 		*restless = true;
 	if (memory_grows(o) || ray_watch_infeasible(o->ray))
 		*restless = true;
@@ -191,8 +199,9 @@ static const char *make_tag(const struct pod_server *s, char tag[static TAG_MAX]
 {
 	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
 
-	snprintf(tag, TAG_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx32, (uint64_t)s->began_ns,
-		 (uint64_t)sidecar_journal(s->sidecar)->changes, ship ? (uint64_t)ship->shipped : 0, digest_state(s));
+	snprintf(tag, TAG_MAX, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx32,
+		 (uint64_t)s->began_ns, (uint64_t)sidecar_journal(s->sidecar)->changes,
+		 ship ? (uint64_t)ship->shipped : 0, digest_state(s));
 	return tag;
 }
 
@@ -209,7 +218,8 @@ static void on_failures(struct evhttp_request *request, void *arg)
 
 	snprintf(quoted, sizeof(quoted), "\"%s\"", make_tag(s, tag));
 	evhttp_add_header(headers, "ETag", quoted);
-	evhttp_add_header(headers, "Cache-Control", is_restless(s) ? "private, max-age=10" : "private, max-age=300");
+	evhttp_add_header(headers, "Cache-Control",
+			  is_restless(s) ? "private, max-age=10" : "private, max-age=300");
 	if (is_known(request, quoted)) {
 		http_answer_not_modified(s->http, request);
 		return;
@@ -302,7 +312,8 @@ static int64_t spool_bytes(struct pod_server *s)
 {
 	if (!s->spool)
 		return -1;
-	recent_look(&s->look, measure_spool, s->spool, &s->spool_bytes, sizeof(s->spool_bytes), now_boottime_ns());
+	recent_look(&s->look, measure_spool, s->spool, &s->spool_bytes, sizeof(s->spool_bytes),
+		    now_boottime_ns());
 	return s->spool_bytes;
 }
 
@@ -361,8 +372,8 @@ struct event_base *pod_server_loop(void)
 	return base;
 }
 
-int pod_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
-		   struct pod_server **ret_server, struct err *err)
+int pod_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar,
+		   const char *spool, struct pod_server **ret_server, struct err *err)
 {
 	struct pod_server *s = calloc(1, sizeof(*s));
 	struct http_server_options options = {
@@ -379,7 +390,10 @@ int pod_server_new(struct event_base *base, const char *address, const struct si
 
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
-	*s = (struct pod_server){ .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns(), .look = RECENT(SPOOL_LOOK_SPACING_NS) };
+	*s = (struct pod_server){ .sidecar = sidecar,
+				  .spool = spool,
+				  .began_ns = now_realtime_ns(),
+				  .look = RECENT(SPOOL_LOOK_SPACING_NS) };
 	int rc = http_server_new(base, &options, &s->http, err);
 	if (rc < 0) {
 		pod_server_free(s);

@@ -44,7 +44,9 @@ static void stop(evutil_socket_t fd, short what, void *base)
 
 _Noreturn static void run_server(int port_fd)
 {
-	struct record_options options = { .socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2 };
+	struct record_options options = {
+		.socket_path = socket_path, .spool = directory, .warn_at = 0.8, .report_fd = 2
+	};
 	struct event_base *base = pod_server_loop();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base);
 	struct sidecar *r;
@@ -55,7 +57,8 @@ _Noreturn static void run_server(int port_fd)
 	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
-	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, directory, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 ||
+	    pod_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
 	port = listening_port();
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
@@ -108,7 +111,9 @@ static int teardown(void **state)
 
 static int connected(void)
 {
-	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons(port),
+					     .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -170,7 +175,8 @@ static int get(const char *path, struct strbuf *body)
 	const char *begin;
 	int code;
 
-	snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		 path);
 	code = request(text, &answer);
 	begin = strstr(strbuf_str(&answer), "\r\n\r\n");
 	if (begin)
@@ -181,7 +187,8 @@ static int get(const char *path, struct strbuf *body)
 
 static void it_answers_what_it_has(void **state)
 {
-	struct strbuf health = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20), failures = STRBUF_INIT(1 << 20);
+	struct strbuf health = STRBUF_INIT(1 << 20), metrics = STRBUF_INIT(1 << 20),
+		      failures = STRBUF_INIT(1 << 20);
 	struct strbuf none = STRBUF_INIT(1 << 20), memory = STRBUF_INIT(1 << 20);
 	cJSON *json = NULL;
 	(void)state;
@@ -189,7 +196,8 @@ static void it_answers_what_it_has(void **state)
 	assert_int_equal(get("/healthz", &health), 200);
 	assert_ptr_equal(strstr(strbuf_str(&health), "ok\nheartbeat: "), strbuf_str(&health));
 	assert_int_equal(get("/metrics", &metrics), 200);
-	assert_non_null(strstr(strbuf_str(&metrics), "afterglow_failures_total{class=\"KernelOOMContainer\"} 1\n"));
+	assert_non_null(strstr(strbuf_str(&metrics),
+			       "afterglow_failures_total{class=\"KernelOOMContainer\"} 1\n"));
 	assert_non_null(strstr(strbuf_str(&metrics), "\nafterglow_containers 0\n"));
 	assert_non_null(strstr(strbuf_str(&metrics), "\nafterglow_spool_bytes "));
 	assert_int_equal(get("/failures?x=y", &failures), 200);
@@ -210,19 +218,28 @@ static void it_answers_what_it_has(void **state)
 
 static void what_was_sent_already_is_not_sent_again(void **state)
 {
-	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT(1 << 20), again = STRBUF_INIT(1 << 20), other = STRBUF_INIT(1 << 20);
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT(1 << 20), again = STRBUF_INIT(1 << 20),
+				       other = STRBUF_INIT(1 << 20);
 	char text[256], tag[80] = "";
 	const char *at;
 	(void)state;
 
-	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &first), 200);
+	assert_int_equal(
+		request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &first),
+		200);
 	at = strstr(strbuf_str(&first), "\r\nETag: ");
 	assert_non_null(at);
 	assert_int_equal(sscanf(at, "\r\nETag: %79s", tag), 1);
-	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: %s\r\nConnection: close\r\n\r\n", tag);
+	snprintf(
+		text, sizeof(text),
+		"GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: %s\r\nConnection: close\r\n\r\n",
+		tag);
 	assert_int_equal(request(text, &again), 304);
 	assert_null(strstr(strbuf_str(&again), "failures"));
-	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n", &other), 200);
+	assert_int_equal(
+		request("GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1-0\"\r\nConnection: close\r\n\r\n",
+			&other),
+		200);
 }
 
 static void expect_age(const char *known, int status, const char *age)
@@ -230,8 +247,9 @@ static void expect_age(const char *known, int status, const char *age)
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
 	char text[256], line[80];
 
-	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\n%s%s%sConnection: close\r\n\r\n", known ? "If-None-Match: \"" : "",
-		 known ? known : "", known ? "\"\r\n" : "");
+	snprintf(text, sizeof(text),
+		 "GET /failures HTTP/1.1\r\nHost: x\r\n%s%s%sConnection: close\r\n\r\n",
+		 known ? "If-None-Match: \"" : "", known ? known : "", known ? "\"\r\n" : "");
 	assert_int_equal(request(text, &answer), status);
 	snprintf(line, sizeof(line), "\r\nCache-Control: private, max-age=%s\r\n", age);
 	if (!strstr(strbuf_str(&answer), line))
@@ -248,10 +266,11 @@ static void after_a_failure_it_wants_to_be_asked_again_soon(void **state)
 	expect_age(NULL, 200, "300");
 	expect_age(tag, 304, "300");
 	assert_int_equal(teardown(state), 0);
-	snprintf(failures, sizeof(failures),
-		 "{\"failures\":[{\"container\":\"ray\",\"endedAt\":\"%s\",\"class\":\"WorkerCrash\",\"confidence\":\"certain\","
-		 "\"sentence\":\"It died.\",\"bundle\":null}],\"forgotten\":0}",
-		 time_format(now_realtime_ns(), now));
+	snprintf(
+		failures, sizeof(failures),
+		"{\"failures\":[{\"container\":\"ray\",\"endedAt\":\"%s\",\"class\":\"WorkerCrash\",\"confidence\":\"certain\","
+		"\"sentence\":\"It died.\",\"bundle\":null}],\"forgotten\":0}",
+		time_format(now_realtime_ns(), now));
 	assert_int_equal(start_server(failures), 0);
 	get_tag(tag);
 	expect_age(NULL, 200, "10");
@@ -268,7 +287,9 @@ static void get_tag(char tag[static 80])
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
 	const char *at;
 
-	assert_int_equal(request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &answer), 200);
+	assert_int_equal(
+		request("GET /failures HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &answer),
+		200);
 	at = strstr(strbuf_str(&answer), "\r\nETag: \"");
 	assert_non_null(at);
 	assert_int_equal(sscanf(at, "\r\nETag: \"%79[a-z0-9-]", tag), 1);
@@ -298,7 +319,10 @@ static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 	assert_int_equal(rename(directory, away), 0);
 	assert_int_equal(mknod(directory, S_IFREG | 0600, 0), 0);
 	get_other_tag(failing, before);
-	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"%s\"\r\nConnection: close\r\n\r\n", failing);
+	snprintf(
+		text, sizeof(text),
+		"GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"%s\"\r\nConnection: close\r\n\r\n",
+		failing);
 	assert_int_equal(request(text, &again), 304);
 	/* It still fails, but for another reason. */
 	assert_int_equal(unlink(directory), 0);
@@ -312,7 +336,8 @@ static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 
 static void only_get_is_answered(void **state)
 {
-	static const char *const others[] = { "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "BREW" };
+	static const char *const others[] = { "POST",	 "PUT",	    "DELETE", "PATCH",
+					      "OPTIONS", "CONNECT", "TRACE",  "BREW" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -320,7 +345,8 @@ static void only_get_is_answered(void **state)
 		char text[128];
 		int code;
 
-		snprintf(text, sizeof(text), "%s /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", others[i]);
+		snprintf(text, sizeof(text),
+			 "%s /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", others[i]);
 		code = request_once(text, &answer);
 		assert_true(code == 0 || code >= 400);
 		strbuf_release(&answer);
@@ -357,7 +383,8 @@ static void endless_headers_are_cut_off(void **state)
 	memset(part, 'x', sizeof(part));
 	send(fd, "GET /metrics HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL);
 	/* The write does not wait for ever if nobody reads. */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = 1 }, sizeof(struct timeval));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = 1 },
+		   sizeof(struct timeval));
 	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0 && sent < 64 << 20)
 		sent += n;
 	assert_true(sent < 64 << 20);
@@ -428,7 +455,10 @@ static int begin_request(void)
 	return fd;
 }
 
-/* Requests that never end, one byte at a time; from each connection that is closed another one follows. */
+/*
+ * Requests that never end, one byte at a time; from each connection that is closed another one
+ * follows.
+ */
 _Noreturn static void send_for_ever(int begun_fd)
 {
 	int fds[POD_CONNECTIONS_MAX + 8];
@@ -502,8 +532,12 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 
 static int connect_loopback(int family, uint16_t to)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(to), .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(to), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+				  .sin_port = htons(to),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+				   .sin6_port = htons(to),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	return connect(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
@@ -516,7 +550,9 @@ static int connect_loopback(int family, uint16_t to)
  */
 static int listen_in_network_of(int family)
 {
-	struct record_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
+	struct record_options options = { .socket_path = socket_path,
+					  .warn_at = 0.8,
+					  .report_fd = 2 };
 	struct pod_server *http;
 	struct event_base *base;
 	struct sidecar *r;
@@ -524,11 +560,13 @@ static int listen_in_network_of(int family)
 	enter_network(family);
 	base = event_base_new();
 	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
-	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, NULL, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 ||
+	    pod_server_new(base, ":0", r, NULL, &http, NULL) < 0)
 		return 2;
 	if (connect_loopback(family, listening_port()) < 0)
 		return 3;
-	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, listening_port()) == 0 ? 4 : 0;
+	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, listening_port()) == 0 ? 4 :
+												 0;
 }
 
 static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)

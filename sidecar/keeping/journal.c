@@ -30,7 +30,8 @@ static void set_id(struct failure *f)
 	if (slash && slash[1])
 		snprintf(f->id, sizeof(f->id), "%s", slash + 1);
 	else
-		snprintf(f->id, sizeof(f->id), "%s-%s", time_format(f->ended_unix_ns, when), failure_class_name(f->class));
+		snprintf(f->id, sizeof(f->id), "%s-%s", time_format(f->ended_unix_ns, when),
+			 failure_class_name(f->class));
 }
 
 void failure_of_report(const struct report *r, bool container_lives, struct failure *ret_failure)
@@ -42,7 +43,9 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 		.exit_code = r->verdict.exit_code,
 		.signal = r->verdict.signal,
 		.container_lives = container_lives,
-		.place = !r->bundle[0] ? PLACE_NOWHERE : r->keeping.spooled ? PLACE_SPOOL : PLACE_STORE,
+		.place = !r->bundle[0]	    ? PLACE_NOWHERE :
+			 r->keeping.spooled ? PLACE_SPOOL :
+					      PLACE_STORE,
 	};
 	snprintf(ret_failure->container, sizeof(ret_failure->container), "%s", r->id.container);
 	snprintf(ret_failure->sentence, sizeof(ret_failure->sentence), "%s", r->verdict.sentence);
@@ -82,7 +85,8 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 	const cJSON *summary = json_get(json, "summary");
 	int class_id = class ? failure_class_from_name(class) : -1;
 	int confidence_id = confidence ? confidence_from_name(confidence) : -1;
-	struct failure f = { .class = (enum failure_class)class_id, .confidence = (enum confidence)confidence_id };
+	struct failure f = { .class = (enum failure_class)class_id,
+			     .confidence = (enum confidence)confidence_id };
 
 	if (!container || !sentence || class_id < 0 || confidence_id < 0)
 		return false;
@@ -108,15 +112,19 @@ bool failure_of_json(const cJSON *json, struct failure *ret_failure)
 
 void failure_summarize(struct failure *f, const cJSON *report_json)
 {
-	static const char *const members[] = { "class",  "confidence", "sentence", "exitCode", "signal", "startedAt", "endedAt",
-					       "memory", "processes",  "evidence", "missing",  "bundle", "signature", "process" };
+	static const char *const members[] = { "class",	    "confidence", "sentence", "exitCode",
+					       "signal",    "startedAt",  "endedAt",  "memory",
+					       "processes", "evidence",	  "missing",  "bundle",
+					       "signature", "process" };
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		json_set(json, members[i], cJSON_Duplicate(json_get(report_json, members[i]), true));
+		json_set(json, members[i],
+			 cJSON_Duplicate(json_get(report_json, members[i]), true));
 	json_set(json, "final", cJSON_CreateTrue());
-	for (cJSON *processes = json_get(json, "processes");; cJSON_DeleteItemFromArray(processes, cJSON_GetArraySize(processes) - 1)) {
+	for (cJSON *processes = json_get(json, "processes");;
+	     cJSON_DeleteItemFromArray(processes, cJSON_GetArraySize(processes) - 1)) {
 		text = cJSON_PrintUnformatted(json);
 		if (!text || strlen(text) <= FAILURE_SUMMARY_MAX || !processes || !processes->child)
 			break;
@@ -134,7 +142,8 @@ static cJSON *failure_to_json(const struct failure *f)
 
 	json_set_str(json, "id", f->id);
 	json_set_str(json, "container", f->container);
-	json_set_str(json, "endedAt", f->ended_unix_ns ? time_format(f->ended_unix_ns, when) : NULL);
+	json_set_str(json, "endedAt",
+		     f->ended_unix_ns ? time_format(f->ended_unix_ns, when) : NULL);
 	json_set_str(json, "class", failure_class_name(f->class));
 	json_set_str(json, "confidence", confidence_name(f->confidence));
 	if (f->exit_code >= 0)
@@ -147,7 +156,8 @@ static cJSON *failure_to_json(const struct failure *f)
 	json_set_str(json, "signature", f->signature[0] ? f->signature : NULL);
 	json_set_str(json, "bundle", f->bundle[0] ? f->bundle : NULL);
 	json_set_str(json, "bundleIn", places[f->place]);
-	json_set_str(json, "heldUntil", f->held_until_unix_ns ? time_format(f->held_until_unix_ns, when) : NULL);
+	json_set_str(json, "heldUntil",
+		     f->held_until_unix_ns ? time_format(f->held_until_unix_ns, when) : NULL);
 	json_set(json, "summary", f->summary ? cJSON_CreateRaw(f->summary) : cJSON_CreateNull());
 	return json;
 }
@@ -193,7 +203,8 @@ static void load(struct journal *j)
 	_cleanup_json_ cJSON *json = NULL;
 	const cJSON *item;
 
-	if (file_read(j->dirfd, FAILURES_FILE, &text, NULL) < 0 || json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
+	if (file_read(j->dirfd, FAILURES_FILE, &text, NULL) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
 		return;
 	j->forgotten = (uint64_t)MAX(json_int(json, "forgotten", 0), (int64_t)0);
 	cJSON_ArrayForEach(item, json_get(json, "failures"))
@@ -236,7 +247,8 @@ static bool known(const struct journal *j, const struct failure *f)
 	for (size_t i = 0; i < j->n; i++) {
 		const struct failure *other = &j->failures[i];
 
-		if (f->bundle[0] && strcmp(other->bundle, f->bundle) == 0 && strcmp(other->container, f->container) == 0)
+		if (f->bundle[0] && strcmp(other->bundle, f->bundle) == 0 &&
+		    strcmp(other->container, f->container) == 0)
 			return true;
 	}
 	return false;
@@ -267,7 +279,8 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 		append(j, f);
 	if (f->container_lives)
 		return new;
-	if (j->last[slot].text && j->dirfd >= 0 && strcmp(j->last[slot].container, f->container) != 0) {
+	if (j->last[slot].text && j->dirfd >= 0 &&
+	    strcmp(j->last[slot].container, f->container) != 0) {
 		snprintf(file, sizeof(file), LAST_PREFIX "%s", j->last[slot].container);
 		unlinkat(j->dirfd, file, 0);
 	}
@@ -299,7 +312,9 @@ const char *journal_last_report(struct journal *j, const char *container)
 
 	if (!j->last[slot].text || strcmp(j->last[slot].container, container) != 0)
 		load_last(j, slot, container);
-	return j->last[slot].text && strcmp(j->last[slot].container, container) == 0 ? j->last[slot].text : NULL;
+	return j->last[slot].text && strcmp(j->last[slot].container, container) == 0 ?
+		       j->last[slot].text :
+		       NULL;
 }
 
 void journal_digest(const struct journal *j, struct strbuf *out)
@@ -313,8 +328,9 @@ void journal_digest(const struct journal *j, struct strbuf *out)
 		const struct failure *f = &j->failures[i];
 		char when[TIME_TEXT_MAX];
 
-		strbuf_addf(out, "  %s  %s, %s: %s\n", time_format(f->ended_unix_ns, when), failure_class_name(f->class),
-			    confidence_name(f->confidence), f->sentence);
+		strbuf_addf(out, "  %s  %s, %s: %s\n", time_format(f->ended_unix_ns, when),
+			    failure_class_name(f->class), confidence_name(f->confidence),
+			    f->sentence);
 		if (f->bundle[0])
 			strbuf_addf(out, "    bundle %s\n", f->bundle);
 	}

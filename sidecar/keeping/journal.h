@@ -15,14 +15,16 @@
 #define JOURNAL_MAX 64 /* failures; the oldest are forgotten, and counted */
 #define JOURNAL_NAMES_MAX 32 /* containers with a last report */
 #define JOURNAL_JSON_MAX (288 * 1024)
-#define LAST_REPORT_MAX 3800 /* bytes of the report that is printed again at the next start; they fit into one message */
+/* bytes of the report that is printed again at the next start; they fit into one message */
+#define LAST_REPORT_MAX 3800
 
 #define FAILURE_ID_MAX 128
 #define FAILURE_SUMMARY_MAX 2560 /* so that all of them stay below JOURNAL_JSON_MAX */
 
 /* Where a failure's bundle is. */
 enum place {
-	PLACE_NOWHERE, /* there is no bundle: the failure was only counted, or the bundle could not be written */
+	/* there is no bundle: the failure was only counted, or the bundle could not be written */
+	PLACE_NOWHERE,
 	PLACE_SPOOL, /* in the pod, on its way to `bundle` if there is a store */
 	PLACE_STORE,
 	PLACE_DROPPED, /* it was removed from the spool to make room */
@@ -42,9 +44,11 @@ struct failure {
 	int exit_code; /* -1: not known */
 	int signal; /* 0: none */
 	bool container_lives; /* only a process died */
-	int64_t held_until_unix_ns; /* the container is kept until then for a look at it; 0: it is not */
+	/* the container is kept until then for a look at it; 0: it is not */
+	int64_t held_until_unix_ns;
 	char sentence[320];
-	char signature[SIGNATURE_MAX]; /* "": an older sidecar reported the failure without a signature */
+	char signature
+		[SIGNATURE_MAX]; /* "": an older sidecar reported the failure without a signature */
 	char bundle[512]; /* as in the report; "" if no bundle was kept */
 	enum place place;
 	/*
@@ -59,7 +63,8 @@ struct journal {
 	struct failure failures[JOURNAL_MAX]; /* oldest first */
 	size_t n;
 	uint64_t forgotten;
-	uint64_t changes; /* a count of changes, so that callers can see whether there is anything new */
+	/* a count of changes, so that callers can see whether there is anything new */
+	uint64_t changes;
 	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this sidecar */
 	struct {
 		char container[64];

@@ -99,9 +99,13 @@ static void a_process_s_death_keeps_its_summary_and_a_hold_its_end(void **state)
 
 static void every_failure_has_a_name_of_its_own_that_a_later_sidecar_gives_it_too(void **state)
 {
-	struct report r = { .verdict = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 }, .ended_unix_ns = 1795224546324 * NS_PER_MS,
-			    .signature = "v1:WorkerCrash:task/boom:SIGSEGV",
-			    .id.container = "ray-worker", .bundle = "pvc:x/ns/c/p.1/ray-worker/20261121T012906.324Z-WorkerCrash-2" };
+	struct report r = {
+		.verdict = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 },
+		.ended_unix_ns = 1795224546324 * NS_PER_MS,
+		.signature = "v1:WorkerCrash:task/boom:SIGSEGV",
+		.id.container = "ray-worker",
+		.bundle = "pvc:x/ns/c/p.1/ray-worker/20261121T012906.324Z-WorkerCrash-2"
+	};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_failure_ struct failure first = { 0 }, later = { 0 };
@@ -221,7 +225,9 @@ static void what_is_no_journal_is_an_empty_one(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(file_write(dirfd_, "failures.json", files[i], strlen(files[i]), 0600, NULL), 0);
+		assert_int_equal(
+			file_write(dirfd_, "failures.json", files[i], strlen(files[i]), 0600, NULL),
+			0);
 		journal_open(&j, dirfd_);
 		assert_int_equal(j.n, 0);
 		journal_close(&j);

@@ -19,11 +19,15 @@
 #include "sidecar/keeping/recent.h"
 #include "sidecar/store/bundle.h"
 
-/* Between two looks at whether a lane is settled: a disk that answers takes milliseconds, another one seconds. */
+/*
+ * Between two looks at whether a lane is settled: a disk that answers takes milliseconds, another
+ * one seconds.
+ */
 #define SETTLE_SOON_US 10000
 #define SETTLE_AGAIN_US 200000
 #define SETTLE_SOON_NS (50 * NS_PER_MS)
-#define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* the sidecar waits so long, before it exits, for a bundle that it has reported */
+/* the sidecar waits so long, before it exits, for a bundle that it has reported */
+#define FINISH_WITHIN_NS (10 * NS_PER_SEC)
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
@@ -37,7 +41,8 @@ struct lane {
 	struct background child; /* writes and removes bundles */
 	pid_t settling; /* the child that removes bundles, until its end was seen; 0: none */
 	bool changed; /* since that child was started */
-	pid_t finishing; /* the child that still writes a reported bundle, until the errand has another */
+	/* the child that still writes a reported bundle, until the errand has another */
+	pid_t finishing;
 };
 
 struct settling {
@@ -50,7 +55,8 @@ struct keeper {
 	const struct record_options *options;
 	struct journal *journal;
 	struct lane lanes[LANES];
-	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
+	/* why the last bundle could not be written to the spool; code 0: it could */
+	struct err broken;
 	struct recent access; /* the last look at whether it can be written */
 	int access_errno; /* the result of that look; 0: the spool can be written */
 	char access_text[ERR_TEXT_MAX];
@@ -295,13 +301,15 @@ static int find_programs(struct keeper *k, struct err *err)
 	const char *slash = strrchr(k->self, '/');
 	if (k->options->ship_program)
 		snprintf(k->ship_program, sizeof(k->ship_program), "%s", k->options->ship_program);
-	else if ((size_t)snprintf(k->ship_program, sizeof(k->ship_program), "%.*s/" SHIP_PROGRAM_NAME,
-				  slash ? (int)(slash - k->self) : 0, k->self) >= sizeof(k->ship_program))
+	else if ((size_t)snprintf(k->ship_program, sizeof(k->ship_program),
+				  "%.*s/" SHIP_PROGRAM_NAME, slash ? (int)(slash - k->self) : 0,
+				  k->self) >= sizeof(k->ship_program))
 		return err_set(err, ENAMETOOLONG, "%s", k->self);
 	return 0;
 }
 
-static int make_shipper(struct event_base *base, struct keeper *k, struct lane *lane, struct err *err)
+static int make_shipper(struct event_base *base, struct keeper *k, struct lane *lane,
+			struct err *err)
 {
 	struct shipper_options o = {
 		.program = k->ship_program,
@@ -311,8 +319,10 @@ static int make_shipper(struct event_base *base, struct keeper *k, struct lane *
 		.retain_below = k->options->id.namespace ? k->below : NULL,
 		.pruner = k->self,
 	};
-	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed,
-						     .idle = on_idle, .held = addition_is_beginning,
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped,
+						     .failed = on_failed,
+						     .idle = on_idle,
+						     .held = addition_is_beginning,
 						     .arg = k };
 
 	if (find_programs(k, err) < 0)
@@ -322,7 +332,8 @@ static int make_shipper(struct event_base *base, struct keeper *k, struct lane *
 	return lane->shipper ? 0 : err_set(err, ENOMEM, "shipper");
 }
 
-static int make_lane(struct event_base *base, struct keeper *k, struct lane *lane, int state_fd, struct err *err)
+static int make_lane(struct event_base *base, struct keeper *k, struct lane *lane, int state_fd,
+		     struct err *err)
 {
 	struct spool_limits limits = k->options->spool_limits;
 
@@ -336,8 +347,8 @@ static int make_lane(struct event_base *base, struct keeper *k, struct lane *lan
 	return record_options_ships(k->options) ? make_shipper(base, k, lane, err) : 0;
 }
 
-int keeper_new(struct event_base *base, const struct record_options *options, int state_fd, struct journal *journal,
-	       struct keeper **ret_keeper, struct err *err)
+int keeper_new(struct event_base *base, const struct record_options *options, int state_fd,
+	       struct journal *journal, struct keeper **ret_keeper, struct err *err)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
 
@@ -427,7 +438,8 @@ void keeper_changed(struct keeper *k)
 
 int64_t keeper_room(const struct keeper *k)
 {
-	const struct lane *l = &k->lanes[k->broken.code && k->lanes[FALLBACK].spool ? FALLBACK : SPOOL];
+	const struct lane *l =
+		&k->lanes[k->broken.code && k->lanes[FALLBACK].spool ? FALLBACK : SPOOL];
 
 	return l->spool ? spool_room(l->spool) : 0;
 }
@@ -443,7 +455,10 @@ bool keeper_busy(const struct keeper *k)
 	const struct lane *l = k->lanes;
 
 	return k->first || shipper_busy(l[SPOOL].shipper) || shipper_busy(l[FALLBACK].shipper) ||
-	       /* What an addition that is being taken back keeps in the spool is shipped afterwards. */
+	       /*
+	        * What an addition that is being taken back keeps in the spool is shipped
+	        * afterwards.
+	        */
 	       (l[SPOOL].shipper &&
 		(event_pending(k->settle, EV_TIMEOUT, NULL) || addition_is_undoing()));
 }
@@ -475,11 +490,13 @@ const char *keeper_spool_error(struct keeper *k)
 		return err_text(&k->broken);
 	if (!path)
 		return NULL;
-	recent_look(&k->access, look_at_access, path, &k->access_errno, sizeof(k->access_errno), now);
+	recent_look(&k->access, look_at_access, path, &k->access_errno, sizeof(k->access_errno),
+		    now);
 	if (recent_hangs(&k->access, now))
 		snprintf(k->access_text, sizeof(k->access_text), "%s does not answer", path);
 	else if (k->access_errno)
-		snprintf(k->access_text, sizeof(k->access_text), "%s: %s", path, strerror(k->access_errno));
+		snprintf(k->access_text, sizeof(k->access_text), "%s: %s", path,
+			 strerror(k->access_errno));
 	else
 		return NULL;
 	return k->access_text;

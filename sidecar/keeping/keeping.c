@@ -21,12 +21,14 @@
 /* A disk that needs longer for the previous errand is not just slow. */
 #define BEFORE_NS (10 * NS_PER_SEC)
 
-_Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX, "a report fits into a message");
+_Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX,
+	       "a report fits into a message");
 
 #define CHILDREN_MAX 3 /* per bundle; if a child is killed, another one is started */
 #define BUSY_LOOK_NS (10 * NS_PER_MS) /* between two looks at the previous errand */
 
-static void send_keeping(const struct keep_work *w, bool done, int rc, const struct err *err, const struct report *r)
+static void send_keeping(const struct keep_work *w, bool done, int rc, const struct err *err,
+			 const struct report *r)
 {
 	_cleanup_free_ struct keeping_message *m = calloc(1, sizeof(*m));
 
@@ -40,8 +42,9 @@ static void send_keeping(const struct keep_work *w, bool done, int rc, const str
 }
 
 /*
- * Without permission the child ends: a sidecar that is being killed closes its socket before PR_SET_PDEATHSIG reaches us, and the next
- * one would not know the name of what we made visible, and tell the death a second time.
+ * Without permission the child ends: a sidecar that is being killed closes its socket before
+ * PR_SET_PDEATHSIG reaches us, and the next one would not know the name of what we made visible,
+ * and tell the death a second time.
  */
 static void send_name(const struct report *r, void *arg)
 {
@@ -51,7 +54,10 @@ static void send_name(const struct report *r, void *arg)
 	send_keeping(w, false, 0, &(struct err){ 0 }, r);
 	if (errand_receive(w->fd, &permission, sizeof(permission)) != sizeof(permission))
 		_exit(1);
-	/* A node that loses its power now is not to have the bundle and a history that knows of no end: two reports. */
+	/*
+	 * A node that loses its power now is not to have the bundle and a history that knows of no
+	 * end: two reports.
+	 */
 	history_sync(w->kept->observer->history);
 }
 
@@ -131,7 +137,8 @@ static void keep_finish(struct keep_work *w, int rc, struct err *err)
 
 /*
  * Lets the child go on alone with a bundle that has its name but is not durable yet, because the
- * disk is slow. If it fails, it may choose another name, for which it has our permission beforehand.
+ * disk is slow. If it fails, it may choose another name, for which it has our permission
+ * beforehand.
  */
 static void go_on_without(struct keep_work *w)
 {

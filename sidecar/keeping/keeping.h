@@ -48,7 +48,11 @@ struct keep_work {
 	struct background *child;
 	const struct record_options *options;
 	const char *
-		path; /* the directory of the spool, or of a directory store; NULL: bundles are not kept, which is no error */
+		/*
+		 * the directory of the spool, or of a directory store; NULL: bundles are not kept,
+		 * which is no error
+		 */
+		path;
 	struct spool *spool; /* NULL: there are no limits */
 	errand_message_fn on_rest; /* gets the remaining messages of the errand before it */
 	void *rest_arg;

@@ -224,7 +224,10 @@ static void a_child_that_is_killed_when_its_bundle_is_there_is_followed_by_no_se
 	assert_int_equal(r.keeping.repeats, 2);
 }
 
-/* What a sidecar leaves between the end of its sockets and that of its children, when it is killed before the history has the name. */
+/*
+ * What a sidecar leaves between the end of its sockets and that of its children, when it is killed
+ * before the history has the name.
+ */
 static void leave_the_child(const struct report *r, void *arg)
 {
 	siginfo_t end = { 0 };

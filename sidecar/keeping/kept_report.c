@@ -67,9 +67,12 @@ static void on_part(const void *data, size_t len, int *, void *arg)
 		r->found = part[0] == IS_END ? KEPT_REPORT_READ : KEPT_REPORT_NONE;
 }
 
-enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json)
+enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns,
+				  struct strbuf *text, struct strbuf *json)
 {
-	struct reading r = { .bundle = bundle, .text = text, .json = json, .found = KEPT_REPORT_UNKNOWN };
+	struct reading r = {
+		.bundle = bundle, .text = text, .json = json, .found = KEPT_REPORT_UNKNOWN
+	};
 
 	if (!bundle[0])
 		return KEPT_REPORT_NONE;

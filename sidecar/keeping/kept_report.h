@@ -13,11 +13,13 @@
 enum kept_report {
 	KEPT_REPORT_READ, /* the bundle exists; a text that could not be read is empty */
 	KEPT_REPORT_NONE, /* there is no such bundle */
-	KEPT_REPORT_UNKNOWN, /* the disk does not answer, or no process could be started to read it */
+	/* the disk does not answer, or no process could be started to read it */
+	KEPT_REPORT_UNKNOWN,
 };
 
 /*
  * bundle is an absolute path. Appends report.txt to text and report.json to json, up to their
  * ceilings. Waits for within_ns at most, so it is for the time before the event loop begins.
  */
-enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json);
+enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns,
+				  struct strbuf *text, struct strbuf *json);

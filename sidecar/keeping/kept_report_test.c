@@ -61,7 +61,8 @@ static void both_texts_come_whole_also_large_ones(void **state)
 	large[0] = '{';
 	assert_int_equal(file_put(dir_fd, "report.txt", "it died\n", 8, 0600, NULL), 0);
 	assert_int_equal(file_put(dir_fd, "report.json", large, sizeof(large), 0600, NULL), 0);
-	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json), KEPT_REPORT_READ);
+	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json),
+			 KEPT_REPORT_READ);
 	assert_string_equal(strbuf_str(&text), "it died\n");
 	assert_int_equal(json.len, sizeof(large));
 	assert_memory_equal(json.data, large, sizeof(large));
@@ -70,7 +71,8 @@ static void both_texts_come_whole_also_large_ones(void **state)
 static void a_bundle_without_texts_is_there_all_the_same(void **state)
 {
 	(void)state;
-	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json), KEPT_REPORT_READ);
+	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json),
+			 KEPT_REPORT_READ);
 	assert_int_equal(text.len + json.len, 0);
 }
 
@@ -78,7 +80,8 @@ static void no_path_and_no_such_directory_are_no_bundle(void **state)
 {
 	(void)state;
 	assert_int_equal(kept_report_read(&errand, "", LONG_NS, &text, &json), KEPT_REPORT_NONE);
-	assert_int_equal(kept_report_read(&errand, "/nowhere/at/all", LONG_NS, &text, &json), KEPT_REPORT_NONE);
+	assert_int_equal(kept_report_read(&errand, "/nowhere/at/all", LONG_NS, &text, &json),
+			 KEPT_REPORT_NONE);
 	assert_int_equal(kept_report_read(&errand, path, LONG_NS, &text, &json), KEPT_REPORT_NONE);
 }
 

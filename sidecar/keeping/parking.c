@@ -15,7 +15,9 @@ void parking_init(struct parking *p, int dirfd, int64_t spool_bytes)
 {
 	int64_t n = spool_bytes > 0 ? spool_bytes / 8 / HISTORY_BYTES : HISTORIES_MAX;
 
-	*p = (struct parking){ .dirfd = dirfd, .max = (size_t)MAX(MIN(n, (int64_t)HISTORIES_MAX), (int64_t)HISTORIES_MIN) };
+	*p = (struct parking){ .dirfd = dirfd,
+			       .max = (size_t)MAX(MIN(n, (int64_t)HISTORIES_MAX),
+						  (int64_t)HISTORIES_MIN) };
 }
 
 void history_file_of(const struct life *l, char file[static HISTORY_FILE_MAX])
@@ -27,7 +29,8 @@ bool is_history_file(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len > strlen(HISTORY_SUFFIX) && strcmp(name + len - strlen(HISTORY_SUFFIX), HISTORY_SUFFIX) == 0;
+	return len > strlen(HISTORY_SUFFIX) &&
+	       strcmp(name + len - strlen(HISTORY_SUFFIX), HISTORY_SUFFIX) == 0;
 }
 
 static size_t count_files(int dirfd)

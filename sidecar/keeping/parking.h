@@ -16,7 +16,10 @@
 #define HISTORY_FILE_MAX (LIFE_NAME_MAX + 32)
 #define HISTORY_SUFFIX ".ring"
 #define HISTORY_BYTES ((int64_t)256 << 10) /* no file is larger */
-/* Files; twice the number of connections, because launchers may come and go while reports are written. */
+/*
+ * Files; twice the number of connections, because launchers may come and go while reports are
+ * written.
+ */
 #define HISTORIES_MAX 64
 #define HISTORIES_MIN 2
 #define PARKED_MAX 16

@@ -72,7 +72,8 @@ static void a_history_keeps_its_size_limit_and_has_the_name_of_its_life(void **s
 
 static void what_is_no_history_is_not_taken_for_one(void **state)
 {
-	static const char *const names[] = { "", ".", "..", ".ring", "failures.json", "a.ring.", "a.rin" };
+	static const char *const names[] = { "",	".",	"..", ".ring", "failures.json",
+					     "a.ring.", "a.rin" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -6,7 +6,8 @@
 
 #define HANGS_NS (2 * NS_PER_SEC)
 
-void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *value, size_t size, int64_t now_ns)
+void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *value, size_t size,
+		 int64_t now_ns)
 {
 	errand_take(&r->errand, value, size);
 	if (r->errand.pid || (r->looked_ns && now_ns - r->looked_ns < r->spacing_ns))

@@ -99,7 +99,8 @@ static int64_t time_to_limit(const struct history *h)
 		return -1;
 	int64_t grew = last[1]->memory.usage - last[0]->memory.usage;
 	int64_t room = MAX(last[1]->memory.limit - last[1]->memory.usage, (int64_t)0);
-	after = (double)room / (double)MAX(grew, (int64_t)1) * (double)(last[1]->at_ns - last[0]->at_ns);
+	after = (double)room / (double)MAX(grew, (int64_t)1) *
+		(double)(last[1]->at_ns - last[0]->at_ns);
 	return grew > 0 && after < 1e18 ? (int64_t)after : -1;
 }
 
@@ -196,23 +197,27 @@ static void write_report(struct recovery *r, struct history *h)
 }
 
 /*
- * Reports a bundle that is complete but may not have been reported. Returns false if there is no such bundle, or its disk does not
- * answer.
+ * Reports a bundle that is complete but may not have been reported. Returns false if there is no
+ * such bundle, or its disk does not answer.
  */
 static bool tell_of_bundle(struct recovery *r, const struct life *l)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json_text = STRBUF_INIT(REPORT_JSON_MAX);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX),
+				       json_text = STRBUF_INIT(REPORT_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_failure_ struct failure f = { 0 };
-	enum kept_report found = kept_report_read(&r->reading, l->bundle, READ_WITHIN_NS, &text, &json_text);
+	enum kept_report found =
+		kept_report_read(&r->reading, l->bundle, READ_WITHIN_NS, &text, &json_text);
 
 	/* Two reports about one death are better than none. */
 	if (found == KEPT_REPORT_UNKNOWN)
-		log_warning("%s: the disk of bundle %s does not answer, so the report is made again", l->name,
-			    l->bundle);
+		log_warning(
+			"%s: the disk of bundle %s does not answer, so the report is made again",
+			l->name, l->bundle);
 	if (found != KEPT_REPORT_READ)
 		return false;
-	if (text.len && json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 && failure_of_json(json, &f)) {
+	if (text.len && json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 &&
+	    failure_of_json(json, &f)) {
 		if (!l->ended_ns)
 			failure_summarize(&f, json);
 		r->reported(&f, strbuf_str(&text), r->arg);
@@ -274,7 +279,8 @@ static void take_over(struct recovery *r, const char *file)
 	if (r->n_waiting < HISTORIES_MAX)
 		h = history_open(r->state.fd, file, &err);
 	else
-		err_set(&err, E2BIG, "%s is left out, because there are %d others", file, HISTORIES_MAX);
+		err_set(&err, E2BIG, "%s is left out, because there are %d others", file,
+			HISTORIES_MAX);
 	if (h && !in_order(h, file))
 		err_set(&err, EPROTO, "the history %s is not of the container in its name", file);
 	if (!h || err.code) {
@@ -288,9 +294,10 @@ static void take_over(struct recovery *r, const char *file)
 	if (l->phase == LIFE_RUNS && strcmp(l->boot_id, r->here.boot_id) == 0)
 		r->waiting[r->n_waiting++] = h;
 	else
-		recovery_finish(r, h,
-				(l->ended_ns && l->phase >= LIFE_REPORTING && tell_of_bundle(r, l)) ||
-					l->phase == LIFE_REPORTED);
+		recovery_finish(
+			r, h,
+			(l->ended_ns && l->phase >= LIFE_REPORTING && tell_of_bundle(r, l)) ||
+				l->phase == LIFE_REPORTED);
 }
 
 static void scan(struct recovery *r)
@@ -309,7 +316,8 @@ static void scan(struct recovery *r)
 /* Removes what a writer that died left half-written. No other process is writing there. */
 static void remove_partial_in(const char *directory, const char *below)
 {
-	_cleanup_close_ int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	_cleanup_close_ int fd =
+		directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (fd >= 0)
 		inventory_remove_stale(fd, below, 0, INVENTORY_STALE_NS);
@@ -331,21 +339,29 @@ static void remove_partial_bundles(int, void *arg)
 	remove_partial_in(options->spool_fallback, path);
 }
 
-struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg)
+struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported,
+			      void *arg)
 {
 	struct recovery *r = calloc(1, sizeof(*r));
 	struct err err = { 0 };
 
 	if (!r)
 		return NULL;
-	*r = (struct recovery){ .options = options, .reported = reported, .arg = arg, .state = STATE_DIR_NONE,
-				.cleaning = ERRAND_NONE, .reading = ERRAND_NONE, .began_ns = now_boottime_ns() };
+	*r = (struct recovery){ .options = options,
+				.reported = reported,
+				.arg = arg,
+				.state = STATE_DIR_NONE,
+				.cleaning = ERRAND_NONE,
+				.reading = ERRAND_NONE,
+				.began_ns = now_boottime_ns() };
 	life_begin(&r->here, "", r->began_ns, 0);
 	if (!options->spool)
 		return r;
 	if (state_dir_open(&r->state, options, &err) < 0)
-		log_warning("samples and reports will not survive a restart of this sidecar: %s", err_text(&err));
-	parking_init(&r->parking, r->state.fd, r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
+		log_warning("samples and reports will not survive a restart of this sidecar: %s",
+			    err_text(&err));
+	parking_init(&r->parking, r->state.fd,
+		     r->state.copy ? STATE_MEMORY_BYTES : options->spool_limits.quota.bytes);
 	return r;
 }
 
@@ -362,7 +378,9 @@ void recovery_start(struct recovery *r)
 		errand_wait_outside_loop(&r->cleaning, CLEAN_WITHIN_NS, errand_ignore, NULL);
 	scan(r);
 	if (r->n_waiting)
-		log_info("waiting for the launchers of %zu containers that a previous sidecar watched", r->n_waiting);
+		log_info(
+			"waiting for the launchers of %zu containers that a previous sidecar watched",
+			r->n_waiting);
 }
 
 void recovery_free(struct recovery *r)
@@ -452,6 +470,7 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 		err_set(&err, E2BIG, "the spool has %zu histories already", r->parking.max);
 	}
 	if (!h)
-		log_warning_limited("%s: its samples will not survive this sidecar: %s", life->name, err_text(&err));
+		log_warning_limited("%s: its samples will not survive this sidecar: %s", life->name,
+				    err_text(&err));
 	return h;
 }

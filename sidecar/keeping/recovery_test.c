@@ -107,8 +107,10 @@ static void leave(const struct life *l, int64_t used)
 	h = history_create(rings, file, l, NULL);
 	assert_non_null(h);
 	for (int i = 4; i >= 0; i--) {
-		struct sample s = { .at_ns = l->started_ns + 5 * NS_PER_SEC - i * 100 * NS_PER_MS, .memory = MEMORY_ABSENT,
-				    .n_processes = 2, .n_top = 1 };
+		struct sample s = { .at_ns = l->started_ns + 5 * NS_PER_SEC - i * 100 * NS_PER_MS,
+				    .memory = MEMORY_ABSENT,
+				    .n_processes = 2,
+				    .n_top = 1 };
 
 		s.memory.limit = 100 * MIB;
 		s.memory.usage = used - i * MIB;
@@ -329,7 +331,8 @@ static void a_bundle_that_exists_is_reported_and_not_written_again(void **state)
 	assert_int_equal(n_reported, 2);
 	assert_string_equal(reported[0].sentence, reported[1].sentence);
 	assert_string_equal(reported[0].bundle, reported[1].bundle);
-	assert_int_equal(reported[0].ended_unix_ns / NS_PER_MS, reported[1].ended_unix_ns / NS_PER_MS);
+	assert_int_equal(reported[0].ended_unix_ns / NS_PER_MS,
+			 reported[1].ended_unix_ns / NS_PER_MS);
 	/* The bundle was noted, but is not there yet. */
 	snprintf(l.bundle, sizeof(l.bundle), "%s/none", spool);
 	leave(&l, 97 * MIB);
@@ -402,7 +405,9 @@ static void a_restart_of_the_machine_is_reported_with_the_times_before_it(void *
 	assert_int_equal(reported[0].class, FAILURE_NODE_LOST);
 	time_format(l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns, when);
 	when[19] = '\0';
-	assert_int_equal(llabs(reported[0].ended_unix_ns - (l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns)) < NS_PER_SEC, 1);
+	assert_int_equal(llabs(reported[0].ended_unix_ns -
+			       (l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns)) < NS_PER_SEC,
+			 1);
 	assert_non_null(strstr(reported_text, when + 11));
 	assert_non_null(strstr(reported_text, "5.0 s after its start"));
 }
@@ -434,8 +439,10 @@ static void half_written_bundles_go_and_others_of_the_spool_stay(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < 4; i++) {
-		static const char *const places[] = { "ml/c/pod.01234567/ray-worker/" HALF "/logs", "ml/c/pod.01234567/ray-worker/whole",
-						      "ml/c/other.01234567/ray-worker/" HALF, "ml/c/pod.01234567/ray-worker/.x" };
+		static const char *const places[] = { "ml/c/pod.01234567/ray-worker/" HALF "/logs",
+						      "ml/c/pod.01234567/ray-worker/whole",
+						      "ml/c/other.01234567/ray-worker/" HALF,
+						      "ml/c/pod.01234567/ray-worker/.x" };
 
 		snprintf(path, sizeof(path), "%s/%s", spool, places[i]);
 		assert_int_equal(dir_make_all(path, 0755, NULL), 0);

@@ -132,7 +132,9 @@ static void begin_with_copy(struct state_dir *s)
 	if (any || errand_start(&s->errand, copy_restore, &c, NULL) < 0)
 		return;
 	if (!errand_wait_outside_loop(&s->errand, RESTORE_WITHIN_NS, errand_ignore, NULL))
-		log_warning("the disk of %s does not answer: the history of a previous sidecar cannot be read", s->copy);
+		log_warning(
+			"the disk of %s does not answer: the history of a previous sidecar cannot be read",
+			s->copy);
 }
 
 int state_dir_open(struct state_dir *s, const struct record_options *options, struct err *err)
@@ -140,7 +142,8 @@ int state_dir_open(struct state_dir *s, const struct record_options *options, st
 	struct err local = { 0 };
 
 	*s = STATE_DIR_NONE;
-	if (options->spool_fallback && open_directory(options->spool_fallback, &s->fd, &local) >= 0 && is_memory(s->fd)) {
+	if (options->spool_fallback &&
+	    open_directory(options->spool_fallback, &s->fd, &local) >= 0 && is_memory(s->fd)) {
 		s->copy = options->spool;
 		begin_with_copy(s);
 		return 0;
@@ -151,7 +154,8 @@ int state_dir_open(struct state_dir *s, const struct record_options *options, st
 		return 0;
 	if (!options->spool_fallback || open_directory(options->spool_fallback, &s->fd, &local) < 0)
 		return -err->code;
-	log_warning("the spool cannot be written: %s; %s is used instead", err_text(err), options->spool_fallback);
+	log_warning("the spool cannot be written: %s; %s is used instead", err_text(err),
+		    options->spool_fallback);
 	return 0;
 }
 

@@ -133,7 +133,9 @@ int __wrap_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *e
 
 	if (written_meanwhile) {
 		snprintf(path, sizeof(path), "%s/.sidecar/a.ring", memory);
-		assert_int_equal(file_put(AT_FDCWD, path, written_meanwhile, strlen(written_meanwhile), 0600, NULL), 0);
+		assert_int_equal(file_put(AT_FDCWD, path, written_meanwhile,
+					  strlen(written_meanwhile), 0600, NULL),
+				 0);
 	}
 	return __real_errand_start(e, fn, arg, err);
 }

@@ -51,7 +51,8 @@ static bool is_of_another(const struct gpu_fault *f, const struct kernel_questio
 	return are_numbered(q) ? f->pid > 0 : !is_common_name(f->name);
 }
 
-static enum gpu_whose gpu_faults_whose(const struct gpu_fault *f, const struct kernel_question *q, const struct gpus *gpus)
+static enum gpu_whose gpu_faults_whose(const struct gpu_fault *f, const struct kernel_question *q,
+				       const struct gpus *gpus)
 {
 	enum gpu_whose process = gpu_faults_of_process(f, q);
 
@@ -66,7 +67,9 @@ static enum gpu_whose gpu_faults_whose(const struct gpu_fault *f, const struct k
 /* Returns how much the fault explains. */
 static int gpu_faults_weight(enum gpu_blame blame)
 {
-	static const int weights[] = { [GPU_HARDWARE] = 3, [GPU_APPLICATION] = 2, [GPU_NOTICE] = 1, [GPU_CONSEQUENCE] = 0 };
+	static const int weights[] = {
+		[GPU_HARDWARE] = 3, [GPU_APPLICATION] = 2, [GPU_NOTICE] = 1, [GPU_CONSEQUENCE] = 0
+	};
 
 	return weights[blame];
 }
@@ -80,8 +83,8 @@ static bool is_better(const struct gpu_evidence *best, const struct gpu_fault *f
 	return w > best->whose;
 }
 
-void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
-		     struct gpu_evidence *ret_evidence)
+void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us,
+		     const struct gpus *gpus, struct gpu_evidence *ret_evidence)
 {
 	struct gpu_evidence best = { .whose = GPU_NOBODYS };
 

@@ -10,7 +10,8 @@
 /* How the fault is connected with the container, from the weakest proof to the strongest. */
 enum gpu_whose {
 	GPU_NOBODYS, /* there is no fault */
-	GPU_OF_NODE, /* the container has some of the node's GPUs, and the line names no foreign process */
+	/* the container has some of the node's GPUs, and the line names no foreign process */
+	GPU_OF_NODE,
 	GPU_OF_DEVICE, /* it is a GPU of the container */
 	GPU_OF_NAME, /* the line names a process like one of the container's */
 	GPU_OF_PID, /* the line names a PID of the container's */
@@ -30,5 +31,5 @@ struct gpu_evidence {
  * death, but at most half an hour back, because a collective operation may wait that long for a GPU
  * that is gone.
  */
-void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
-		     struct gpu_evidence *ret_evidence);
+void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us,
+		     const struct gpus *gpus, struct gpu_evidence *ret_evidence);

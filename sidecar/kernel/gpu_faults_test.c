@@ -18,7 +18,8 @@
 static const struct gpus none = { .n = 0 }, some = { .n = 2 },
 			 ours = { .n = 1, .known = true, .places = { "0000:3b:00.0" } },
 			 others = { .n = 1, .known = true, .places = { "0000:86:00.0" } };
-static const struct kernel_suspect by_name[] = { { .name = "ray::Trainer.fit" }, { .name = "python3 serve.py" } };
+static const struct kernel_suspect by_name[] = { { .name = "ray::Trainer.fit" },
+						 { .name = "python3 serve.py" } };
 static const struct kernel_suspect by_pid[] = { { .name = "", .pid = 4711 } };
 
 static struct gpu_evidence found;
@@ -27,9 +28,13 @@ static struct gpu_evidence found;
 static enum gpu_whose look(const char *line, int64_t ago_s, const struct gpus *gpus, bool numbered)
 {
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
-	const struct kmsg_record r = { .priority = 3, .time_us = ENDED - ago_s * S, .text = line, .len = strlen(line) };
-	const struct kernel_question q = { .ended_us = ENDED, .suspects = numbered ? by_pid : by_name,
-					   .n_suspects = numbered ? ARRAY_SIZE(by_pid) : ARRAY_SIZE(by_name) };
+	const struct kmsg_record r = {
+		.priority = 3, .time_us = ENDED - ago_s * S, .text = line, .len = strlen(line)
+	};
+	const struct kernel_question q = { .ended_us = ENDED,
+					   .suspects = numbered ? by_pid : by_name,
+					   .n_suspects = numbered ? ARRAY_SIZE(by_pid) :
+								    ARRAY_SIZE(by_name) };
 
 	assert_int_equal(kmsg_log_add(&log, &r), 0);
 	gpu_faults_find(&log, &q, 1000 * S, gpus, &found);
@@ -57,8 +62,12 @@ static void a_process_tells_more_than_a_device(void **state)
 	assert_int_equal(look(FAULT_OF("pt_main_thread"), 1, &ours, false), GPU_OF_DEVICE);
 	assert_int_equal(look(FAULT_OF("python3"), 1, &others, false), GPU_NOBODYS);
 	assert_int_equal(look(FAULT_OF("anything"), 1, &none, true), GPU_OF_PID);
-	assert_int_equal(look("NVRM: Xid (PCI:0000:3b:00): 31, pid=4712, name=python3, Ch 8", 1, &ours, true), GPU_NOBODYS);
-	assert_int_equal(look("NVRM: Xid (PCI:0000:3b:00): 48, pid=4712, name=python3, DBE", 1, &ours, true), GPU_OF_DEVICE);
+	assert_int_equal(look("NVRM: Xid (PCI:0000:3b:00): 31, pid=4712, name=python3, Ch 8", 1,
+			      &ours, true),
+			 GPU_NOBODYS);
+	assert_int_equal(
+		look("NVRM: Xid (PCI:0000:3b:00): 48, pid=4712, name=python3, DBE", 1, &ours, true),
+		GPU_OF_DEVICE);
 }
 
 static void what_is_long_past_or_of_a_life_before_is_left_out(void **state)
@@ -73,7 +82,10 @@ static void what_is_long_past_or_of_a_life_before_is_left_out(void **state)
 static void what_users_write_to_the_log_is_no_fault(void **state)
 {
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
-	const struct kmsg_record r = { .priority = 1 << 3, .time_us = ENDED, .text = OFF_THE_BUS, .len = strlen(OFF_THE_BUS) };
+	const struct kmsg_record r = { .priority = 1 << 3,
+				       .time_us = ENDED,
+				       .text = OFF_THE_BUS,
+				       .len = strlen(OFF_THE_BUS) };
 	const struct kernel_question q = { .ended_us = ENDED };
 	(void)state;
 
@@ -94,7 +106,9 @@ static void the_first_that_explains_most_is_taken(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		const struct kmsg_record r = { .priority = 3, .time_us = ENDED - 10 * S + (int64_t)i, .text = lines[i],
+		const struct kmsg_record r = { .priority = 3,
+					       .time_us = ENDED - 10 * S + (int64_t)i,
+					       .text = lines[i],
 					       .len = strlen(lines[i]) };
 
 		assert_int_equal(kmsg_log_add(&log, &r), 0);

@@ -19,7 +19,8 @@ static int get_capabilities(struct __user_cap_data_struct data[static _LINUX_CAP
 	return (int)syscall(SYS_capget, &header, data);
 }
 
-static int set_capabilities(const struct __user_cap_data_struct data[static _LINUX_CAPABILITY_U32S_3])
+static int
+set_capabilities(const struct __user_cap_data_struct data[static _LINUX_CAPABILITY_U32S_3])
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -28,7 +29,8 @@ static int set_capabilities(const struct __user_cap_data_struct data[static _LIN
 
 int keep_syslog_only(uid_t uid, struct err *err)
 {
-	struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3], wanted[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3],
+		wanted[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	uint32_t bit = CAP_TO_MASK(CAP_SYSLOG);
 	unsigned int word = CAP_TO_INDEX(CAP_SYSLOG);
 

@@ -8,8 +8,10 @@
 
 #define NAMED_WITHIN_US (5 * 1000000) /* a name is weak evidence, and after this time it is none */
 #define CRASH_WITHIN_US (5 * 1000000)
-#define WHOLE_FOR_US (120 * 1000000) /* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
-#define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
+/* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
+#define WHOLE_FOR_US (120 * 1000000)
+/* what the kernel's counters of resident pages may be off on a machine of many CPUs */
+#define SIZE_SLACK ((int64_t)4 << 20)
 
 struct search {
 	const struct kmsg_log *log;
@@ -89,8 +91,9 @@ static bool kernel_evidence_is_known(const struct kernel_question *q, int64_t pi
 }
 
 /*
- * The command ends but once. A report on another process may have read the log between its kill and its end, which takes
- * seconds, or a minute where there is much memory to give back: that makes the kill no old one.
+ * The command ends but once. A report on another process may have read the log between its kill and
+ * its end, which takes seconds, or a minute where there is much memory to give back: that makes the
+ * kill no old one.
  */
 static bool is_of_command(const struct kernel_question *q, const struct oom_kill *k)
 {
@@ -138,7 +141,8 @@ static void kernel_evidence_visit(const struct oom_kill *k, void *arg)
 }
 
 /* ret_by_pid: a PID of the node is unique, and a name is not. */
-static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l, bool *ret_by_pid)
+static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l,
+				bool *ret_by_pid)
 {
 	for (size_t i = 0; i < q->n_suspects; i++) {
 		const struct kernel_suspect *s = &q->suspects[i];
@@ -151,7 +155,8 @@ static bool is_crash_of_suspect(const struct kernel_question *q, const struct km
 	return false;
 }
 
-static bool find_crash(const struct kmsg_log *log, const struct kernel_question *q, bool of_anyone, struct kernel_evidence *e)
+static bool find_crash(const struct kmsg_log *log, const struct kernel_question *q, bool of_anyone,
+		       struct kernel_evidence *e)
 {
 	for (size_t i = log->n; i-- > 0;) {
 		const struct kmsg_entry *entry = &log->entries[i];
@@ -178,7 +183,8 @@ static void kernel_evidence_add_line(const struct kmsg_log *log, size_t i, struc
 	const struct kmsg_entry *e = &log->entries[i];
 
 	if (e->time_us >= 0)
-		strbuf_addf(out, "[%5" PRId64 ".%06" PRId64 "] ", e->time_us / 1000000, e->time_us % 1000000);
+		strbuf_addf(out, "[%5" PRId64 ".%06" PRId64 "] ", e->time_us / 1000000,
+			    e->time_us % 1000000);
 	if (!kmsg_from_kernel(e->priority))
 		strbuf_addf(out, "(user space, facility %d) ", e->priority >> 3);
 	strbuf_add_escaped(out, kmsg_text(log, i), e->len);
@@ -195,8 +201,8 @@ static bool kernel_evidence_is_whole(const struct kmsg_log *log, const struct ke
 	       log->entries[0].time_us <= MAX(q->begin_us, q->ended_us - WHOLE_FOR_US);
 }
 
-void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
-			  struct strbuf *excerpt)
+void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q,
+			  struct kernel_evidence *ret_evidence, struct strbuf *excerpt)
 {
 	struct search s = { .log = log, .q = q };
 	struct kernel_evidence e = KERNEL_EVIDENCE_ABSENT;
@@ -249,7 +255,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	if (!find_crash(log, q, false, &e) && q->own_lines)
 		find_crash(log, q, true, &e);
 	if (log->lost > 0)
-		strbuf_addf(excerpt, "(%" PRId64 " records were overwritten before they could be read)\n", log->lost);
+		strbuf_addf(excerpt,
+			    "(%" PRId64 " records were overwritten before they could be read)\n",
+			    log->lost);
 	for (size_t i = first; i < last; i++)
 		kernel_evidence_add_line(log, i, excerpt);
 	*ret_evidence = e;

@@ -29,7 +29,8 @@ static void release(struct fixture *f)
 #define FIXTURE { .excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX) }
 #define _cleanup_fixture_ _cleanup_(release)
 
-static void add(struct fixture *f, int priority, int64_t time_us, const char *fmt, ...) _printf_(4, 5);
+static void add(struct fixture *f, int priority, int64_t time_us, const char *fmt, ...)
+	_printf_(4, 5);
 static void add(struct fixture *f, int priority, int64_t time_us, const char *fmt, ...)
 {
 	char text[1024];
@@ -45,16 +46,20 @@ static void add(struct fixture *f, int priority, int64_t time_us, const char *fm
 
 static void add_killed(struct fixture *f, int64_t time_us, int pid, const char *name, int64_t rss)
 {
-	add(f, 3, time_us, "Memory cgroup out of memory: Killed process %d (%s) total-vm:9kB, anon-rss:%lldkB, file-rss:0kB, shmem-rss:0kB",
+	add(f, 3, time_us,
+	    "Memory cgroup out of memory: Killed process %d (%s) total-vm:9kB, anon-rss:%lldkB, file-rss:0kB, shmem-rss:0kB",
 	    pid, name, (long long)rss / 1024);
 }
 
-static void add_report(struct fixture *f, int64_t time_us, int pid, const char *name, const char *memcg)
+static void add_report(struct fixture *f, int64_t time_us, int pid, const char *name,
+		       const char *memcg)
 {
 	add(f, 4, time_us, "%s invoked oom-killer: gfp_mask=0xcc0", name);
 	add(f, 6, time_us + 1, "memory: usage 1024kB, limit 1024kB, failcnt 0");
-	add(f, 6, time_us + 2, "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,"
-			       "task=%s,pid=%d,uid=0", memcg, memcg, name, pid);
+	add(f, 6, time_us + 2,
+	    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,"
+	    "task=%s,pid=%d,uid=0",
+	    memcg, memcg, name, pid);
 	add_killed(f, time_us + 3, pid, name, 100 * MIB);
 }
 
@@ -98,7 +103,8 @@ static void our_kill_is_found_among_others(void **state)
 	assert_string_equal(f.e.name, "ray::leak");
 	assert_non_null(strstr(f.e.line, "Killed process 8 (ray::leak)"));
 	/* The excerpt has the report of the kill and nothing else. */
-	assert_ptr_equal(strstr(strbuf_str(&f.excerpt), "[   99.000000] ray::leak invoked"), strbuf_str(&f.excerpt));
+	assert_ptr_equal(strstr(strbuf_str(&f.excerpt), "[   99.000000] ray::leak invoked"),
+			 strbuf_str(&f.excerpt));
 	assert_null(strstr(strbuf_str(&f.excerpt), "pid=9"));
 }
 
@@ -171,8 +177,14 @@ static const struct kernel_suspect with_pids[] = {
 
 static struct kernel_question with_known_pids(void)
 {
-	return (struct kernel_question){ .self = { .cgroup = CGROUP }, .command = 70, .begin_us = 10 * S, .since_us = 10 * S, .named_since_us = 10 * S,
-					 .ended_us = 100 * S, .suspects = with_pids, .n_suspects = ARRAY_SIZE(with_pids) };
+	return (struct kernel_question){ .self = { .cgroup = CGROUP },
+					 .command = 70,
+					 .begin_us = 10 * S,
+					 .since_us = 10 * S,
+					 .named_since_us = 10 * S,
+					 .ended_us = 100 * S,
+					 .suspects = with_pids,
+					 .n_suspects = ARRAY_SIZE(with_pids) };
 }
 
 /*
@@ -181,8 +193,12 @@ static struct kernel_question with_known_pids(void)
  */
 static void a_namesake_of_before_the_start_is_not_ours(void **state)
 {
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .since_us = 95 * S, .named_since_us = 98 * S, .ended_us = 100 * S,
-				     .suspects = suspects, .n_suspects = ARRAY_SIZE(suspects) };
+	struct kernel_question q = { .self = { .cgroup = CGROUP },
+				     .since_us = 95 * S,
+				     .named_since_us = 98 * S,
+				     .ended_us = 100 * S,
+				     .suspects = suspects,
+				     .n_suspects = ARRAY_SIZE(suspects) };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
@@ -265,7 +281,8 @@ static void of_a_group_each_pid_is_known(void **state)
 	(void)state;
 
 	add_report(&f, 99 * S, 71, "ray::leak", CGROUP);
-	add(&f, 6, 99 * S + 4, "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
+	add(&f, 6, 99 * S + 4,
+	    "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
 	add_killed(&f, 99 * S + 5, 70, "command", MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.by_cgroup);
@@ -283,7 +300,8 @@ static void a_neighbours_group_takes_the_command_along(void **state)
 
 	add(&f, 6, 1 * S, "boot");
 	add_report(&f, 99 * S, 500, "neighbour", OTHER);
-	add(&f, 6, 99 * S + 4, "Tasks in /kubepods are going to be killed due to memory.oom.group set");
+	add(&f, 6, 99 * S + 4,
+	    "Tasks in /kubepods are going to be killed due to memory.oom.group set");
 	add_killed(&f, 99 * S + 5, 70, "command", MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.oom && f.e.by_cgroup && f.e.group);
@@ -318,7 +336,8 @@ static void a_thread_may_stand_for_the_command(void **state)
 			add(&f, 6, 99 * S + 1, "%s", rows[i].table);
 			add(&f, 6, 99 * S + 2, "%s", rows[i].row);
 		}
-		add(&f, 6, 99 * S + 3, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,task=x,pid=90,uid=0",
+		add(&f, 6, 99 * S + 3,
+		    "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=%s,task_memcg=%s,task=x,pid=90,uid=0",
 		    CGROUP, CGROUP);
 		add_killed(&f, 99 * S + 4, 90, "x", 100 * MIB);
 		kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
@@ -346,8 +365,12 @@ static void a_cgroup_wins_over_a_name(void **state)
 static void in_a_shared_cgroup_only_known_processes_are_ours(void **state)
 {
 	const struct kernel_suspect known = { .name = "hog", .pid = 8, .rss = MIB };
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .shared = true, .since_us = 10 * S, .ended_us = 100 * S,
-				     .suspects = &known, .n_suspects = 1 };
+	struct kernel_question q = { .self = { .cgroup = CGROUP },
+				     .shared = true,
+				     .since_us = 10 * S,
+				     .ended_us = 100 * S,
+				     .suspects = &known,
+				     .n_suspects = 1 };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
@@ -380,7 +403,10 @@ static void the_cgroup_that_met_its_limit_is_identified(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+		const struct kernel_question q = { .self = { .cgroup = CGROUP },
+						   .command = 8,
+						   .since_us = 10 * S,
+						   .ended_us = 100 * S };
 		_cleanup_fixture_ struct fixture f = FIXTURE;
 
 		add_report(&f, 99 * S, 8, "hog", rows[i].memcg);
@@ -394,7 +420,11 @@ static void the_cgroup_that_met_its_limit_is_identified(void **state)
 
 static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 {
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 100 * S };
+	struct kernel_question q = { .self = { .cgroup = CGROUP },
+				     .command = 8,
+				     .begin_us = 10 * S,
+				     .since_us = 10 * S,
+				     .ended_us = 100 * S };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
@@ -402,7 +432,8 @@ static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 	assert_false(f.e.rules_out); /* an empty log says nothing */
 	add(&f, 6, 80 * S, "a line");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
-	assert_false(f.e.rules_out); /* what was before it is not known, and a process may take long to die */
+	/* what was before it is not known, and a process may take long to die */
+	assert_false(f.e.rules_out);
 	q.ended_us = 230 * S;
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.rules_out);
@@ -424,7 +455,10 @@ static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 /* A node that is itself a container sees other cgroups and PIDs than the log names. */
 static void kills_of_that_time_that_nothing_places_here_are_counted(void **state)
 {
-	const struct kernel_question q = { .self = { .cgroup = CGROUP }, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 400 * S };
+	const struct kernel_question q = { .self = { .cgroup = CGROUP },
+					   .begin_us = 10 * S,
+					   .since_us = 10 * S,
+					   .ended_us = 400 * S };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
@@ -448,7 +482,11 @@ static void kills_of_that_time_that_nothing_places_here_are_counted(void **state
 
 static void a_report_between_the_kill_of_the_command_and_its_end_hides_it_not(void **state)
 {
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 98 * S, .ended_us = 100 * S };
+	struct kernel_question q = { .self = { .cgroup = CGROUP },
+				     .command = 8,
+				     .begin_us = 10 * S,
+				     .since_us = 98 * S,
+				     .ended_us = 100 * S };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
@@ -474,7 +512,8 @@ static void user_space_is_not_believed(void **state)
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
-	add(&f, 8 | 3, 99 * S, "Memory cgroup out of memory: Killed process 5 (ray::leak) total-vm:9kB, anon-rss:102400kB, file-rss:0kB");
+	add(&f, 8 | 3, 99 * S,
+	    "Memory cgroup out of memory: Killed process 5 (ray::leak) total-vm:9kB, anon-rss:102400kB, file-rss:0kB");
 	add(&f, 8 | 6, 99 * S, "ray::leak[5]: segfault at 10 ip 0 sp 0 error 4");
 	ask(&f, CGROUP);
 	assert_false(f.e.oom);
@@ -496,16 +535,24 @@ static void names_are_escaped(void **state)
 	assert_null(strchr(strbuf_str(&f.excerpt), '\033'));
 }
 
-/* The kernel kills a group one by one, and the command may have come to its own end before its turn came. */
+/*
+ * The kernel kills a group one by one, and the command may have come to its own end before its turn
+ * came.
+ */
 static void the_launcher_among_the_victims_is_known_by_its_pid(void **state)
 {
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 100 * S };
+	struct kernel_question q = { .self = { .cgroup = CGROUP },
+				     .command = 8,
+				     .begin_us = 10 * S,
+				     .since_us = 10 * S,
+				     .ended_us = 100 * S };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
 	add(&f, 6, 1 * S, "boot");
 	add_report(&f, 99 * S, 9, "hog", CGROUP);
-	add(&f, 6, 99 * S + 4, "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
+	add(&f, 6, 99 * S + 4,
+	    "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
 	add_killed(&f, 99 * S + 5, 7, "afterglow-launc", MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_int_equal(f.e.killed, 2);
@@ -526,7 +573,11 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	const struct kernel_suspect command = { .name = "", .pid = 77 };
-	const struct kernel_question q = { .self = { .cgroup = "" }, .since_us = 10 * S, .ended_us = 100 * S, .suspects = &command, .n_suspects = 1 };
+	const struct kernel_question q = { .self = { .cgroup = "" },
+					   .since_us = 10 * S,
+					   .ended_us = 100 * S,
+					   .suspects = &command,
+					   .n_suspects = 1 };
 	(void)state;
 
 	add(&f, 6, 50 * S, "ray::leak[5]: segfault at 50 ip 0 sp 0 error 4");
@@ -536,7 +587,8 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 	add(&f, 6, 99 * S, "other[77]: segfault at 77 ip 0 sp 0 error 4");
 	ask(&f, CGROUP);
 	assert_non_null(strstr(f.e.crash, "segfault at 99"));
-	assert_false(f.e.crash_by_pid); /* another process of that name may have crashed elsewhere on the node */
+	/* another process of that name may have crashed elsewhere on the node */
+	assert_false(f.e.crash_by_pid);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_non_null(strstr(f.e.crash, "segfault at 77"));
 	assert_true(f.e.crash_by_pid);
@@ -550,7 +602,9 @@ static void a_gap_is_reported(void **state)
 	add(&f, 6, 50 * S, "a line");
 	f.log.lost = 7;
 	ask(&f, CGROUP);
-	assert_string_equal(strbuf_str(&f.excerpt), "(7 records were overwritten before they could be read)\n[   50.000000] a line\n");
+	assert_string_equal(
+		strbuf_str(&f.excerpt),
+		"(7 records were overwritten before they could be read)\n[   50.000000] a line\n");
 }
 
 static void a_long_log_is_cut_to_its_end(void **state)

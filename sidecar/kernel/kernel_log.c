@@ -45,11 +45,13 @@ static bool is_own_cgroup(const char *cgroup)
 	int version;
 
 	return file_read(AT_FDCWD, "/proc/self/cgroup", &text, NULL) == 0 &&
-	       memcg_find_cgroup(strbuf_str(&text), own, sizeof(own), &version) == 0 && strcmp(own, cgroup) == 0;
+	       memcg_find_cgroup(strbuf_str(&text), own, sizeof(own), &version) == 0 &&
+	       strcmp(own, cgroup) == 0;
 }
 
-void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
-		     const char *pod_uid, const struct kernel_log_options *options)
+void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command,
+		     int64_t started_ns, const char *pod_uid,
+		     const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
 	char path[64];
@@ -57,8 +59,13 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 
 	kernel_log_close(k);
 	/* If the command's PID is that of the node, so is the launcher's. */
-	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .launcher = command > 0 ? launcher : 0,
-				   .since_us = -1, .named_since_us = -1, .begin_us = -1 };
+	*k = (struct kernel_log){ .options = *options,
+				  .pod_uid = pod_uid,
+				  .command = command,
+				  .launcher = command > 0 ? launcher : 0,
+				  .since_us = -1,
+				  .named_since_us = -1,
+				  .begin_us = -1 };
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)launcher);
 	if (root_fd < 0 || rootfd_read_no_fuse(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
@@ -93,22 +100,26 @@ void kernel_log_close(struct kernel_log *k)
 const char *kernel_log_needs(int error, bool in_pod, bool restricted)
 {
 	if (error == 0)
-		return in_pod ? "recording.kernelLog.enabled: it is off" : "--kernel-log auto: it is off";
+		return in_pod ? "recording.kernelLog.enabled: it is off" :
+				"--kernel-log auto: it is off";
 	if (error != EPERM && error != EACCES)
 		return "a kernel that lets its log be read (CONFIG_PRINTK)";
 	if (restricted)
-		return in_pod ? "CAP_SYSLOG, as kernel.dmesg_restrict is 1 here: set recording.kernelLog.enabled" :
-				"root or CAP_SYSLOG, as kernel.dmesg_restrict is 1 here";
-	return in_pod ? "a seccomp profile that allows syslog(2), as the runtime's does with CAP_SYSLOG: set "
-			"recording.kernelLog.enabled" :
-			"a seccomp profile that allows syslog(2)";
+		return in_pod ?
+			       "CAP_SYSLOG, as kernel.dmesg_restrict is 1 here: set recording.kernelLog.enabled" :
+			       "root or CAP_SYSLOG, as kernel.dmesg_restrict is 1 here";
+	return in_pod ?
+		       "a seccomp profile that allows syslog(2), as the runtime's does with CAP_SYSLOG: set "
+		       "recording.kernelLog.enabled" :
+		       "a seccomp profile that allows syslog(2)";
 }
 
 static bool is_restricted(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16);
 
-	return file_read(AT_FDCWD, "/proc/sys/kernel/dmesg_restrict", &text, NULL) < 0 || strbuf_str(&text)[0] != '0';
+	return file_read(AT_FDCWD, "/proc/sys/kernel/dmesg_restrict", &text, NULL) < 0 ||
+	       strbuf_str(&text)[0] != '0';
 }
 
 static size_t list_suspects(const struct kernel_log *k, const struct process *top, size_t n_top,
@@ -120,7 +131,9 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 		suspects[n++] = (struct kernel_suspect){ .name = "", .pid = k->command };
 	for (size_t i = 0; i < n_top && n < SUSPECTS_MAX; i++)
 		suspects[n++] = (struct kernel_suspect){
-			.name = top[i].name, .rss = top[i].rss, .pid = k->command > 0 ? top[i].pid : 0,
+			.name = top[i].name,
+			.rss = top[i].rss,
+			.pid = k->command > 0 ? top[i].pid : 0,
 		};
 	return n;
 }
@@ -136,7 +149,8 @@ static void look_is_done(struct kernel_log *k, const struct kmsg_log *log)
  * Searches the lines that the node agent selected for the pod. That a line is missing there proves
  * nothing.
  */
-static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q, struct kernel_evidence *e)
+static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q,
+				struct kernel_evidence *e)
 {
 	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
 	struct kernel_evidence found;
@@ -155,8 +169,8 @@ static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_questi
 		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
 }
 
-void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
-		     struct kernel_evidence *ret_evidence)
+void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top,
+		     size_t n_top, struct kernel_evidence *ret_evidence)
 {
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
 	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
@@ -178,7 +192,8 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 	kernel_log_close(k);
 	if (k->options.off || rc < 0) {
 		*ret_evidence = KERNEL_EVIDENCE_ABSENT;
-		ret_evidence->needs = kernel_log_needs(-rc, k->pod_uid != NULL, rc < 0 && is_restricted());
+		ret_evidence->needs =
+			kernel_log_needs(-rc, k->pod_uid != NULL, rc < 0 && is_restricted());
 		look_at_nodes_lines(k, &q, ret_evidence);
 		return;
 	}
@@ -199,10 +214,14 @@ static int open_syslog(const char *path, struct err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "open %s", path);
 	for (size_t i = 0; S_ISDIR(st.st_mode); i++) {
-		int file = i < ARRAY_SIZE(names) ? openat(fd, names[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
+		int file =
+			i < ARRAY_SIZE(names) ?
+				openat(fd, names[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) :
+				-1;
 
 		if (file < 0 && (i >= ARRAY_SIZE(names) || errno != ENOENT))
-			return err_set(err, i < ARRAY_SIZE(names) ? errno : ENOENT, "open a syslog file in %s", path);
+			return err_set(err, i < ARRAY_SIZE(names) ? errno : ENOENT,
+				       "open a syslog file in %s", path);
 		if (file < 0)
 			continue;
 		close(fd);
@@ -239,7 +258,9 @@ int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, str
 	}
 	/* Drops the first line, which may be incomplete. */
 	if (end > (off_t)max && memchr(strbuf_str(out), '\n', out->len))
-		begin = (size_t)((const char *)memchr(strbuf_str(out), '\n', out->len) - strbuf_str(out)) + 1;
+		begin = (size_t)((const char *)memchr(strbuf_str(out), '\n', out->len) -
+				 strbuf_str(out)) +
+			1;
 	strbuf_consume(out, begin);
 	return 0;
 }

@@ -18,8 +18,10 @@ struct kernel_log_options {
 struct kernel_log {
 	struct kernel_log_options options;
 	/* The owner sets these two after kernel_log_open: */
-	const struct strbuf *node_syslog; /* the lines of the node's syslog that the node agent sent; NULL: none */
-	const struct kmsg_log *node; /* the part of the kernel log that the node agent sent; NULL: none */
+	/* the lines of the node's syslog that the node agent sent; NULL: none */
+	const struct strbuf *node_syslog;
+	/* the part of the kernel log that the node agent sent; NULL: none */
+	const struct kmsg_log *node;
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command, launcher; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
@@ -31,12 +33,13 @@ struct kernel_log {
 };
 
 /*
- * Prepares k. launcher: its PID as root_fd's /proc numbers it; command: the command's PID in the node's PID namespace, 0 unknown;
- * started_ns: CLOCK_BOOTTIME of the command's start. pod_uid stays the caller's. Never fails: if the log cannot be read, the
- * evidence says so.
+ * Prepares k. launcher: its PID as root_fd's /proc numbers it; command: the command's PID in the
+ * node's PID namespace, 0 unknown; started_ns: CLOCK_BOOTTIME of the command's start. pod_uid stays
+ * the caller's. Never fails: if the log cannot be read, the evidence says so.
  */
-void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
-		     const char *pod_uid, const struct kernel_log_options *options);
+void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command,
+		     int64_t started_ns, const char *pod_uid,
+		     const struct kernel_log_options *options);
 /* Sets the container's cgroup, as in /proc/PID/cgroup, if it is not the cgroup of its launcher. */
 void kernel_log_set_cgroup(struct kernel_log *k, const char *cgroup);
 void kernel_log_close(struct kernel_log *k);
@@ -45,8 +48,8 @@ void kernel_log_close(struct kernel_log *k);
  * To be called after a death at ended_ns (CLOCK_BOOTTIME): finds what the log says about it.
  * top: the processes of the last sample. The next call begins where this call ended.
  */
-void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
-		     struct kernel_evidence *ret_evidence);
+void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top,
+		     size_t n_top, struct kernel_evidence *ret_evidence);
 
 /* The present time by the kernel log's clock, in microseconds, or slightly earlier. */
 int64_t kernel_log_now_us(void);

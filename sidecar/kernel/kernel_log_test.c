@@ -39,7 +39,9 @@ static void the_permission_that_lacks_is_named(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_non_null(strstr(kernel_log_needs(rows[i].error, rows[i].in_pod, rows[i].restricted), rows[i].says));
+		assert_non_null(
+			strstr(kernel_log_needs(rows[i].error, rows[i].in_pod, rows[i].restricted),
+			       rows[i].says));
 }
 
 static void what_is_off_is_not_read(void **state)
@@ -63,7 +65,9 @@ static int64_t kernel_now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &monotonic);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec) / 1000;
+	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec,
+		   raw.tv_sec * NS_PER_SEC + raw.tv_nsec) /
+	       1000;
 }
 
 static void add_crash(struct kmsg_log *log, int pid)
@@ -71,7 +75,8 @@ static void add_crash(struct kmsg_log *log, int pid)
 	char text[80];
 	struct kmsg_record r = { .priority = 6, .time_us = kernel_now_us(), .text = text };
 
-	snprintf(text, sizeof(text), "python3[%d]: segfault at 0 ip 0000000000000001 sp 0000000000000002 error 4", pid);
+	snprintf(text, sizeof(text),
+		 "python3[%d]: segfault at 0 ip 0000000000000001 sp 0000000000000002 error 4", pid);
 	r.len = strlen(text);
 	assert_int_equal(kmsg_log_add(log, &r), 0);
 }

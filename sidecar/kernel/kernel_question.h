@@ -16,21 +16,28 @@ struct kernel_suspect {
 	pid_t pid; /* in the node's PID namespace, 0 unknown */
 };
 
-/* Whether comm, which the kernel cuts to 15 bytes, names this process. The kernel calls "python3 leak.py" just "python3". */
+/*
+ * Whether comm, which the kernel cuts to 15 bytes, names this process. The kernel calls "python3
+ * leak.py" just "python3".
+ */
 bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;
-	bool own_lines; /* the log comes from the node agent, so each crash in it is of a process of the pod */
-	bool shared; /* foreign processes share its cgroup, so only known processes count as its own */
-	pid_t command; /* in the node's PID namespace, 0 unknown; if it is known, the suspects' PIDs are, too */
+	/* the log comes from the node agent, so each crash in it is of a process of the pod */
+	bool own_lines;
+	/* foreign processes share its cgroup, so only known processes count as its own */
+	bool shared;
+	/* in the node's PID namespace, 0 unknown; if it is known, the suspects' PIDs are, too */
+	pid_t command;
 	pid_t launcher; /* the same for the command's parent, with which the container ends */
 	/*
 	 * Start of the container: a kill of its command counts from here on, even if reports were
 	 * made since.
 	 */
 	int64_t begin_us;
-	int64_t since_us; /* the newest record before anything had happened, by the kernel's clock; -1 unknown */
+	/* the newest record before anything had happened, by the kernel's clock; -1 unknown */
+	int64_t since_us;
 	/* From here on lines without a cgroup count; older lines are from before the sidecar. */
 	int64_t named_since_us;
 	int64_t ended_us; /* the time of the death by the same clock, or slightly earlier */

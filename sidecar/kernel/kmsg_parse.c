@@ -64,7 +64,9 @@ static bool take_pid_and_name(struct span *s, const char *const ends[], struct k
  */
 static bool parse_kill(struct span s, struct kmsg_line *l)
 {
-	static const char *const killed[] = { ") total-vm:", "), UID ", NULL }, *const chosen[] = { ") score ", NULL };
+	static const char *const killed[] = { ") total-vm:", "), UID ", NULL }, *const chosen[] = {
+		") score ", NULL
+	};
 	struct span rest = s;
 
 	if (span_take(&rest, "Memory cgroup out of memory"))
@@ -179,8 +181,8 @@ static bool parse_table(struct span s, struct kmsg_line *l)
 	}
 }
 
-bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
-		    int64_t *ret_rss_pages)
+bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns,
+		    struct kmsg_line *ret_line, int64_t *ret_rss_pages)
 {
 	struct span s = { text, len };
 	int64_t number, rss = -1;
@@ -207,8 +209,8 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 }
 
 /*
- * Returns whether the text is the rest of the line about an OOM kill, which another processor's line
- * broke in two. It may begin with the name of a cpuset, which a container may have chosen, and
+ * Returns whether the text is the rest of the line about an OOM kill, which another processor's
+ * line broke in two. It may begin with the name of a cpuset, which a container may have chosen, and
  * syslog(2) does not mark it.
  */
 static bool is_rest_of_kill(struct span s)
@@ -232,12 +234,21 @@ static bool kmsg_crash_parse(struct span s, struct kmsg_line *l)
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line)
 {
 	static bool (*const parsers[])(struct span, struct kmsg_line *) = {
-		/* These begin with a process's name, which may look like the beginning of any other line. */
+		/*
+		 * These begin with a process's name, which may look like the beginning of any other
+		 * line.
+		 */
 		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
-		parse_group, parse_memory, parse_table,
+		parse_group,	  parse_memory,	 parse_table,
 	};
-	static const struct kmsg_line nothing = { .pid = -1, .tgid = -1, .uid = -1, .anon = -1,
-						  .file = -1, .shmem = -1, .usage = -1, .limit = -1 };
+	static const struct kmsg_line nothing = { .pid = -1,
+						  .tgid = -1,
+						  .uid = -1,
+						  .anon = -1,
+						  .file = -1,
+						  .shmem = -1,
+						  .usage = -1,
+						  .limit = -1 };
 	const struct span s = { text, len };
 	const bool is_rest = is_rest_of_kill(s);
 
@@ -262,7 +273,8 @@ static size_t kmsg_parse_unescape(char *text, size_t len)
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\' && i + 3 < len && text[i + 1] == 'x' && kmsg_parse_hex(text[i + 2]) >= 0 && kmsg_parse_hex(text[i + 3]) >= 0) {
+		if (text[i] == '\\' && i + 3 < len && text[i + 1] == 'x' &&
+		    kmsg_parse_hex(text[i + 2]) >= 0 && kmsg_parse_hex(text[i + 3]) >= 0) {
 			text[n++] = (char)(kmsg_parse_hex(text[i + 2]) << 4 |
 					   kmsg_parse_hex(text[i + 3]));
 			i += 3;

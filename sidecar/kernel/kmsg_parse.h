@@ -21,8 +21,9 @@ struct kmsg_record {
 	int64_t time_us; /* since boot, by the kernel's own clock; -1: printk.time is off */
 	bool continues; /* the text continues that of the last record (before 4.9) */
 	/*
-	 * The text is the rest of a line that another processor's line broke in two, so it may begin with
-	 * the name of a cgroup. Before 4.9: it is that, or a beginning that the next record continues.
+	 * The text is the rest of a line that another processor's line broke in two, so it may
+	 * begin with the name of a cgroup. Before 4.9: it is that, or a beginning that the next
+	 * record continues.
 	 */
 	bool is_rest;
 	const char *text;
@@ -36,8 +37,8 @@ static inline bool kmsg_from_kernel(int priority)
 }
 
 /*
- * Parses the result of a read(2) of /dev/kmsg: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then
- * " KEY=VALUE\n" lines, which are left out. Decodes \xNN in place. Returns false if it is not such a
+ * Parses the result of a read(2) of /dev/kmsg: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then "
+ * KEY=VALUE\n" lines, which are left out. Decodes \xNN in place. Returns false if it is not such a
  * record.
  */
 bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record);
@@ -71,7 +72,10 @@ enum kmsg_kind {
 
 enum kmsg_scope { KMSG_SCOPE_UNKNOWN, KMSG_SCOPE_MEMCG, KMSG_SCOPE_GLOBAL };
 
-/* The columns of the table: 1 is the first number after the brackets; 0: the kernel has no such column. */
+/*
+ * The columns of the table: 1 is the first number after the brackets; 0: the kernel has no such
+ * column.
+ */
 struct kmsg_columns {
 	unsigned int rss, count; /* count: the number of columns before the name */
 	unsigned int tgid;
@@ -81,8 +85,13 @@ struct kmsg_columns {
 struct kmsg_line {
 	enum kmsg_kind kind;
 	enum kmsg_scope scope;
-	int64_t pid; /* in the node's PID namespace; of a process whose first thread has ended, the ID of another thread */
-	int64_t tgid; /* of a row of the table: the PID of the process that this thread belongs to; -1 unknown */
+	/*
+	 * in the node's PID namespace; of a process whose first thread has ended, the ID of another
+	 * thread
+	 */
+	int64_t pid;
+	/* of a row of the table: the PID of the process that this thread belongs to; -1 unknown */
+	int64_t tgid;
 	int64_t uid;
 	int64_t anon, file, shmem; /* bytes resident */
 	int64_t usage, limit; /* bytes */
@@ -95,5 +104,5 @@ struct kmsg_line {
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line);
 
 /* Parses a row of the table with these columns: pid, tgid, name, and rss in pages. */
-bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
-		    int64_t *ret_rss_pages);
+bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns,
+		    struct kmsg_line *ret_line, int64_t *ret_rss_pages);

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct kmsg_log *log)
 {
-	static const struct kernel_suspect suspects[] = { { "ray::leak", 40 << 20, 0 }, { "", 0, 103 } };
+	static const struct kernel_suspect suspects[] = { { "ray::leak", 40 << 20, 0 },
+							  { "", 0, 103 } };
 	const struct kernel_question q = {
 		.self = { .cgroup = "/kubepods/burstable/pode501ca8a-ec23-11e8-b17a-0a586444015a/f24766bce80e0ce4f0ca2887da2be9d0d",
 			  .pod_uid = "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb" },

@@ -129,10 +129,12 @@ static const struct {
 
 static bool same(const struct kmsg_line *a, const struct kmsg_line *b)
 {
-	return a->kind == b->kind && a->scope == b->scope && a->pid == b->pid && a->uid == b->uid && a->anon == b->anon &&
-	       a->file == b->file && a->shmem == b->shmem && a->usage == b->usage && a->limit == b->limit &&
-	       a->columns.rss == b->columns.rss && a->columns.count == b->columns.count && a->columns.tgid == b->columns.tgid && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->task_memcg, b->task_memcg) == 0 && strcmp(a->oom_memcg, b->oom_memcg) == 0;
+	return a->kind == b->kind && a->scope == b->scope && a->pid == b->pid && a->uid == b->uid &&
+	       a->anon == b->anon && a->file == b->file && a->shmem == b->shmem &&
+	       a->usage == b->usage && a->limit == b->limit && a->columns.rss == b->columns.rss &&
+	       a->columns.count == b->columns.count && a->columns.tgid == b->columns.tgid &&
+	       strcmp(a->name, b->name) == 0 && strcmp(a->task_memcg, b->task_memcg) == 0 &&
+	       strcmp(a->oom_memcg, b->oom_memcg) == 0;
 }
 
 static void every_line_says_what_it_says(void **state)
@@ -146,9 +148,11 @@ static void every_line_says_what_it_says(void **state)
 		kmsg_parse_line(lines[i].text, strlen(lines[i].text), &l);
 		if (same(&l, &lines[i].line))
 			continue;
-		print_error("%s\n  kind %d scope %d pid %lld uid %lld anon %lld limit %lld columns %u %u name '%s' memcgs %s %s\n",
-			    lines[i].text, l.kind, l.scope, (long long)l.pid, (long long)l.uid, (long long)l.anon,
-			    (long long)l.limit, l.columns.rss, l.columns.count, l.name, l.task_memcg, l.oom_memcg);
+		print_error(
+			"%s\n  kind %d scope %d pid %lld uid %lld anon %lld limit %lld columns %u %u name '%s' memcgs %s %s\n",
+			lines[i].text, l.kind, l.scope, (long long)l.pid, (long long)l.uid,
+			(long long)l.anon, (long long)l.limit, l.columns.rss, l.columns.count,
+			l.name, l.task_memcg, l.oom_memcg);
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
@@ -175,7 +179,8 @@ static void paths_and_names_that_are_too_long_are_left_out(void **state)
 	(void)state;
 
 	memset(text + 9, 'a', KMSG_PATH_MAX);
-	snprintf(text + 9 + KMSG_PATH_MAX, sizeof(text) - 9 - KMSG_PATH_MAX, " killed as a result of limit of /");
+	snprintf(text + 9 + KMSG_PATH_MAX, sizeof(text) - 9 - KMSG_PATH_MAX,
+		 " killed as a result of limit of /");
 	assert_int_equal(kmsg_parse_line(text, strlen(text), &l), KMSG_OOM_CONSTRAINT);
 	assert_string_equal(l.task_memcg, "");
 	assert_string_equal(l.oom_memcg, "/");
@@ -204,7 +209,8 @@ static void rows_are_read_by_their_header(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct kmsg_line l;
 		int64_t rss = 0;
-		bool right = kmsg_parse_row(rows[i].text, strlen(rows[i].text), &rows[i].columns, &l, &rss);
+		bool right = kmsg_parse_row(rows[i].text, strlen(rows[i].text), &rows[i].columns,
+					    &l, &rss);
 
 		assert_int_equal(right, rows[i].name != NULL);
 		if (!right)

@@ -42,7 +42,15 @@ static void oom_kills_begin(struct finder *f, size_t i)
 	f->columns = (struct kmsg_columns){ 0 };
 	f->n_threads = 0;
 	f->kill = (struct oom_kill){
-		.time_us = -1, .pid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .limit = -1, .first = i, .last = i,
+		.time_us = -1,
+		.pid = -1,
+		.uid = -1,
+		.anon = -1,
+		.file = -1,
+		.shmem = -1,
+		.limit = -1,
+		.first = i,
+		.last = i,
 	};
 }
 
@@ -91,7 +99,8 @@ static bool begins_a_group(const struct finder *f, size_t i)
 
 static bool is_of_group(const struct finder *f, size_t i)
 {
-	return f->kill.group && f->log->entries[i].time_us - f->group_us <= GROUP_GAP_US && !begins_a_group(f, i);
+	return f->kill.group && f->log->entries[i].time_us - f->group_us <= GROUP_GAP_US &&
+	       !begins_a_group(f, i);
 }
 
 static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
@@ -185,7 +194,8 @@ static void oom_kills_on_line(struct finder *f, size_t i, const struct kmsg_line
  */
 static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_line *ret_line)
 {
-	static const char *const worth[] = { "oom-kill:constraint=", "Memory cgroup out of memory: ", "Out of memory: ",
+	static const char *const worth[] = { "oom-kill:constraint=",
+					     "Memory cgroup out of memory: ", "Out of memory: ",
 					     "Killed process " };
 	const struct kmsg_entry *e = &log->entries[i];
 	char joined[JOINED_MAX];
@@ -195,11 +205,13 @@ static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_lin
 	if (kmsg_parse_line(kmsg_text(log, i), e->len, ret_line) != KMSG_OTHER)
 		return 1;
 	for (size_t w = 0; w < ARRAY_SIZE(worth); w++)
-		broken = broken || (e->len > strlen(worth[w]) && memcmp(kmsg_text(log, i), worth[w], strlen(worth[w])) == 0);
+		broken = broken || (e->len > strlen(worth[w]) &&
+				    memcmp(kmsg_text(log, i), worth[w], strlen(worth[w])) == 0);
 	if (!broken || e->time_us < 0)
 		return 1;
 	memcpy(joined, kmsg_text(log, i), len);
-	for (; i + n < log->n && log->entries[i + n].time_us == e->time_us && log->entries[i + n].priority == e->priority &&
+	for (; i + n < log->n && log->entries[i + n].time_us == e->time_us &&
+	       log->entries[i + n].priority == e->priority &&
 	       len + 1 + log->entries[i + n].len <= sizeof(joined) && n < KMSG_NAME_MAX;
 	     n++) {
 		joined[len++] = '\n';
@@ -212,7 +224,8 @@ static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_lin
 	return 1;
 }
 
-void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg)
+void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg),
+		    void *arg)
 {
 	struct finder f = { .log = log, .visit = visit, .arg = arg };
 	struct kmsg_line line;
@@ -226,7 +239,8 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 			continue;
 		n = parse_joined(log, i, &line);
 		if (line.kind == KMSG_OOM_ROW && f.open) {
-			if (kmsg_parse_row(kmsg_text(log, i), log->entries[i].len, &f.columns, &line, &rss))
+			if (kmsg_parse_row(kmsg_text(log, i), log->entries[i].len, &f.columns,
+					   &line, &rss))
 				on_row(&f, &line);
 			continue;
 		}
@@ -308,7 +322,8 @@ static bool has_id(const char *part)
  */
 static bool tail_is_nobody_elses(const char *path, const char *cgroup)
 {
-	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) || has_id(telling_part(cgroup));
+	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) ||
+	       has_id(telling_part(cgroup));
 }
 
 static bool leads_into(const char *path, const struct oom_self *self)
@@ -323,7 +338,8 @@ enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *s
 	if (!k->task_memcg[0])
 		return OOM_CGROUP_UNKNOWN;
 	if (leads_into(k->task_memcg, self))
-		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS : OOM_CGROUP_UNKNOWN;
+		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS :
+									   OOM_CGROUP_UNKNOWN;
 	if (!self->pod_uid)
 		return known ? OOM_NOT_OURS : OOM_CGROUP_UNKNOWN;
 	if (!names_pod(k->task_memcg, self->pod_uid))
@@ -339,7 +355,8 @@ enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *s
 		return OOM_WHERE_UNKNOWN;
 	if (strcmp(k->oom_memcg, k->task_memcg) == 0 || leads_into(k->oom_memcg, self))
 		return OOM_WHERE_CONTAINER;
-	return self->pod_uid && names_pod(k->oom_memcg, self->pod_uid) ? OOM_WHERE_POD : OOM_WHERE_ABOVE;
+	return self->pod_uid && names_pod(k->oom_memcg, self->pod_uid) ? OOM_WHERE_POD :
+									 OOM_WHERE_ABOVE;
 }
 
 const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self)

@@ -19,10 +19,15 @@ struct oom_kill {
 	enum kmsg_scope scope;
 	bool group; /* the whole cgroup was killed */
 	unsigned int killed; /* the number of killed processes that have a line in the log */
-	int64_t pid, uid, anon, file, shmem; /* of the first process: in the node's PID namespace, bytes resident; -1 unknown */
-	bool is_process; /* pid and group_pids are certainly PIDs of processes; false: any may be the ID of a thread */
+	/* of the first process: in the node's PID namespace, bytes resident; -1 unknown */
+	int64_t pid, uid, anon, file, shmem;
+	/*
+	 * pid and group_pids are certainly PIDs of processes; false: any may be the ID of a thread
+	 */
+	bool is_process;
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
-	int64_t group_pids[OOM_GROUP_MAX]; /* with group: the PIDs of the processes after the first */
+	/* with group: the PIDs of the processes after the first */
+	int64_t group_pids[OOM_GROUP_MAX];
 	unsigned int n_group_pids; /* if it is less than killed - 1, there were more */
 	unsigned int processes; /* in the table */
 	char name[KMSG_NAME_MAX]; /* unescaped: escape it to print it */
@@ -35,7 +40,8 @@ struct oom_kill {
  * Calls visit for each kill, the oldest first. Records that do not come from the kernel are
  * skipped.
  */
-void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg);
+void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg),
+		    void *arg);
 
 /* Whether the kill took that process; pid is in the node's PID namespace. */
 bool oom_kill_took(const struct oom_kill *k, int64_t pid);
@@ -47,7 +53,8 @@ int64_t oom_kill_rss(const struct oom_kill *k);
 struct oom_self {
 	/*
 	 * Its memory cgroup as in /proc/PID/cgroup: from the root of the hierarchy or of a cgroup
-	 * namespace, or, seen from a sidecar's cgroup namespace, "/../cri-containerd-ID.scope". "" unknown.
+	 * namespace, or, seen from a sidecar's cgroup namespace, "/../cri-containerd-ID.scope". ""
+	 * unknown.
 	 */
 	const char *cgroup;
 	const char *pod_uid; /* NULL unknown */
@@ -56,14 +63,21 @@ struct oom_self {
 /* Whether an OOM kill was in the container. */
 enum oom_match {
 	OOM_NOT_OURS, /* the victim was in another cgroup */
-	OOM_CGROUP_UNKNOWN, /* the line names no cgroup, or ours is not known; name, size and time may decide */
+	/* the line names no cgroup, or ours is not known; name, size and time may decide */
+	OOM_CGROUP_UNKNOWN,
 	OOM_OURS,
 };
 
 enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *self);
 
 /* Which memory ran out. */
-enum oom_where { OOM_WHERE_UNKNOWN, OOM_WHERE_CONTAINER, OOM_WHERE_POD, OOM_WHERE_ABOVE, OOM_WHERE_NODE };
+enum oom_where {
+	OOM_WHERE_UNKNOWN,
+	OOM_WHERE_CONTAINER,
+	OOM_WHERE_POD,
+	OOM_WHERE_ABOVE,
+	OOM_WHERE_NODE
+};
 
 /*
  * Decides that for a kill in the container. OOM_WHERE_ABOVE: a cgroup around the pod
@@ -72,7 +86,7 @@ enum oom_where { OOM_WHERE_UNKNOWN, OOM_WHERE_CONTAINER, OOM_WHERE_POD, OOM_WHER
 enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self);
 
 /*
- * The path below our cgroup of the cgroup that ran out, as a part of k: "ray-node_1/user"; "" if our
- * own cgroup ran out. NULL: another cgroup did, or it is not known.
+ * The path below our cgroup of the cgroup that ran out, as a part of k: "ray-node_1/user"; "" if
+ * our own cgroup ran out. NULL: another cgroup did, or it is not known.
  */
 const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self);

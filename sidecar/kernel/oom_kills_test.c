@@ -132,7 +132,9 @@ static void kernels_of_every_age_are_understood(void **state)
 
 static void add(struct kmsg_log *log, int64_t time_us, const char *text)
 {
-	const struct kmsg_record r = { .priority = 3, .time_us = time_us, .text = text, .len = strlen(text) };
+	const struct kmsg_record r = {
+		.priority = 3, .time_us = time_us, .text = text, .len = strlen(text)
+	};
 
 	assert_int_equal(kmsg_log_add(log, &r), 0);
 }
@@ -145,9 +147,11 @@ static void kills_without_a_report_stand_alone(void **state)
 
 	load("6.18-memcg.syslog", &log);
 	/* The kernel's rate limit suppressed its report. */
-	add(&log, 5086700000, "Memory cgroup out of memory: Killed process 8 (b) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
+	add(&log, 5086700000,
+	    "Memory cgroup out of memory: Killed process 8 (b) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
 	add(&log, 5086700001, "a line about something else");
-	add(&log, 5086700002, "Memory cgroup out of memory: Killed process 9 (c) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
+	add(&log, 5086700002,
+	    "Memory cgroup out of memory: Killed process 9 (c) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
 	oom_kills_find(&log, keep, &kills);
 	assert_int_equal(kills.n, 3);
 	assert_string_equal(kills.kill[1].name, "b");
@@ -163,12 +167,14 @@ static void a_report_without_its_kill_is_none(void **state)
 	(void)state;
 
 	add(&log, 1, "x invoked oom-killer: gfp_mask=0");
-	add(&log, 2, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/p,task_memcg=/p,task=x,pid=1,uid=0");
+	add(&log, 2,
+	    "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/p,task_memcg=/p,task=x,pid=1,uid=0");
 	oom_kills_find(&log, keep, &kills);
 	assert_int_equal(kills.n, 0);
 	/* The end of this report was overwritten. That of the next one must not be taken for it. */
 	add(&log, 3, "y invoked oom-killer: gfp_mask=0");
-	add(&log, 4, "Memory cgroup out of memory: Killed process 2 (y) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
+	add(&log, 4,
+	    "Memory cgroup out of memory: Killed process 2 (y) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
 	oom_kills_find(&log, keep, &kills);
 	assert_int_equal(kills.n, 1);
 	assert_string_equal(kills.kill[0].task_memcg, "");
@@ -192,7 +198,8 @@ static void a_kill_without_a_report_is_of_no_group_before_it(void **state)
 		int64_t then = 5000 + rows[i].apart_us;
 
 		add(&log, 4000, "x invoked oom-killer: gfp_mask=0");
-		add(&log, 4001, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/one,task_memcg=/one,task=x,pid=1,uid=0");
+		add(&log, 4001,
+		    "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/one,task_memcg=/one,task=x,pid=1,uid=0");
 		add(&log, 4002, KILLED("1", "x"));
 		add(&log, 4003, IN("/one"));
 		add(&log, 4004, KILLED("1", "x"));

@@ -45,7 +45,8 @@ static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
 {
 	size_t n = 0;
 
-	while (n < s->len && n + 1 < GPU_DEVICE_MAX && s->at[n] && strchr("0123456789abcdefABCDEF:.", s->at[n]))
+	while (n < s->len && n + 1 < GPU_DEVICE_MAX && s->at[n] &&
+	       strchr("0123456789abcdefABCDEF:.", s->at[n]))
 		n++;
 	memcpy(device, s->at, n);
 	while (n > 0 && strchr(":.", device[n - 1]))
@@ -125,6 +126,7 @@ static bool parse_amd(struct span s, struct gpu_fault *f)
 		const char *mark;
 		enum gpu_blame blame;
 		const char *meaning;
+		/* clang-format off */
 	} marks[] = {
 		{ "] page fault (", GPU_APPLICATION, "the program used an address that is not mapped (page fault)" },
 		{ "] retry page fault (", GPU_APPLICATION, "the program used an address that is not mapped (page fault)" },
@@ -133,6 +135,7 @@ static bool parse_amd(struct span s, struct gpu_fault *f)
 		{ "GPU Recovery Failed", GPU_HARDWARE, "it could not be reset after it hung" },
 		{ "GPU reset begin!", GPU_HARDWARE, "it hung, and the driver reset it" },
 	};
+	/* clang-format on */
 	struct span rest = s;
 
 	if (!span_take(&rest, "amdgpu "))

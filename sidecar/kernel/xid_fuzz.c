@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!gpu_fault_parse((const char *)data, size, &f))
 		return 0;
-	if (!f.meaning || f.pid < -1 || f.pid > 4194304 || f.xid < 0 || !memchr(f.device, '\0', sizeof(f.device)) ||
-	    !memchr(f.name, '\0', sizeof(f.name)))
+	if (!f.meaning || f.pid < -1 || f.pid > 4194304 || f.xid < 0 ||
+	    !memchr(f.device, '\0', sizeof(f.device)) || !memchr(f.name, '\0', sizeof(f.name)))
 		abort();
 	return 0;
 }

@@ -82,10 +82,10 @@ static void lines_of_drivers_are_read(void **state)
 			fail_msg("%s", lines[i].text);
 		if (!lines[i].found)
 			continue;
-		if (f.xid != want->xid || f.blame != want->blame || f.pid != want->pid || strcmp(f.name, want->name) != 0 ||
-		    strcmp(f.device, want->device) != 0)
-			fail_msg("%s: Xid %d, %d, pid %d, name '%s', device '%s'", lines[i].text, f.xid, (int)f.blame,
-				 (int)f.pid, f.name, f.device);
+		if (f.xid != want->xid || f.blame != want->blame || f.pid != want->pid ||
+		    strcmp(f.name, want->name) != 0 || strcmp(f.device, want->device) != 0)
+			fail_msg("%s: Xid %d, %d, pid %d, name '%s', device '%s'", lines[i].text,
+				 f.xid, (int)f.blame, (int)f.pid, f.name, f.device);
 		assert_true(strlen(f.meaning) > 10);
 	}
 }

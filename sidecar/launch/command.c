@@ -81,8 +81,8 @@ static void end_wait(int signo)
 }
 
 /*
- * The wait is ours and not the command's, so a request to stop ends it. A launcher that is process 1
- * forwards signals only to a process that catches them. exec resets the handlers.
+ * The wait is ours and not the command's, so a request to stop ends it. A launcher that is process
+ * 1 forwards signals only to a process that catches them. exec resets the handlers.
  */
 static void let_signals_end_wait(void)
 {
@@ -135,7 +135,8 @@ static void exec_with_prefix(char *prefix, char **command)
 	memcpy(argv + words, command, n * sizeof(*argv));
 	if (words > 0) {
 		execvp(argv[0], argv);
-		fprintf(stderr, PROGRAM "--prefix: %s: %s: starting without it\n", argv[0], strerror(errno));
+		fprintf(stderr, PROGRAM "--prefix: %s: %s: starting without it\n", argv[0],
+			strerror(errno));
 	}
 	free(argv);
 }
@@ -161,7 +162,9 @@ static bool is_there(const char *name)
 	while (path && *name) {
 		size_t len = strcspn(path, ":");
 
-		if (snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name) < (int)sizeof(file) && access(file, F_OK) == 0)
+		if (snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name) <
+			    (int)sizeof(file) &&
+		    access(file, F_OK) == 0)
 			return true;
 		path = path[len] ? path + len + 1 : NULL;
 	}

@@ -68,10 +68,14 @@ int connection_open(const char *socket_path)
 
 int connection_adopt(int socket_fd)
 {
-	return fcntl(socket_fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(socket_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : socket_fd;
+	return fcntl(socket_fd, F_SETFD, FD_CLOEXEC) < 0 ||
+			       fcntl(socket_fd, F_SETFL, O_NONBLOCK) < 0 ?
+		       -errno :
+		       socket_fd;
 }
 
-static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds, int flags)
+static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds,
+		      int flags)
 {
 	union {
 		struct cmsghdr header;
@@ -104,7 +108,8 @@ bool connection_sendf(int socket_fd, const int *fds, size_t n_fds, const char *f
 	va_start(ap, format);
 	int len = vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	return len >= 0 && (size_t)len < sizeof(text) && connection_send(socket_fd, text, (size_t)len, fds, n_fds);
+	return len >= 0 && (size_t)len < sizeof(text) &&
+	       connection_send(socket_fd, text, (size_t)len, fds, n_fds);
 }
 
 bool connection_send_last(int socket_fd, const char *text, size_t len)
@@ -119,12 +124,14 @@ bool connection_send_last(int socket_fd, const char *text, size_t len)
 	return connection_send(socket_fd, text, len, NULL, 0);
 }
 
-bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
+bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds,
+			     size_t n_fds)
 {
 	return send_with(socket_fd, text, len, fds, n_fds, 0);
 }
 
-bool connection_send_hello(int socket_fd, const struct options *options, pid_t command, int64_t started_ns)
+bool connection_send_hello(int socket_fd, const struct options *options, pid_t command,
+			   int64_t started_ns)
 {
 	char text[256], letters[LAUNCH_FDS_MAX + 1] = "";
 	const struct {
@@ -163,9 +170,11 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 	 * There is room for one descriptor; the kernel closes further ones. CMSG_SPACE would leave
 	 * room for two, because it rounds up.
 	 */
+	/* clang-format off */
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
+	/* clang-format on */
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	*ret_fd = -1;

@@ -65,7 +65,8 @@ const char *core_dirs_file_component(const struct core_pattern *pattern)
 	return slash ? slash + 1 : pattern->text;
 }
 
-void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),
+void core_dir_each_name(const struct core_dir *dir,
+			void (*fn)(const struct core_dir *dir, const char *name, void *arg),
 			void *arg)
 {
 	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -141,7 +142,11 @@ static void scan_add(struct scan *s, int fd_taken)
 		      -1;
 	if (watch < 0)
 		return;
-	*dir = (struct core_dir){ .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns, .in_memory = is_in_memory(fd) };
+	*dir = (struct core_dir){ .watch = watch,
+				  .dev = st.st_dev,
+				  .ino = st.st_ino,
+				  .seen_ns = s->now_ns,
+				  .in_memory = is_in_memory(fd) };
 	dir->fd = TAKE_FD(fd);
 	s->fn(dir, s->arg);
 }
@@ -158,7 +163,8 @@ static void walk_name(const struct core_dir *dir, const char *name, void *arg)
 	const struct matching *m = arg;
 	struct core_name unused;
 	int next = name[0] != '.' && core_component_match(m->component, name, &unused) ?
-			   openat(dir->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+			   openat(dir->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC) :
+			   -1;
 
 	if (next >= 0)
 		walk(m->scan, next, m->rest);
@@ -187,7 +193,8 @@ static void walk(struct scan *s, int fd, const char *rest)
 		if (next >= 0)
 			walk(s, next, slash + 1);
 	} else {
-		core_dir_each_name(&(struct core_dir){ .fd = fd }, walk_name, &(struct matching){ s, component, slash + 1 });
+		core_dir_each_name(&(struct core_dir){ .fd = fd }, walk_name,
+				   &(struct matching){ s, component, slash + 1 });
 		close(fd);
 	}
 }
@@ -305,15 +312,16 @@ static bool is_ours(const struct family *f, pid_t pid)
 }
 
 /*
- * Marks the ancestor and its descendants, generation by generation, until a round finds none. The ancestor is included because the
- * command starts in its working directory.
+ * Marks the ancestor and its descendants, generation by generation, until a round finds none. The
+ * ancestor is included because the command starts in its working directory.
  */
 static void find_descendants(struct family *f, pid_t ancestor)
 {
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (int i = 0; i < f->n; i++)
-			if (!f->ours[i] && (f->pids[i] == ancestor || (f->parents[i] && is_ours(f, f->parents[i])))) {
+			if (!f->ours[i] && (f->pids[i] == ancestor ||
+					    (f->parents[i] && is_ours(f, f->parents[i])))) {
 				f->ours[i] = true;
 				changed = true;
 			}
@@ -339,7 +347,8 @@ static void scan_processes(struct scan *s, const char *pattern)
 			scan_process(s, f->pids[i], pattern);
 }
 
-void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg)
+void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns,
+		    core_dir_fn fn, void *arg)
 {
 	struct scan s = { .dirs = d, .now_ns = now_ns, .fn = fn, .arg = arg };
 
@@ -353,6 +362,7 @@ void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int
 	} else if (pattern->target == CORE_TO_RELATIVE)
 		scan_processes(&s, pattern->text);
 	for (int i = 0; i < CORE_DIRS_MAX; i++)
-		if (d->list[i].fd >= 0 && now_ns - d->list[i].seen_ns >= FORGET_NS && now_ns >= d->list[i].keep_until_ns)
+		if (d->list[i].fd >= 0 && now_ns - d->list[i].seen_ns >= FORGET_NS &&
+		    now_ns >= d->list[i].keep_until_ns)
 			let_go(d, &d->list[i]);
 }

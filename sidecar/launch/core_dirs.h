@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches the directories in which cores will appear, by an inotify watch on each for files that are closed. */
+/*
+ * Watches the directories in which cores will appear, by an inotify watch on each for files that
+ * are closed.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +27,8 @@ struct core_dir {
 
 struct core_dirs {
 	int inotify_fd; /* -1: none */
-	pid_t launcher; /* 1: every process belongs to the container; else only its descendants do */
+	/* 1: every process belongs to the container; else only its descendants do */
+	pid_t launcher;
 	const volatile rlim_t
 		*core_limit; /* what processes lose when they work in memory; NULL: not known */
 	struct core_dir list[CORE_DIRS_MAX];
@@ -39,7 +43,8 @@ void core_dirs_clear(struct core_dirs *d);
  * Watches directories that are not watched yet, and calls fn for each of them; stops
  * watching those that have not been the working directory of any process for a while.
  */
-void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg);
+void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns,
+		    core_dir_fn fn, void *arg);
 
 /* Finds a directory by its inotify watch; NULL: it is no longer watched. */
 const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
@@ -48,7 +53,8 @@ const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
 void core_dirs_keep(struct core_dirs *d, const struct core_dir *dir, int64_t until_ns);
 
 /* Calls fn with the names in dir, at most CORE_NAMES_MAX. */
-void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),
+void core_dir_each_name(const struct core_dir *dir,
+			void (*fn)(const struct core_dir *dir, const char *name, void *arg),
 			void *arg);
 
 /* The last component of the pattern, which is that of the file's name. */

@@ -26,7 +26,8 @@ struct core_sent {
 enum core_found {
 	CORE_CLOSED, /* the kernel has just closed it; another process may dump to it by now */
 	CORE_FOUND, /* it existed already */
-	CORE_FOUND_AT_END, /* it existed after the command's end, when no process should write to it any more */
+	/* it existed after the command's end, when no process should write to it any more */
+	CORE_FOUND_AT_END,
 };
 
 /*

@@ -8,7 +8,10 @@
 #define TMPFS_MAGIC 0x01021994
 #define RAMFS_MAGIC 0x858458f6
 
-/* Returns the length of the pattern's directory up to the first component with a specifier; 0: it has none. */
+/*
+ * Returns the length of the pattern's directory up to the first component with a specifier; 0: it
+ * has none.
+ */
 static size_t directory_length(const char *pattern)
 {
 	size_t plain = strcspn(pattern, "%");

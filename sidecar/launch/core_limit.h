@@ -16,7 +16,10 @@
 #define CORE_LIMIT_SHARE 8 /* cores may take 1/CORE_LIMIT_SHARE of the free space */
 #define CORE_LIMIT_SHARE_TEXT "an eighth"
 
-/* What is known of the filesystem that cores would go to; all zero: nothing, or none of this container. */
+/*
+ * What is known of the filesystem that cores would go to; all zero: nothing, or none of this
+ * container.
+ */
 struct core_place {
 	bool known;
 	bool in_memory;

@@ -80,7 +80,8 @@ static void the_place_is_where_the_pattern_leads(void **state)
 		const struct core_place place = place_of(rows[i].pattern);
 
 		if (place.known != rows[i].known || place.in_memory != rows[i].in_memory)
-			fail_msg("%s: known %d, in memory %d", rows[i].pattern, place.known, place.in_memory);
+			fail_msg("%s: known %d, in memory %d", rows[i].pattern, place.known,
+				 place.in_memory);
 	}
 	assert_int_equal(chdir("/"), 0);
 	umount(directory);

@@ -24,7 +24,8 @@
 #define NUMBERS "pPiIugdstcC"
 #define TEXTS "hefE"
 
-void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct core_pattern *ret_pattern)
+void core_pattern_parse(const char *text, bool uses_pid, bool sockets,
+			struct core_pattern *ret_pattern)
 {
 	struct core_pattern p = { .target = CORE_TO_RELATIVE };
 	size_t len = strcspn(text, "\n");
@@ -42,7 +43,8 @@ void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct co
 		len--;
 	}
 	memcpy(p.text, text, len);
-	if (uses_pid && !strstr(p.text, "%p") && p.target != CORE_TO_PIPE && p.target != CORE_TO_SOCKET)
+	if (uses_pid && !strstr(p.text, "%p") && p.target != CORE_TO_PIPE &&
+	    p.target != CORE_TO_SOCKET)
 		memcpy(p.text + len, ".%p", 4);
 	else if (len == 0)
 		p.target = CORE_TO_NOTHING;

@@ -37,16 +37,20 @@ struct core_name {
 };
 
 /* Parses a pattern. sockets: the kernel supports '@' (kernel/core_modes lists it). Pure. */
-void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct core_pattern *ret_pattern);
+void core_pattern_parse(const char *text, bool uses_pid, bool sockets,
+			struct core_pattern *ret_pattern);
 
 /* Reads the pattern from PROC/sys/kernel. Returns false if it cannot be read. */
 bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern);
 
-/* Whether a component of the pattern is a plain name, without specifiers. If so, ret_name is that name, unescaped. */
+/*
+ * Whether a component of the pattern is a plain name, without specifiers. If so, ret_name is that
+ * name, unescaped.
+ */
 bool core_component_literal(const char *component, char ret_name[static CORE_PATTERN_MAX + 16]);
 
 /*
- * Whether the kernel can expand this component of a pattern to name. If so, ret_name is what the name
- * shows. The work is bounded for any name.
+ * Whether the kernel can expand this component of a pattern to name. If so, ret_name is what the
+ * name shows. The work is bounded for any name.
  */
 bool core_component_match(const char *component, const char *name, struct core_name *ret_name);

@@ -82,7 +82,8 @@ static void a_name_is_matched_and_read_back(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct core_name parsed = { 0 };
 
-		if (core_component_match(rows[i].component, rows[i].name, &parsed) != rows[i].matches)
+		if (core_component_match(rows[i].component, rows[i].name, &parsed) !=
+		    rows[i].matches)
 			fail_msg("%s and %s", rows[i].component, rows[i].name);
 		if (!rows[i].matches)
 			continue;

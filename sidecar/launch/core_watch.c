@@ -32,7 +32,8 @@
 #define SCAN_NS (2 * NS_PER_SEC)
 #define SCAN_SHARE 100 /* scans take at most 1/SCAN_SHARE of the time */
 #define EVENTS_SPACING_MS 50 /* a directory may be busy, so its events are read in batches */
-#define KEEP_NS (3600 * NS_PER_SEC) /* a directory with a core is watched so long, because the core may have to be removed */
+/* a directory with a core is watched so long, because the core may have to be removed */
+#define KEEP_NS (3600 * NS_PER_SEC)
 #define RETRY_NS NS_PER_SEC /* before another try at a core that was still being written */
 
 struct watch {
@@ -50,13 +51,15 @@ struct watch {
 	int64_t retry_ns; /* 0: there is nothing to try again */
 };
 
-static void offer(struct watch *w, const struct core_dir *dir, const char *name, enum core_found found)
+static void offer(struct watch *w, const struct core_dir *dir, const char *name,
+		  enum core_found found)
 {
 	struct core_name core;
 	struct core_key key;
 	char text[LAUNCH_MESSAGE_MAX];
 
-	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &core))
+	if (!w->listening ||
+	    !core_component_match(core_dirs_file_component(&w->pattern), name, &core))
 		return;
 	_cleanup_close_ int fd = core_file_open(dir->fd, name, found, &key);
 	if (fd == -EAGAIN)
@@ -167,7 +170,8 @@ static void look(struct watch *w)
 	if (pid != w->last_pid)
 		w->newcomer_ns = now;
 	w->last_pid = pid;
-	if (since >= SCAN_NS || (now - w->newcomer_ns < SOON_NS && since >= SCAN_SHARE * w->scan_cost_ns))
+	if (since >= SCAN_NS ||
+	    (now - w->newcomer_ns < SOON_NS && since >= SCAN_SHARE * w->scan_cost_ns))
 		scan(w);
 	if (w->retry_ns && now_ns() >= w->retry_ns)
 		search_all(w, CORE_FOUND);
@@ -202,7 +206,8 @@ static void remove_if(const struct core_dir *dir, const char *name, void *arg)
 	if (!core_component_match(core_dirs_file_component(&r->watch->pattern), name, &unused))
 		return;
 	_cleanup_close_ int fd = core_file_open(dir->fd, name, CORE_FOUND, &key);
-	if (fd >= 0 && key.dev == r->key.dev && key.ino == r->key.ino && key.mtime_ns == r->key.mtime_ns)
+	if (fd >= 0 && key.dev == r->key.dev && key.ino == r->key.ino &&
+	    key.mtime_ns == r->key.mtime_ns)
 		unlinkat(dir->fd, name, 0);
 }
 
@@ -266,10 +271,14 @@ _Noreturn static void run(const volatile rlim_t *core_limit, int socket_fd, pid_
 		};
 
 		look(&w);
-		if (poll(fds, 2, now_ns() - w.newcomer_ns < SOON_NS ? LOOK_SOON_MS : LOOK_MS) < 0 && errno != EINTR)
+		if (poll(fds, 2, now_ns() - w.newcomer_ns < SOON_NS ? LOOK_SOON_MS : LOOK_MS) < 0 &&
+		    errno != EINTR)
 			_exit(0);
 		if (fds[1].revents) {
-			/* Waits a moment, so that more events are read at once; an order ends the wait. */
+			/*
+			 * Waits a moment, so that more events are read at once; an order ends the
+			 * wait.
+			 */
 			poll(fds, 1, EVENTS_SPACING_MS);
 			read_events(&w);
 		}

@@ -23,15 +23,16 @@
 #include <sys/types.h>
 
 #define CORE_AGAIN "again"
-#define CORE_REMOVE "remove" /* DEV INO MTIME: unlinks that file, if it is a core in a directory where cores appear */
+/* DEV INO MTIME: unlinks that file, if it is a core in a directory where cores appear */
+#define CORE_REMOVE "remove"
 #define CORE_REMOVED "removed" /* the answer to that order, also if there was no such core */
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 
 /*
- * Starts the process as a child, which ends with its parent and closes unwanted_fd (-1: none), because
- * a directory that hangs must not keep that open. Returns its socket, which does not block; -1 if the
- * process could not be started. core_limit is that of struct command_report (NULL: not known): a
- * process that has it and works in a filesystem in memory loses it.
+ * Starts the process as a child, which ends with its parent and closes unwanted_fd (-1: none),
+ * because a directory that hangs must not keep that open. Returns its socket, which does not block;
+ * -1 if the process could not be started. core_limit is that of struct command_report (NULL: not
+ * known): a process that has it and works in a filesystem in memory loses it.
  */
 int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *ret_pid);

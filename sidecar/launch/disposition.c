@@ -47,7 +47,10 @@ enum disposition disposition_of(const char *status, int signo)
 	return is_in_set(blocked, signo) ? DISPOSITION_BLOCKED : DISPOSITION_DROPPED;
 }
 
-/* Returns whether the set of signals at that address of the process has the signal; true if it cannot be read. */
+/*
+ * Returns whether the set of signals at that address of the process has the signal; true if it
+ * cannot be read.
+ */
 static bool waits_for(pid_t pid, off_t address, int signo)
 {
 	_cleanup_close_ int fd = proc_file_open(pid, "mem");
@@ -75,8 +78,8 @@ static bool reads_as_in_sigwait(pid_t pid, int signo)
 }
 
 /*
- * root in a container lacks CAP_SYS_PTRACE, so a command that changed its user (gosu, setpriv) can be
- * looked into only as that user. The kernel asks for the user of file accesses.
+ * root in a container lacks CAP_SYS_PTRACE, so a command that changed its user (gosu, setpriv) can
+ * be looked into only as that user. The kernel asks for the user of file accesses.
  */
 bool disposition_in_sigwait(pid_t pid, int signo)
 {
@@ -100,7 +103,9 @@ enum disposition disposition_read(pid_t pid, int signo)
 	enum disposition found = DISPOSITION_DROPPED;
 	char status[STATUS_MAX];
 
-	/* It continues a process that was stopped, whatever its disposition is, and harms no other. */
+	/*
+	 * It continues a process that was stopped, whatever its disposition is, and harms no other.
+	 */
 	if (signo == SIGCONT)
 		return DISPOSITION_TAKEN;
 	for (int i = 0; i < LOOKS && found == DISPOSITION_DROPPED; i++) {

@@ -39,7 +39,10 @@ static void a_signal_without_handler_is_dropped_unless_it_is_blocked(void **stat
 		{ STATUS(ALL, NONE, NONE), SIGHUP, DISPOSITION_BLOCKED },
 		{ STATUS(NONE, NONE, LAST), 64, DISPOSITION_TAKEN },
 		{ STATUS(NONE, NONE, LAST), 63, DISPOSITION_DROPPED },
-		/* The name of a process is the only text that it chooses; the kernel escapes its line ends. */
+		/*
+		 * The name of a process is the only text that it chooses; the kernel escapes its
+		 * line ends.
+		 */
 		{ "Name:\t\\nSigCgt:\t" ALL "\n" STATUS(NONE, NONE, NONE), SIGTERM, DISPOSITION_DROPPED },
 		{ "Name:\tSigCgt:\t" ALL "\n" STATUS(NONE, NONE, NONE), SIGTERM, DISPOSITION_DROPPED },
 		/* Nobody can tell. */
@@ -52,7 +55,8 @@ static void a_signal_without_handler_is_dropped_unless_it_is_blocked(void **stat
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (disposition_of(rows[i].status, rows[i].signo) != rows[i].want)
-			fail_msg("row %zu: %d", i, (int)disposition_of(rows[i].status, rows[i].signo));
+			fail_msg("row %zu: %d", i,
+				 (int)disposition_of(rows[i].status, rows[i].signo));
 }
 
 static void a_process_that_cannot_be_seen_gets_its_signals(void **state)
@@ -70,7 +74,10 @@ static void a_handler_is_seen_as_soon_as_it_is_set(void **state)
 	assert_int_equal(disposition_read(getpid(), SIGUSR2), DISPOSITION_TAKEN);
 }
 
-/* A change of user would make the launcher undumpable: its files in /proc would be closed to the container's own user. */
+/*
+ * A change of user would make the launcher undumpable: its files in /proc would be closed to the
+ * container's own user.
+ */
 static void a_look_at_a_process_of_another_user_leaves_ours_dumpable(void **state)
 {
 	int ready[2];
@@ -82,7 +89,8 @@ static void a_look_at_a_process_of_another_user_leaves_ours_dumpable(void **stat
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0)
-		_exit(setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || execlp("sleep", "sleep", "60", NULL));
+		_exit(setgid(65534) < 0 || setuid(65534) < 0 ||
+		      prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || execlp("sleep", "sleep", "60", NULL));
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &(char){ 0 }, 1), 0); /* it has executed it */
 	assert_int_equal(disposition_read(pid, SIGUSR1), DISPOSITION_DROPPED);

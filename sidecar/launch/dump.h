@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The format of a dump: what the launcher copies of a process that lives, and afterglow-unwind reads.
- * It is a struct dump in a memfd of exactly its size, which the sidecar makes. The sidecar touches all of its pages, because
- * memory is charged to the cgroup of whoever first touches it: a Ray container at its limit must not pay for being looked at. All
- * else of the memory is read from /proc/PID/mem, whose descriptor the launcher sends. Both programs are of
- * one machine, so numbers are in its byte order. To the reader all of it is hostile.
+ * The format of a dump: what the launcher copies of a process that lives, and afterglow-unwind
+ * reads. It is a struct dump in a memfd of exactly its size, which the sidecar makes. The sidecar
+ * touches all of its pages, because memory is charged to the cgroup of whoever first touches it: a
+ * Ray container at its limit must not pay for being looked at. All else of the memory is read from
+ * /proc/PID/mem, whose descriptor the launcher sends. Both programs are of one machine, so numbers
+ * are in its byte order. To the reader all of it is hostile.
  */
 #pragma once
 
@@ -32,7 +33,8 @@ struct dump_head {
 
 struct dump_thread {
 	int32_t tid;
-	int32_t error; /* why there are no registers; 0: there are. EBUSY: the kernel did not stop it in time */
+	/* why there are no registers; 0: there are. EBUSY: the kernel did not stop it in time */
+	int32_t error;
 	char state; /* as /proc/PID/task/TID/stat had it just before: 'R', 'S', 'D', 'T', ... */
 	char name[16]; /* any bytes */
 	/* Until just before it was stopped: of a processor, and since it began. 0: not known */

@@ -14,7 +14,10 @@
 #define PARENT_MAX \
 	(1 << 20) /* bytes of a parent's environment; nothing is restored of a larger one */
 
-/* Shells set these anew for each program that they start, so they may differ between us and the launcher. */
+/*
+ * Shells set these anew for each program that they start, so they may differ between us and the
+ * launcher.
+ */
 #define VOLATILE "_\nSHLVL\n"
 
 /* Returns the length of "NAME=" in an entry; 0: it is no variable. */
@@ -32,7 +35,8 @@ static int names_compare(const void *a, const void *b)
 
 	for (; *one == *other && *one != '='; one++)
 		other++;
-	return (*one == '=' ? 0 : (unsigned char)*one) - (*other == '=' ? 0 : (unsigned char)*other);
+	return (*one == '=' ? 0 : (unsigned char)*one) -
+	       (*other == '=' ? 0 : (unsigned char)*other);
 }
 
 static const char *entry_find(void *const *tree, const char *entry)

@@ -41,7 +41,8 @@ static void only_what_the_shell_changed_is_written(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[128];
 
-		environment_difference(rows[i].was, rows[i].len, (char *const *)rows[i].is, text, sizeof(text));
+		environment_difference(rows[i].was, rows[i].len, (char *const *)rows[i].is, text,
+				       sizeof(text));
 		assert_string_equal(text, rows[i].text);
 	}
 }
@@ -125,11 +126,25 @@ static int second_process(const char *what)
 
 static const char *self;
 
-static void run_by_shell(const char *const *shell, const char *ret_text[static 1], char *buffer, size_t size)
+static void run_by_shell(const char *const *shell, const char *ret_text[static 1], char *buffer,
+			 size_t size)
 {
-	static const char line[] = "start() { " ENVIRONMENT_VARIABLE "=$lost exec \"$0\" \"$@\"; }; lost=$(start print); start restore";
-	char *const environment[] = { "a.b=1", "BASH_FUNC_f%%=() {  :\n}", "BASH_VERSION=mine", "IFS=x", "LINENO=7", "OLDPWD=/before",
-				      "OPTIND=9", "PATH=/usr/bin:/bin", "PS1=$ ", "PWD=/nowhere", "SHLVL=41", "_=under", NULL };
+	static const char line[] =
+		"start() { " ENVIRONMENT_VARIABLE
+		"=$lost exec \"$0\" \"$@\"; }; lost=$(start print); start restore";
+	char *const environment[] = { "a.b=1",
+				      "BASH_FUNC_f%%=() {  :\n}",
+				      "BASH_VERSION=mine",
+				      "IFS=x",
+				      "LINENO=7",
+				      "OLDPWD=/before",
+				      "OPTIND=9",
+				      "PATH=/usr/bin:/bin",
+				      "PS1=$ ",
+				      "PWD=/nowhere",
+				      "SHLVL=41",
+				      "_=under",
+				      NULL };
 	int ends[2], status;
 	size_t len = 0;
 	ssize_t n;
@@ -139,7 +154,10 @@ static void run_by_shell(const char *const *shell, const char *ret_text[static 1
 	pid = fork();
 	if (pid == 0) {
 		dup2(ends[1], STDOUT_FILENO);
-		execve(shell[0], (char *const[]){ (char *)shell[0], (char *)shell[1], (char *)"-c", (char *)line, (char *)self, NULL }, environment);
+		execve(shell[0],
+		       (char *const[]){ (char *)shell[0], (char *)shell[1], (char *)"-c",
+					(char *)line, (char *)self, NULL },
+		       environment);
 		_exit(1);
 	}
 	close(ends[1]);
@@ -163,8 +181,10 @@ static void no_shell_changes_anything(void **state)
 		const char *text = NULL;
 
 		run_by_shell(shells[i], &text, buffer, sizeof(buffer));
-		assert_string_equal(text, "[BASH_FUNC_f%%=() {  :\n}][BASH_VERSION=mine][IFS=x][LINENO=7][OLDPWD=/before][OPTIND=9]"
-					  "[PATH=/usr/bin:/bin][PS1=$ ][PWD=/nowhere][SHLVL=41][_=under][a.b=1]");
+		assert_string_equal(
+			text,
+			"[BASH_FUNC_f%%=() {  :\n}][BASH_VERSION=mine][IFS=x][LINENO=7][OLDPWD=/before][OPTIND=9]"
+			"[PATH=/usr/bin:/bin][PS1=$ ][PWD=/nowhere][SHLVL=41][_=under][a.b=1]");
 	}
 }
 

@@ -19,7 +19,10 @@
  */
 #define LOOKS 5
 #define LOOK_NS (10 * NS_PER_MS)
-/* The time between a signal to the launcher and that to `afterglow run`, of one sender, if it comes first, and if it comes second. */
+/*
+ * The time between a signal to the launcher and that to `afterglow run`, of one sender, if it comes
+ * first, and if it comes second.
+ */
 #define SENT_TO_ALL_NS NS_PER_SEC
 #define SENT_TO_ONE_NS (20 * NS_PER_MS)
 
@@ -34,22 +37,30 @@ static void forwarding_send(pid_t command, int signo)
 	int dumpable = prctl(PR_GET_DUMPABLE);
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)command);
-	if (kill(command, signo) == 0 || errno != EPERM || stat(path, &owned) < 0 || seteuid(owned.st_uid) < 0)
+	if (kill(command, signo) == 0 || errno != EPERM || stat(path, &owned) < 0 ||
+	    seteuid(owned.st_uid) < 0)
 		return;
 	kill(command, signo);
 	if (seteuid(getuid()) == 0)
-		prctl(PR_SET_DUMPABLE, dumpable); /* a change of user clears it, and hides our files in /proc */
+		/* a change of user clears it, and hides our files in /proc */
+		prctl(PR_SET_DUMPABLE, dumpable);
 }
 
 static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t now_ns)
 {
-	bool was_sent = f->sent_ns[signo] && now_ns - f->sent_ns[signo] < SENT_TO_ALL_NS, waits = f->forward_at_ns[signo];
+	bool was_sent = f->sent_ns[signo] && now_ns - f->sent_ns[signo] < SENT_TO_ALL_NS,
+	     waits = f->forward_at_ns[signo];
 
 	/* What others send to our process group does not reach a command that has left it. */
 	if (asked ? waits : getpgid(f->command) != getpgrp())
 		forwarding_send(f->command, signo);
-	/* Two at once, as from timeout(1) or when a terminal hangs up, may be one here and two there. */
-	f->sent_ns[signo] = (asked ? was_sent : waits) ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS : asked ? 0 : now_ns;
+	/*
+	 * Two at once, as from timeout(1) or when a terminal hangs up, may be one here and two
+	 * there.
+	 */
+	f->sent_ns[signo] = (asked ? was_sent : waits) ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS :
+			    asked		       ? 0 :
+							 now_ns;
 	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS : 0;
 }
 

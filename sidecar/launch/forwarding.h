@@ -9,9 +9,11 @@
  * reads signals from a signalfd blocks them all the time. A signal that would be dropped is held as
  * well, because the command may just have left sigwait(3), where it would have got it.
  *
- * `afterglow run`, the launcher and the command are three processes in the place of one. What is sent to all of their process group,
- * as by `kill %1` and by schedulers, has reached the command already: then the launcher gets it from its sender too, and neither
- * that nor what `afterglow run` asks for is forwarded. A program may take a second SIGTERM or SIGINT for an order to give up at once.
+ * `afterglow run`, the launcher and the command are three processes in the place of one. What is
+ * sent to all of their process group, as by `kill %1` and by schedulers, has reached the command
+ * already: then the launcher gets it from its sender too, and neither that nor what `afterglow run`
+ * asks for is forwarded. A program may take a second SIGTERM or SIGINT for an order to give up at
+ * once.
  */
 #pragma once
 
@@ -22,7 +24,8 @@
 #include <sys/types.h>
 
 #define FORWARDING_SIGNALS 31 /* 1 to 31; real-time signals queue, so they are not held */
-#define FORWARDING_ASKED 64 /* the last signal, by which `afterglow run` asks for one, whose number and sender go with it */
+/* the last signal, by which `afterglow run` asks for one, whose number and sender go with it */
+#define FORWARDING_ASKED 64
 #define FORWARDING_VALUE(signo, sender) ((sender) << 7 | (signo))
 
 struct forwarding {
@@ -32,11 +35,17 @@ struct forwarding {
 	bool is_open[FORWARDING_SIGNALS + 1]; /* of a signal that is held: it was not blocked */
 	int64_t look_at_ns; /* when to look again at the signals that are held */
 	pid_t run; /* `afterglow run`; 0: there is none */
-	/* Of a signal that others have sent to us, perhaps to all: when; of one that was asked for: when to forward it. 0: none */
+	/*
+	 * Of a signal that others have sent to us, perhaps to all: when; of one that was asked for:
+	 * when to forward it. 0: none
+	 */
 	int64_t sent_ns[FORWARDING_ASKED + 1], forward_at_ns[FORWARDING_ASKED + 1];
 };
 
-/* Forwards the signal, holds it, or drops it. asked: by `afterglow run`. Returns false if it would be dropped, as far as is seen. */
+/*
+ * Forwards the signal, holds it, or drops it. asked: by `afterglow run`. Returns false if it would
+ * be dropped, as far as is seen.
+ */
 bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns);
 
 /* Returns when forwarding_look is to be called; INT64_MAX: no signal is held. */
@@ -45,8 +54,8 @@ void forwarding_look(struct forwarding *f, int64_t now_ns);
 
 /*
  * Stops this process by a signal that it blocks, as the command is stopped. In a process group that
- * no shell minds (ssh -t, a pane of tmux) the kernel then stops nobody. SIGSTOP would stop the process
- * there, too, and nobody would continue it.
+ * no shell minds (ssh -t, a pane of tmux) the kernel then stops nobody. SIGSTOP would stop the
+ * process there, too, and nobody would continue it.
  */
 static inline void forwarding_stop_self(int signo)
 {

@@ -33,7 +33,11 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 		const char *what;
 		struct {
 			int at_ms;
-			char from; /* 'r': `afterglow run` asks for it; 'o': it is from others, as to the whole group; '.': time passes */
+			/*
+			 * 'r': `afterglow run` asks for it; 'o': it is from others, as to the whole
+			 * group; '.': time passes
+			 */
+			char from;
 		} events[6];
 		int n; /* that we send: the command has got those to the group itself */
 	} rows[] = {

@@ -30,7 +30,8 @@ static bool take_number(const char **text, long long min, long long max, long lo
 	return true;
 }
 
-_Noreturn static void become(const char *command, int output_fd, long long max_bytes, const sigset_t *mask, pid_t launcher)
+_Noreturn static void become(const char *command, int output_fd, long long max_bytes,
+			     const sigset_t *mask, pid_t launcher)
 {
 	const struct rlimit no_core = { 0, 0 }, file = { (rlim_t)max_bytes, (rlim_t)max_bytes };
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -52,7 +53,8 @@ _Noreturn static void become(const char *command, int output_fd, long long max_b
 		dup2(null_fd, STDIN_FILENO);
 	else
 		close(STDIN_FILENO);
-	if (dup2(output_fd, STDOUT_FILENO) < 0 || dup2(output_fd, STDERR_FILENO) < 0 || chdir("/") < 0)
+	if (dup2(output_fd, STDOUT_FILENO) < 0 || dup2(output_fd, STDERR_FILENO) < 0 ||
+	    chdir("/") < 0)
 		_exit(126);
 	execl(SHELL, SHELL, "-c", command, (char *)NULL);
 	_exit(127);
@@ -63,7 +65,8 @@ static struct hook *free_place(struct hooks *h)
 	return hooks_find(h, 0);
 }
 
-pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask, int64_t now_ns, int *ret_id)
+pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask,
+		int64_t now_ns, int *ret_id)
 {
 	long long id, seconds, max_bytes;
 	struct hook *hook = free_place(h);
@@ -84,7 +87,9 @@ pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_
 	if (pid < 0)
 		return -errno;
 	setpgid(pid, pid); /* parent and child both do this, because either may run first */
-	*hook = (struct hook){ .pid = pid, .id = (int)id, .kill_at_ns = now_ns + seconds * NS_PER_SEC };
+	*hook = (struct hook){ .pid = pid,
+			       .id = (int)id,
+			       .kill_at_ns = now_ns + seconds * NS_PER_SEC };
 	return pid;
 }
 

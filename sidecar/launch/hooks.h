@@ -29,7 +29,8 @@ struct hooks {
  * stdout and stderr. Returns its PID, or a negative errno. *ret_id is the ID, or -1 if
  * the order has none.
  */
-pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask, int64_t now_ns, int *ret_id);
+pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask,
+		int64_t now_ns, int *ret_id);
 
 /* Finds the hook that has pid as its first process; NULL: there is none. */
 struct hook *hooks_find(struct hooks *h, pid_t pid);
@@ -39,7 +40,7 @@ int64_t hooks_next_ns(const struct hooks *h);
 void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
 
 /*
- * To be called when the sidecar is gone: kills the running hooks. Their ends are not reported, even if
- * another sidecar connects.
+ * To be called when the sidecar is gone: kills the running hooks. Their ends are not reported, even
+ * if another sidecar connects.
  */
 void hooks_kill_all(struct hooks *h);

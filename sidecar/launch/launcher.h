@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the launcher: the command, the connection to the sidecar, and how long the launcher stays. */
+/*
+ * The state of the launcher: the command, the connection to the sidecar, and how long the launcher
+ * stays.
+ */
 #pragma once
 
 #include <signal.h>
@@ -48,11 +51,15 @@ struct launcher {
 	struct stop_signal stop; /* the container was asked to stop */
 	struct speaker speaker;
 	const sigset_t *original_mask;
-	bool killing; /* the sidecar ordered a kill, so orphans that become our children are killed too */
+	/* the sidecar ordered a kill, so orphans that become our children are killed too */
+	bool killing;
 	bool released; /* the sidecar ordered "done", or there is no sidecar to wait for */
 };
 
-/* Says hello on a new connection to a sidecar, which is dropped if that fails, and all that a new sidecar has to know. */
+/*
+ * Says hello on a new connection to a sidecar, which is dropped if that fails, and all that a new
+ * sidecar has to know.
+ */
 void launcher_greet(struct launcher *l);
 
 /* The sidecar's orders (orders.c) */

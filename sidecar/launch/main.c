@@ -3,13 +3,12 @@
  * afterglow-launch: starts the real command of a container and lets the
  * sidecar beside it look in.
  *
- * Theory of operation. The launcher is PID 1 of the container (elsewhere a
- * child subreaper). It starts the command, forwards the signals that the command
- * would get in its place, reaps, and exits with the command's own code. Beside that it keeps one connection to the
- * sidecar's socket, over which it sends descriptors once (see protocol.h)
- * and takes a few orders. The sidecar is optional at every moment: connecting
- * never blocks, a lost connection is tried again in the background, and the
- * command runs in the same way without a sidecar.
+ * Theory of operation. The launcher is PID 1 of the container (elsewhere a child subreaper). It
+ * starts the command, forwards the signals that the command would get in its place, reaps, and
+ * exits with the command's own code. Beside that it keeps one connection to the sidecar's socket,
+ * over which it sends descriptors once (see protocol.h) and takes a few orders. The sidecar is
+ * optional at every moment: connecting never blocks, a lost connection is tried again in the
+ * background, and the command runs in the same way without a sidecar.
  *
  * All signals are blocked and read from a signalfd, so the one poll() below is
  * the only place where anything happens. Nothing is allocated there. Static and libc
@@ -34,21 +33,27 @@
 #include "sidecar/launch/own_cgroup.h"
 #include "sidecar/launch/tracer.h"
 
-#define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
+/* between connection attempts in the first 30 s, while a sidecar starts */
+#define RETRY_FAST_MS 200
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define GO_WITHIN_MS 200 /* the longest time for which connecting delays the start of the command */
 #define RETRY_POLL_MS 10 /* before another poll(2), if there was no memory for one */
-#define WAIT_MET_S 10 /* at most, counted from our start, for a sidecar that was there and is gone */
+/* at most, counted from our start, for a sidecar that was there and is gone */
+#define WAIT_MET_S 10
 #define OWN_FDS 3 /* the loop's own descriptors: signals, the sidecar, the search for cores */
-/* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
+/*
+ * `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets
+ * this time to exit with code 0.
+ */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
 /* --- The connection --- */
 
 static void refuse_stranger(struct launcher *l)
 {
-	static const char text[] = PROGRAM "a process of this container listens on the sidecar's socket: running without the sidecar\n";
+	static const char text[] = PROGRAM
+		"a process of this container listens on the sidecar's socket: running without the sidecar\n";
 
 	if (!l->refused)
 		speaker_say(&l->speaker, text, sizeof(text) - 1);
@@ -72,7 +77,8 @@ void launcher_greet(struct launcher *l)
 {
 	if (l->socket_fd >= 0)
 		send_cgroup(l);
-	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
+	if (l->socket_fd >= 0 &&
+	    !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		drop_connection(l);
 	if (l->socket_fd >= 0) {
 		l->met = true;
@@ -86,7 +92,9 @@ static void try_connect(struct launcher *l)
 {
 	int64_t now = now_ns();
 
-	l->retry_at_ns = now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) * NS_PER_MS;
+	l->retry_at_ns =
+		now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) *
+			      NS_PER_MS;
 	l->socket_fd = connection_open(l->options->socket_path);
 	l->queue_full = l->socket_fd == -EAGAIN;
 	if (l->socket_fd == -EACCES)
@@ -114,14 +122,15 @@ static void send_unstarted(const struct launcher *l)
 	const struct command_report *f = l->report;
 
 	if (f && f->error)
-		connection_sendf(l->socket_fd, NULL, 0, "unstarted %d %d %.*s", f->error, f->there, LAUNCH_COMMAND_MAX,
-				 l->options->argv[0]);
+		connection_sendf(l->socket_fd, NULL, 0, "unstarted %d %d %.*s", f->error, f->there,
+				 LAUNCH_COMMAND_MAX, l->options->argv[0]);
 }
 
 static bool send_exit(struct launcher *l)
 {
 	char text[64];
-	int len = snprintf(text, sizeof(text), "exit %d %lld", l->wait_status, (long long)l->ended_ns);
+	int len = snprintf(text, sizeof(text), "exit %d %lld", l->wait_status,
+			   (long long)l->ended_ns);
 
 	return connection_send_last(l->socket_fd, text, (size_t)len);
 }
@@ -150,7 +159,8 @@ static bool send_end(struct launcher *l)
 static void hook_ended(struct launcher *l, struct hook *hook, int status)
 {
 	if (l->socket_fd >= 0 && !hook->unheard)
-		connection_sendf(l->socket_fd, NULL, 0, "finished %d %d %d", hook->id, status, hook->timed_out);
+		connection_sendf(l->socket_fd, NULL, 0, "finished %d %d %d", hook->id, status,
+				 hook->timed_out);
 	*hook = (struct hook){ 0 };
 }
 
@@ -164,7 +174,8 @@ static void reap(struct launcher *l)
 	 * We look at a child before we reap it: until then the PID of a hook names its process
 	 * group and no other.
 	 */
-	while (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && (pid = next.si_pid) > 0) {
+	while (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       (pid = next.si_pid) > 0) {
 		struct hook *hook = hooks_find(&l->hooks, pid);
 
 		/* A thread that had not stopped in time for its dump has done so now. */
@@ -205,13 +216,15 @@ static void launcher_forward(struct launcher *l, struct signalfd_siginfo *info)
 	}
 	int signo = (int)info->ssi_signo;
 	/* A terminal that hangs up signals only the leader of its session. */
-	bool from_terminal = info->ssi_code == SI_KERNEL && (signo != SIGHUP || getsid(0) != getpid());
+	bool from_terminal =
+		info->ssi_code == SI_KERNEL && (signo != SIGHUP || getsid(0) != getpid());
 	int64_t now = now_ns();
 	/*
-	 * Its other signals go to the whole process group, so the command has them already. Without us it could not
-	 * leave the group that a shell has made for `afterglow run`.
+	 * Its other signals go to the whole process group, so the command has them already. Without
+	 * us it could not leave the group that a shell has made for `afterglow run`.
 	 */
-	bool has_it = from_terminal && (getpgrp() != l->forwarding.run || getpgid(l->command) == getpgrp());
+	bool has_it = from_terminal &&
+		      (getpgrp() != l->forwarding.run || getpgid(l->command) == getpgrp());
 	bool gets_it = has_it || forwarding_take(&l->forwarding, signo, asked, now);
 
 	/*
@@ -231,12 +244,15 @@ static void read_signals(struct launcher *l)
 	while (read(l->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(l);
-		else if (info.ssi_code == SI_QUEUE && info.ssi_signo == SIGTERM && info.ssi_int == RELEASE_MARK)
-			l->release_ns = l->ended && !l->release_ns ? now_ns() + RELEASE_AFTER_NS : l->release_ns;
+		else if (info.ssi_code == SI_QUEUE && info.ssi_signo == SIGTERM &&
+			 info.ssi_int == RELEASE_MARK)
+			l->release_ns = l->ended && !l->release_ns ? now_ns() + RELEASE_AFTER_NS :
+								     l->release_ns;
 		else if (!l->ended)
 			launcher_forward(l, &info);
 		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-			l->released = true; /* after the command's end, this signal asks the launcher itself to end */
+			/* after the command's end, this signal asks the launcher itself to end */
+			l->released = true;
 	}
 }
 
@@ -250,7 +266,8 @@ static bool seeks_sidecar(const struct launcher *l)
 /* Returns when to exit, counted from the command's end. */
 static int64_t leave_at_ns(const struct launcher *l)
 {
-	return l->release_ns && l->release_ns < l->linger_until_ns ? l->release_ns : l->linger_until_ns;
+	return l->release_ns && l->release_ns < l->linger_until_ns ? l->release_ns :
+								     l->linger_until_ns;
 }
 
 static int poll_timeout_ms(const struct launcher *l)
@@ -277,7 +294,8 @@ static int poll_timeout_ms(const struct launcher *l)
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
-	int64_t seconds = l->wait_status == 0 ? l->options->wait_after_success_s : l->options->wait_sidecar_s;
+	int64_t seconds =
+		l->wait_status == 0 ? l->options->wait_after_success_s : l->options->wait_sidecar_s;
 
 	return l->started_ns + (l->met ? MIN(seconds, WAIT_MET_S) : seconds) * NS_PER_SEC;
 }
@@ -425,9 +443,9 @@ static bool is_process_1(void)
 }
 
 /*
- * Container runtimes make process 1 the leader of a session, so the command becomes the leader of one,
- * too: `kill 0` and setsid(2) do there what they would do without us. A terminal belongs to our session
- * and would be out of the command's reach in another one.
+ * Container runtimes make process 1 the leader of a session, so the command becomes the leader of
+ * one, too: `kill 0` and setsid(2) do there what they would do without us. A terminal belongs to
+ * our session and would be out of the command's reach in another one.
  */
 static bool command_leads_session(void)
 {
@@ -437,7 +455,9 @@ static bool command_leads_session(void)
 
 int main(int, char **argv)
 {
-	struct launcher l = { .socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
+	struct launcher l = {
+		.socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 }
+	};
 	struct command_report *report;
 	struct options options;
 	sigset_t all, original;
@@ -452,7 +472,10 @@ int main(int, char **argv)
 		l.socket_fd = connection_adopt(options.socket_fd);
 	l.original_mask = &original;
 
-	/* Not sigfillset(): musl leaves out 32 to 34, and 34 is the SIGRTMIN of programs built with glibc. */
+	/*
+	 * Not sigfillset(): musl leaves out 32 to 34, and 34 is the SIGRTMIN of programs built with
+	 * glibc.
+	 */
 	memset(&all, 0xff, sizeof(all));
 	sigprocmask(SIG_BLOCK, &all, &original);
 	/*
@@ -463,7 +486,10 @@ int main(int, char **argv)
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
-	/* `afterglow-sidecar exec`, which passes a socket, knows more about our cgroup than we can see. */
+	/*
+	 * `afterglow-sidecar exec`, which passes a socket, knows more about our cgroup than we can
+	 * see.
+	 */
 	if (!options.socket_fd)
 		l.cgroup_fd = own_cgroup_open(&l.cgroup_version);
 	l.report = report = command_report_new();
@@ -483,7 +509,9 @@ int main(int, char **argv)
 		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
-	l.forwarding = (struct forwarding){ .command = l.command, .as_process_1 = is_process_1(), .run = options.socket_fd ? getppid() : 0 };
+	l.forwarding = (struct forwarding){ .command = l.command,
+					    .as_process_1 = is_process_1(),
+					    .run = options.socket_fd ? getppid() : 0 };
 	connect_first(&l);
 	close_both(go);
 	if (options.cores) {
@@ -495,5 +523,6 @@ int main(int, char **argv)
 	cores_finish(&l.cores);
 	hooks_kill_all(&l.hooks);
 	speaker_finish(&l.speaker);
-	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) : WEXITSTATUS(l.wait_status);
+	return WIFSIGNALED(l.wait_status) ? 128 + WTERMSIG(l.wait_status) :
+					    WEXITSTATUS(l.wait_status);
 }

@@ -88,7 +88,10 @@ _Noreturn static void _printf_(1, 2) usage_error(const char *format, ...)
 	exit(2);
 }
 
-/* Sends the launcher SIGTERM with a value, by which it distinguishes this from a SIGTERM that is meant for the command. */
+/*
+ * Sends the launcher SIGTERM with a value, by which it distinguishes this from a SIGTERM that is
+ * meant for the command.
+ */
 _Noreturn static void release(const char *pid_text)
 {
 	const union sigval mark = { .sival_int = RELEASE_MARK };
@@ -98,7 +101,8 @@ _Noreturn static void release(const char *pid_text)
 	if (pid < 1 || pid > INT_MAX || (end && *end))
 		usage_error("--release takes a PID, not %s", pid_text);
 	/* The kernel keeps 15 bytes of a program's name. */
-	if (!proc_file_read((pid_t)pid, "comm", name, sizeof(name)) || strncmp(name, "afterglow-launch", 15) != 0) {
+	if (!proc_file_read((pid_t)pid, "comm", name, sizeof(name)) ||
+	    strncmp(name, "afterglow-launch", 15) != 0) {
 		fprintf(stderr, PROGRAM "process %ld is no afterglow-launch\n", pid);
 		exit(1);
 	}

@@ -10,7 +10,10 @@
 #define OOM_SCORE_KEPT INT_MIN
 #define RELEASE_MARK 0x41476c6f /* the value that --release sends along with its SIGTERM */
 
-/* Leaves anonymous and file-backed shared memory out of cores: dumping the object store could itself use up the limit. */
+/*
+ * Leaves anonymous and file-backed shared memory out of cores: dumping the object store could
+ * itself use up the limit.
+ */
 #define COREDUMP_FILTER "0x31"
 
 /*
@@ -34,7 +37,8 @@ struct options {
 	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
 	int wait_after_success_s; /* --wait-after-success; 0: do not wait */
 	int oom_score_adj; /* of the command; OOM_SCORE_KEPT: the launcher's own */
-	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
+	/* the descriptor from which this program was started; 0: it was started by its path */
+	int self_fd;
 	bool cores;
 	bool cores_in_memory;
 	int64_t cores_max; /* bytes */

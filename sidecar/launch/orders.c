@@ -65,8 +65,10 @@ static void run_hook(struct launcher *l, const char *order, int output_fd)
 	int id;
 	pid_t pid = hooks_run(&l->hooks, order, output_fd, l->original_mask, now, &id);
 
-	connection_sendf(l->socket_fd, NULL, 0, pid > 0 ? "ran %d %d" : "refused %d %d", id, pid > 0 ? (int)pid : (int)-pid);
-	if (pid > 0 && l->ended && hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS > l->linger_until_ns)
+	connection_sendf(l->socket_fd, NULL, 0, pid > 0 ? "ran %d %d" : "refused %d %d", id,
+			 pid > 0 ? (int)pid : (int)-pid);
+	if (pid > 0 && l->ended &&
+	    hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS > l->linger_until_ns)
 		l->linger_until_ns = hooks_find(&l->hooks, pid)->kill_at_ns + LINGER_NS;
 }
 
@@ -91,7 +93,10 @@ static void dump_process(struct launcher *l, const char *order, int dump_fd)
 		close(fds[i]);
 }
 
-/* Goes over to another sidecar, which tells us when to end. From now on only the processes that the command left behind are ours. */
+/*
+ * Goes over to another sidecar, which tells us when to end. From now on only the processes that the
+ * command left behind are ours.
+ */
 static void launcher_stay(struct launcher *l, const char *socket_path)
 {
 	char directory[64];
@@ -100,7 +105,8 @@ static void launcher_stay(struct launcher *l, const char *socket_path)
 	if (fd < 0)
 		return;
 	unlink(socket_path);
-	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
+	snprintf(directory, sizeof(directory), "%.*s",
+		 (int)(strrchr(socket_path, '/') - socket_path), socket_path);
 	rmdir(directory);
 	speaker_finish(&l->speaker);
 	l->socket_fd = fd;

@@ -2,9 +2,10 @@
 /*
  * Opens the memory cgroup of this container.
  *
- * Theory of operation: a container runtime mounts only this cgroup at the usual place: by a cgroup namespace, or by a bind mount on
- * v1. It is ours if its list of processes contains our PID. That is true at our start; later, Ray may move us to a cgroup below.
- * In this way the launcher need not parse the kernel's lists of cgroups and mounts.
+ * Theory of operation: a container runtime mounts only this cgroup at the usual place: by a cgroup
+ * namespace, or by a bind mount on v1. It is ours if its list of processes contains our PID. That
+ * is true at our start; later, Ray may move us to a cgroup below. In this way the launcher need not
+ * parse the kernel's lists of cgroups and mounts.
  */
 #include "sidecar/launch/own_cgroup.h"
 
@@ -73,7 +74,8 @@ int own_cgroup_open(int *ret_version)
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		_cleanup_close_ int fd = open(places[i].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-		if (fd >= 0 && is_of_type(fd, places[i].magic) && faccessat(fd, places[i].counter, R_OK, 0) == 0 && is_ours(fd)) {
+		if (fd >= 0 && is_of_type(fd, places[i].magic) &&
+		    faccessat(fd, places[i].counter, R_OK, 0) == 0 && is_ours(fd)) {
 			*ret_version = places[i].version;
 			return TAKE_FD(fd);
 		}

@@ -8,7 +8,9 @@
 
 static bool asks_to_stop(const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_USER && (info->ssi_signo == SIGTERM || info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT);
+	return info->ssi_code == SI_USER &&
+	       (info->ssi_signo == SIGTERM || info->ssi_signo == SIGINT ||
+		info->ssi_signo == SIGQUIT);
 }
 
 bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info, int64_t now_ns)
@@ -24,5 +26,6 @@ bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info
 void stop_signal_send(const struct stop_signal *s, int socket_fd)
 {
 	if (s->signo && socket_fd >= 0)
-		connection_sendf(socket_fd, NULL, 0, "asked %d %d %lld", s->signo, (int)s->sender, (long long)s->at_ns);
+		connection_sendf(socket_fd, NULL, 0, "asked %d %d %lld", s->signo, (int)s->sender,
+				 (long long)s->at_ns);
 }

@@ -3,9 +3,9 @@
  * Notes for the sidecar which signal asked the container to stop, and which process sent it: the
  * command's exit code alone does not show whether the end was requested.
  *
- * Theory of operation. The kernel shows PID 0 as the sender of a kill(2) from outside our PID namespace, such as a kill by the
- * container runtime. Other processes cannot forge that: rt_sigqueueinfo(2) demands a negative code for a made-up sender, and
- * only SI_USER counts here.
+ * Theory of operation. The kernel shows PID 0 as the sender of a kill(2) from outside our PID
+ * namespace, such as a kill by the container runtime. Other processes cannot forge that:
+ * rt_sigqueueinfo(2) demands a negative code for a made-up sender, and only SI_USER counts here.
  */
 #pragma once
 
@@ -27,5 +27,8 @@ struct stop_signal {
  */
 bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info, int64_t now_ns);
 
-/* Reports the signal to the sidecar, if there was a signal and there is a sidecar (socket_fd is not -1). */
+/*
+ * Reports the signal to the sidecar, if there was a signal and there is a sidecar (socket_fd is not
+ * -1).
+ */
 void stop_signal_send(const struct stop_signal *s, int socket_fd);

@@ -15,7 +15,9 @@
 
 static struct signalfd_siginfo signal_of(int signo, int code, pid_t sender)
 {
-	return (struct signalfd_siginfo){ .ssi_signo = (uint32_t)signo, .ssi_code = code, .ssi_pid = (uint32_t)sender };
+	return (struct signalfd_siginfo){ .ssi_signo = (uint32_t)signo,
+					  .ssi_code = code,
+					  .ssi_pid = (uint32_t)sender };
 }
 
 static void only_signals_that_ask_to_stop_are_noted(void **state)
@@ -46,7 +48,8 @@ static void only_signals_that_ask_to_stop_are_noted(void **state)
 
 static void the_first_counts_unless_a_later_one_comes_from_outside(void **state)
 {
-	struct signalfd_siginfo inside = signal_of(SIGTERM, SI_USER, 7), outside = signal_of(SIGINT, SI_USER, 0);
+	struct signalfd_siginfo inside = signal_of(SIGTERM, SI_USER, 7),
+				outside = signal_of(SIGINT, SI_USER, 0);
 	struct stop_signal s = { 0 };
 
 	(void)state;
@@ -97,7 +100,8 @@ static void the_sidecar_hears_of_it_once_it_is_there(void **state)
 	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), errno);
 	stop_signal_send(&none, pair[0]);
 	stop_signal_send(&s, pair[0]);
-	assert_int_equal(recv(pair[1], text, sizeof(text) - 1, MSG_DONTWAIT), strlen("asked 15 0 1234"));
+	assert_int_equal(recv(pair[1], text, sizeof(text) - 1, MSG_DONTWAIT),
+			 strlen("asked 15 0 1234"));
 	assert_string_equal(text, "asked 15 0 1234");
 	close(pair[0]);
 	close(pair[1]);

@@ -83,7 +83,8 @@ static void on_alarm(int, siginfo_t *info, void *)
 static void timer_switch(bool on, struct sigaction *old)
 {
 	const struct sigaction action = { .sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO };
-	const struct itimerval period = { .it_interval.tv_usec = on ? PATIENCE_MS * 1000 : 0, .it_value.tv_usec = on ? PATIENCE_MS * 1000 : 0 };
+	const struct itimerval period = { .it_interval.tv_usec = on ? PATIENCE_MS * 1000 : 0,
+					  .it_value.tv_usec = on ? PATIENCE_MS * 1000 : 0 };
 	sigset_t alarm;
 
 	sigemptyset(&alarm);
@@ -138,8 +139,9 @@ static void note_state(struct dump_thread *t)
 static bool is_about_file(long number)
 {
 	static const long calls[] = {
-		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_fsync, SYS_fdatasync,
-		SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_fstat, SYS_close, SYS_flock, SYS_fcntl,
+		SYS_read,	SYS_write, SYS_readv,	  SYS_writev,	 SYS_pread64,
+		SYS_pwrite64,	SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_fallocate,
+		SYS_getdents64, SYS_fstat, SYS_close,	  SYS_flock,	 SYS_fcntl,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
@@ -254,7 +256,8 @@ static void look_at_thread(uint32_t i)
 {
 	siginfo_t info = { 0 };
 
-	if (waitid(P_PID, (id_t)tracer.dump->threads[i].tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
+	if (waitid(P_PID, (id_t)tracer.dump->threads[i].tid, &info,
+		   WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
 	    (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)) {
 		tracer.progress[i] = THREAD_GONE;
 		tracer.dump->threads[i].error = ESRCH;
@@ -346,17 +349,19 @@ static bool page_is_held(uint64_t page)
 }
 
 /*
- * Copies what the kernel holds of these bytes, and leaves the other pages zero, as untouched pages of
- * a stack are: the page of a file may be on a server that does not answer, for whom we would wait.
- * Returns the bytes up to the last page that was copied.
+ * Copies what the kernel holds of these bytes, and leaves the other pages zero, as untouched pages
+ * of a stack are: the page of a file may be on a server that does not answer, for whom we would
+ * wait. Returns the bytes up to the last page that was copied.
  */
 static size_t copy_pages(char *to, uint64_t from, size_t len)
 {
-	uint64_t pages[DUMP_STACK_MAX / PAGE_MIN + 2] = { 0 }, size = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t pages[DUMP_STACK_MAX / PAGE_MIN + 2] = { 0 },
+						   size = (uint64_t)sysconf(_SC_PAGESIZE);
 	size_t n = (from % size + len - 1) / size + 1, copied = 0, step;
 
 	/* Without pagemap (gVisor) all is read. */
-	if (pread(tracer.pages_fd, pages, n * sizeof(*pages), (off_t)(from / size * sizeof(*pages))) <= 0)
+	if (pread(tracer.pages_fd, pages, n * sizeof(*pages),
+		  (off_t)(from / size * sizeof(*pages))) <= 0)
 		memset(pages, 0xff, sizeof(pages));
 	for (size_t at = 0; at < len; at += step) {
 		step = MIN(size - (from + at) % size, len - at);
@@ -383,7 +388,9 @@ static void copy_stack(struct dump_thread *t, size_t most)
 
 static void copy_threads(bool all_stopped)
 {
-	size_t each = DUMP_STACKS_MAX / (tracer.dump->head.n_threads ? tracer.dump->head.n_threads : 1) / PAGE_MIN * PAGE_MIN;
+	size_t each = DUMP_STACKS_MAX /
+		      (tracer.dump->head.n_threads ? tracer.dump->head.n_threads : 1) / PAGE_MIN *
+		      PAGE_MIN;
 
 	if (each > DUMP_STACK_MAX)
 		each = DUMP_STACK_MAX;
@@ -397,11 +404,16 @@ static void copy_threads(bool all_stopped)
 
 /* --- The dump --- */
 
-/* Opens what is sent. After seizing, because then no thread is in execve, which opening would wait for. */
+/*
+ * Opens what is sent. After seizing, because then no thread is in execve, which opening would wait
+ * for.
+ */
 static int open_memory(void)
 {
 	_cleanup_close_ int auxv_fd = proc_file_open(tracer.pid, "auxv");
-	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.dump->head.auxv, sizeof(tracer.dump->head.auxv));
+	ssize_t n = auxv_fd < 0 ?
+			    -1 :
+			    read(auxv_fd, tracer.dump->head.auxv, sizeof(tracer.dump->head.auxv));
 
 	tracer.dump->head.auxv_len = n > 0 ? (uint32_t)n : 0;
 	tracer.pages_fd = proc_file_open(tracer.pid, "pagemap");
@@ -416,14 +428,16 @@ static int dump_stopped(void)
 {
 	if (!list_threads())
 		return -ESRCH;
-	memcpy(tracer.dump->head.command, tracer.dump->threads[0].name, sizeof(tracer.dump->head.command));
+	memcpy(tracer.dump->head.command, tracer.dump->threads[0].name,
+	       sizeof(tracer.dump->head.command));
 	seize_found();
 	/* Threads may end any time, but not the first one without its process. */
 	if (tracer.progress[0] == THREAD_GONE)
 		return -tracer.dump->threads[0].error;
 	int r = open_memory();
 	/* Those of one process mostly wait for the same. */
-	for (uint32_t i = 0, n = 0; r == 0 && i < tracer.dump->head.n_threads && n < FILES_NOTED; i++)
+	for (uint32_t i = 0, n = 0; r == 0 && i < tracer.dump->head.n_threads && n < FILES_NOTED;
+	     i++)
 		if (tracer.dump->threads[i].state == 'D') {
 			note_file(&tracer.dump->threads[i]);
 			n++;
@@ -438,9 +452,11 @@ static int dump_map(int dump_fd)
 	int seals = fcntl(dump_fd, F_GET_SEALS);
 	struct stat st;
 
-	if (seals < 0 || (seals & DUMP_SEALS) != DUMP_SEALS || fstat(dump_fd, &st) < 0 || st.st_size != sizeof(struct dump))
+	if (seals < 0 || (seals & DUMP_SEALS) != DUMP_SEALS || fstat(dump_fd, &st) < 0 ||
+	    st.st_size != sizeof(struct dump))
 		return -EINVAL;
-	tracer.dump = mmap(NULL, sizeof(struct dump), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, dump_fd, 0);
+	tracer.dump = mmap(NULL, sizeof(struct dump), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_POPULATE, dump_fd, 0);
 	return tracer.dump == MAP_FAILED ? -errno : 0;
 }
 

@@ -83,7 +83,8 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 	 * The directory belongs to the process's effective user and group. The kernel shows the
 	 * exit code only if both are ours.
 	 */
-	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid() && owner.st_gid == getegid();
+	ret->exit_code_is_true =
+		stat(path, &owner) == 0 && owner.st_uid == geteuid() && owner.st_gid == getegid();
 	return proc_file_read(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
 }
 
@@ -101,7 +102,10 @@ static void watched_forget(struct watched_process *p)
 	*p = (struct watched_process){ 0 };
 }
 
-/* The user's limit on open files may be low, and what the launcher does besides watching needs some. */
+/*
+ * The user's limit on open files may be low, and what the launcher does besides watching needs
+ * some.
+ */
 static bool leaves_room(int fd)
 {
 	struct rlimit limit;
@@ -164,7 +168,8 @@ nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WAT
 	nfds_t n = 0;
 
 	for (nfds_t i = 0; i < LAUNCH_WATCHED_MAX; i++) {
-		fds[i] = (struct pollfd){ .fd = w->list[i].pid ? w->list[i].pidfd : -1, .events = POLLIN };
+		fds[i] = (struct pollfd){ .fd = w->list[i].pid ? w->list[i].pidfd : -1,
+					  .events = POLLIN };
 		if (fds[i].fd >= 0)
 			n = i + 1;
 	}
@@ -187,8 +192,8 @@ static int status_of(const struct watched_process *p)
 
 	if (p->status != WATCHED_STATUS_UNKNOWN)
 		return p->status;
-	if (read_stat(p->pid, &line) && line.start == p->start && (line.state == 'Z' || line.state == 'X') &&
-	    (line.exit_code || line.exit_code_is_true))
+	if (read_stat(p->pid, &line) && line.start == p->start &&
+	    (line.state == 'Z' || line.state == 'X') && (line.exit_code || line.exit_code_is_true))
 		return line.exit_code & 0xffff;
 	/* The parent has reaped it before we could read its stat. */
 	if (ioctl(p->pidfd, PIDFD_GET_INFO_V0, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_CODE))
@@ -210,16 +215,20 @@ static void watched_send_end(struct watched_process *p, int socket_fd)
 	if (socket_fd < 0)
 		return;
 	if (p->status == WATCHED_STATUS_UNKNOWN)
-		connection_sendf(socket_fd, NULL, 0, "ended %d - %lld", (int)p->pid, (long long)p->ended_ns);
+		connection_sendf(socket_fd, NULL, 0, "ended %d - %lld", (int)p->pid,
+				 (long long)p->ended_ns);
 	else
-		connection_sendf(socket_fd, NULL, 0, "ended %d %d %lld", (int)p->pid, p->status, (long long)p->ended_ns);
+		connection_sendf(socket_fd, NULL, 0, "ended %d %d %lld", (int)p->pid, p->status,
+				 (long long)p->ended_ns);
 	watched_forget(p);
 }
 
-void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd)
+void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX],
+		  int socket_fd)
 {
 	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
-		if (w->list[i].pid && w->list[i].pidfd >= 0 && w->list[i].pidfd == fds[i].fd && fds[i].revents) {
+		if (w->list[i].pid && w->list[i].pidfd >= 0 && w->list[i].pidfd == fds[i].fd &&
+		    fds[i].revents) {
 			note_end(&w->list[i]);
 			watched_send_end(&w->list[i], socket_fd);
 		}
@@ -231,7 +240,8 @@ static bool watched_is_reaped(const struct watched_process *p)
 	struct stat_line line;
 
 	errno = 0;
-	return read_stat(p->pid, &line) ? line.start != p->start : errno == ENOENT || errno == ESRCH;
+	return read_stat(p->pid, &line) ? line.start != p->start :
+					  errno == ENOENT || errno == ESRCH;
 }
 
 void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd)
@@ -240,9 +250,12 @@ void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd)
 		struct watched_process *p = &w->list[i];
 		struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
 
-		/* A child that parent had not reaped is the launcher's by now: a zombie, or reaped. */
-		if (!p->pid || p->pidfd < 0 || p->parent != parent || p->status != WATCHED_STATUS_UNKNOWN ||
-		    poll(&ended, 1, 0) <= 0 || !watched_is_reaped(p))
+		/*
+		 * A child that parent had not reaped is the launcher's by now: a zombie, or reaped.
+		 */
+		if (!p->pid || p->pidfd < 0 || p->parent != parent ||
+		    p->status != WATCHED_STATUS_UNKNOWN || poll(&ended, 1, 0) <= 0 ||
+		    !watched_is_reaped(p))
 			continue;
 		note_end(p);
 		watched_send_end(p, socket_fd);

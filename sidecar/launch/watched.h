@@ -22,10 +22,15 @@
 struct watched_process {
 	pid_t pid; /* 0: a free place */
 	int pidfd;
-	unsigned long long start; /* its start in clock ticks since boot; with the PID it identifies the process */
+	/* its start in clock ticks since boot; with the PID it identifies the process */
+	unsigned long long start;
 	pid_t parent; /* when the watch began; if that ends before it, the launcher is its parent */
 	int status; /* as waitpid gave it to us; WATCHED_STATUS_UNKNOWN until then */
-	int64_t ended_ns; /* the time of an end that could not be reported, because there was no sidecar; 0: it lives, as far as is known */
+	/*
+	 * the time of an end that could not be reported, because there was no sidecar; 0: it lives,
+	 * as far as is known
+	 */
+	int64_t ended_ns;
 };
 
 struct watched {
@@ -33,8 +38,8 @@ struct watched {
 };
 
 /*
- * Starts to watch the process of order, which is "PID START". *ret_pid is that PID, or 0 if order has
- * none. Returns 0, or a negative errno if the process is not watched.
+ * Starts to watch the process of order, which is "PID START". *ret_pid is that PID, or 0 if order
+ * has none. Returns 0, or a negative errno if the process is not watched.
  */
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid);
 
@@ -49,8 +54,8 @@ nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WAT
 void watched_reaped(struct watched *w, pid_t pid, int status);
 
 /*
- * To be called when the launcher has reaped parent, before that end gets its time: reports the children that parent had reaped, as they
- * ended before it. Both ends may have come at once.
+ * To be called when the launcher has reaped parent, before that end gets its time: reports the
+ * children that parent had reaped, as they ended before it. Both ends may have come at once.
  */
 void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd);
 
@@ -58,7 +63,8 @@ void watched_parent_ended(struct watched *w, pid_t parent, int socket_fd);
  * To be called after poll(2): reports each process that has ended to the sidecar, and stops
  * watching it. Without a sidecar (socket_fd -1), the end is kept for watched_again.
  */
-void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd);
+void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX],
+		  int socket_fd);
 
 /* To be called after hello to a sidecar: reports the ends that were kept. */
 void watched_again(struct watched *w, int socket_fd);

@@ -107,7 +107,11 @@ static void a_zombie_tells_how_it_ended(void **state)
 		int signo; /* 0: it exits with `code` */
 		unsigned char code;
 		const char *status;
-	} rows[] = { { SIGKILL, 0, "9" }, { SIGTERM, 0, "15" }, { 0, 0, "0" }, { 0, 1, "256" }, { 0, 255, "65280" } };
+	} rows[] = { { SIGKILL, 0, "9" },
+		     { SIGTERM, 0, "15" },
+		     { 0, 0, "0" },
+		     { 0, 1, "256" },
+		     { 0, 255, "65280" } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -162,7 +166,9 @@ static void a_process_that_its_parent_has_reaped_is_reported_too(void **state)
 	close_all(sockets, pipe_fd);
 }
 
-/* The launcher may see both ends at once: only what a process has reaped ended before it for sure. */
+/*
+ * The launcher may see both ends at once: only what a process has reaped ended before it for sure.
+ */
 static void what_a_parent_has_reaped_is_reported_before_the_parent(void **state)
 {
 	struct watched w = { 0 };
@@ -236,7 +242,17 @@ static void another_process_of_that_pid_is_not_watched(void **state)
 
 static void hostile_orders_are_refused(void **state)
 {
-	static const char *const orders[] = { "", " ", "1", "1 ", "-1 5", "0 5", "99999999999 5", "1 -5", "1 5 6", "a 5", "1  5",
+	static const char *const orders[] = { "",
+					      " ",
+					      "1",
+					      "1 ",
+					      "-1 5",
+					      "0 5",
+					      "99999999999 5",
+					      "1 -5",
+					      "1 5 6",
+					      "a 5",
+					      "1  5",
 					      "1 99999999999999999999999999" };
 	struct watched w = { 0 };
 	pid_t pid;
@@ -271,7 +287,8 @@ static void a_flood_of_orders_takes_no_more_than_the_table(void **state)
 	for (unsigned int n = 0; n < 2000; n++) {
 		size_t i = n % (LAUNCH_WATCHED_MAX + 3);
 
-		assert_int_equal(order(&w, pids[i], start_of(pids[i])), i < LAUNCH_WATCHED_MAX ? 0 : -EBUSY);
+		assert_int_equal(order(&w, pids[i], start_of(pids[i])),
+				 i < LAUNCH_WATCHED_MAX ? 0 : -EBUSY);
 	}
 	assert_int_equal(open_descriptors(), before + LAUNCH_WATCHED_MAX);
 	for (size_t i = 0; i < LAUNCH_WATCHED_MAX + 3; i++) {

@@ -14,7 +14,8 @@ static int node_message_parse_hello(const char *args, struct node_message *m, st
 	if (sscanf(args, "%d%n", &version, &end) != 1 || args[end])
 		return err_set(err, EPROTO, "node \"%.60s\"", args);
 	if (version != NODE_PROTOCOL_VERSION)
-		return err_set(err, EPROTO, "the node agent speaks version %d, this sidecar %d", version, NODE_PROTOCOL_VERSION);
+		return err_set(err, EPROTO, "the node agent speaks version %d, this sidecar %d",
+			       version, NODE_PROTOCOL_VERSION);
 	m->verb = NODE_HELLO;
 	return 0;
 }
@@ -24,8 +25,9 @@ static int parse_offer(const char *args, struct node_message *m, struct err *err
 	int pid, signal, end = 0;
 	char id[NODE_CONTAINER_ID_LEN + 1], comm[64];
 
-	if (sscanf(args, "%64[0-9a-f] %d %d %63s%n", id, &pid, &signal, comm, &end) != 4 || args[end] ||
-	    strlen(id) != NODE_CONTAINER_ID_LEN || pid <= 0 || signal < 0 || signal >= _NSIG)
+	if (sscanf(args, "%64[0-9a-f] %d %d %63s%n", id, &pid, &signal, comm, &end) != 4 ||
+	    args[end] || strlen(id) != NODE_CONTAINER_ID_LEN || pid <= 0 || signal < 0 ||
+	    signal >= _NSIG)
 		return err_set(err, EPROTO, "offer \"%.100s\" of the node agent", args);
 	for (char *p = comm; *p; p++)
 		if (*p <= ' ' || *p >= 0x7f)
@@ -38,7 +40,8 @@ static int parse_offer(const char *args, struct node_message *m, struct err *err
 	return 0;
 }
 
-int node_message_parse(const char *text, size_t len, struct node_message *ret_message, struct err *err)
+int node_message_parse(const char *text, size_t len, struct node_message *ret_message,
+		       struct err *err)
 {
 	struct node_message m = { .verb = NODE_OTHER };
 	char line[256];

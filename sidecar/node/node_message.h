@@ -26,4 +26,5 @@ struct node_message {
  * Parses len bytes of text, which need no final NUL. -EPROTO if the arguments of one of these verbs
  * are wrong.
  */
-int node_message_parse(const char *text, size_t len, struct node_message *ret_message, struct err *err);
+int node_message_parse(const char *text, size_t len, struct node_message *ret_message,
+		       struct err *err);

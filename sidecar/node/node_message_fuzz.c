@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (node_message_parse((const char *)data, size, &m, NULL) < 0 || m.verb != NODE_OFFER)
 		return 0;
-	if (strspn(m.container_id, "0123456789abcdef") != NODE_CONTAINER_ID_LEN || strchr(m.comm, ' ') || m.pid <= 0)
+	if (strspn(m.container_id, "0123456789abcdef") != NODE_CONTAINER_ID_LEN ||
+	    strchr(m.comm, ' ') || m.pid <= 0)
 		abort();
 	return 0;
 }

@@ -20,7 +20,8 @@ static uid_t root_of_node(const char *uid_map, uid_t overflow_uid)
 	for (const char *line = uid_map; *line;) {
 		unsigned int inside, outside, count;
 
-		if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && outside == 0 && count > 0)
+		if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && outside == 0 &&
+		    count > 0)
 			return inside;
 		line = strchrnul(line, '\n');
 		line += *line == '\n';
@@ -38,7 +39,8 @@ static uid_t read_overflow_uid(void)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(32);
 	unsigned int uid;
 
-	if (file_read(AT_FDCWD, "/proc/sys/kernel/overflowuid", &text, NULL) < 0 || sscanf(strbuf_str(&text), "%u", &uid) != 1)
+	if (file_read(AT_FDCWD, "/proc/sys/kernel/overflowuid", &text, NULL) < 0 ||
+	    sscanf(strbuf_str(&text), "%u", &uid) != 1)
 		return OVERFLOW_UID;
 	return uid;
 }
@@ -49,7 +51,7 @@ bool node_peer_is_node(int connection)
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
-	       file_read(AT_FDCWD, "/proc/self/uid_map", &map, NULL) == 0 &&
+	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       size == sizeof(peer) && file_read(AT_FDCWD, "/proc/self/uid_map", &map, NULL) == 0 &&
 	       node_peer_is_root_of_node(&peer, strbuf_str(&map), read_overflow_uid());
 }

@@ -7,8 +7,8 @@
  *   In a pod with shareProcessNamespace, a process of the same user could reach the socket through
  *   /proc/PID/root of the sidecar, but it has a PID here.
  * - The peer is root on the node. If each container has its own PID namespace, all other containers
- *   have the PID 0 here, and root in the Ray container may be root on the node. But the socket is in
- *   a volume that only the sidecar mounts, and such a container cannot reach it.
+ *   have the PID 0 here, and root in the Ray container may be root on the node. But the socket is
+ *   in a volume that only the sidecar mounts, and such a container cannot reach it.
  *
  * In a pod with hostPID the agent has a PID here, too. Then no connection is accepted.
  */
@@ -19,10 +19,12 @@
 
 /*
  * Decides that from the peer's credentials. Pure. uid_map: the text of /proc/self/uid_map, "" if it
- * cannot be read (the result is then false). overflow_uid: the uid that the kernel shows for a uid that
- * is not mapped.
+ * cannot be read (the result is then false). overflow_uid: the uid that the kernel shows for a uid
+ * that is not mapped.
  */
 bool node_peer_is_root_of_node(const struct ucred *peer, const char *uid_map, uid_t overflow_uid);
 
-/* Decides it for the peer of a connected unix socket. False if the kernel's answer cannot be read. */
+/*
+ * Decides it for the peer of a connected unix socket. False if the kernel's answer cannot be read.
+ */
 bool node_peer_is_node(int connection);

@@ -41,7 +41,8 @@ static void only_root_outside_of_our_pid_namespace_is_the_node(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(node_peer_is_root_of_node(&rows[i].peer, rows[i].uid_map, 65534), rows[i].is_node);
+		assert_int_equal(node_peer_is_root_of_node(&rows[i].peer, rows[i].uid_map, 65534),
+				 rows[i].is_node);
 }
 
 static void a_process_beside_us_is_not_the_node(void **state)

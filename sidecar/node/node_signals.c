@@ -26,10 +26,12 @@ static bool node_signals_take_line(const char *text, size_t len, char line[stati
 
 static bool node_signals_is_id(const char *text)
 {
-	return strspn(text, "0123456789abcdef") == NODE_SIGNALS_ID_LEN && !text[NODE_SIGNALS_ID_LEN];
+	return strspn(text, "0123456789abcdef") == NODE_SIGNALS_ID_LEN &&
+	       !text[NODE_SIGNALS_ID_LEN];
 }
 
-static bool parse_place(const char *word, const char *target_container, enum node_signal_place *ret_place)
+static bool parse_place(const char *word, const char *target_container,
+			enum node_signal_place *ret_place)
 {
 	static const struct {
 		const char *word;
@@ -50,11 +52,13 @@ static bool parse_place(const char *word, const char *target_container, enum nod
 	return node_signals_is_id(word);
 }
 
-static bool parse_oom(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1], struct node_signal *s)
+static bool parse_oom(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1],
+		      struct node_signal *s)
 {
 	int target, end = 0;
 
-	if (sscanf(args, "%64[0-9a-f] %9d %18" SCNd64 "%n", id, &target, &s->at_ns, &end) != 3 || args[end] || target < 0)
+	if (sscanf(args, "%64[0-9a-f] %9d %18" SCNd64 "%n", id, &target, &s->at_ns, &end) != 3 ||
+	    args[end] || target < 0)
 		return false;
 	s->oom = true;
 	s->target = target;
@@ -62,15 +66,17 @@ static bool parse_oom(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1],
 	return true;
 }
 
-static bool parse_signal(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1], struct node_signal *s)
+static bool parse_signal(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1],
+			 struct node_signal *s)
 {
 	int target, signal, sender, own, end = 0;
 	char place[NODE_SIGNALS_ID_LEN + 1];
 
-	if (sscanf(args, "%64[0-9a-f] %9d %9d %18" SCNd64 " %9d %9d %10" SCNd64 " %64s%n", id, &target, &signal, &s->at_ns, &sender, &own,
-		   &s->uid, place, &end) != 8)
+	if (sscanf(args, "%64[0-9a-f] %9d %9d %18" SCNd64 " %9d %9d %10" SCNd64 " %64s%n", id,
+		   &target, &signal, &s->at_ns, &sender, &own, &s->uid, place, &end) != 8)
 		return false;
-	if (target < 0 || signal <= 0 || signal >= _NSIG || sender < 0 || own < 0 || args[end] != ' ' || !parse_place(place, id, &s->place))
+	if (target < 0 || signal <= 0 || signal >= _NSIG || sender < 0 || own < 0 ||
+	    args[end] != ' ' || !parse_place(place, id, &s->place))
 		return false;
 	s->target = target;
 	s->signal = signal;
@@ -80,7 +86,9 @@ static bool parse_signal(const char *args, char id[static NODE_SIGNALS_ID_LEN + 
 	return true;
 }
 
-bool node_signal_parse(const char *text, size_t len, char ret_container_id[static NODE_SIGNALS_ID_LEN + 1], struct node_signal *ret_signal)
+bool node_signal_parse(const char *text, size_t len,
+		       char ret_container_id[static NODE_SIGNALS_ID_LEN + 1],
+		       struct node_signal *ret_signal)
 {
 	char line[LINE_MAX_BYTES], id[NODE_SIGNALS_ID_LEN + 1] = "";
 	struct node_signal s = { 0 };
@@ -104,7 +112,8 @@ bool node_watching_parse(const char *text, size_t len, int64_t *ret_ns)
 	char line[LINE_MAX_BYTES];
 	int seconds, end = 0;
 
-	if (!node_signals_take_line(text, len, line) || sscanf(line, "watching %9d%n", &seconds, &end) != 1 || line[end] || seconds <= 0)
+	if (!node_signals_take_line(text, len, line) ||
+	    sscanf(line, "watching %9d%n", &seconds, &end) != 1 || line[end] || seconds <= 0)
 		return false;
 	*ret_ns = MIN(seconds, WATCHING_MAX_S) * NS_PER_SEC;
 	return true;
@@ -117,11 +126,17 @@ bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *re
 	int64_t time_us;
 	int end = 0;
 
-	if (memchr(text, '\0', len) || memchr(text, '\n', len) || !node_signals_take_line(text, MIN(len, (size_t)LINE_MAX_BYTES - 1), line) ||
-	    sscanf(line, "kernel %9u %18" SCNd64 "%n", &priority, &time_us, &end) != 2 || line[end] != ' ' || priority > 7 || time_us < 0)
+	if (memchr(text, '\0', len) || memchr(text, '\n', len) ||
+	    !node_signals_take_line(text, MIN(len, (size_t)LINE_MAX_BYTES - 1), line) ||
+	    sscanf(line, "kernel %9u %18" SCNd64 "%n", &priority, &time_us, &end) != 2 ||
+	    line[end] != ' ' || priority > 7 || time_us < 0)
 		return false;
 	*ret_record = (struct kmsg_record){
-		.priority = (int)priority, .seq = -1, .time_us = time_us, .text = text + end + 1, .len = len - (size_t)end - 1,
+		.priority = (int)priority,
+		.seq = -1,
+		.time_us = time_us,
+		.text = text + end + 1,
+		.len = len - (size_t)end - 1,
 	};
 	return true;
 }
@@ -136,7 +151,8 @@ void node_syslog_add(struct strbuf *lines, const char *text, size_t len)
 	copy_printable(line, sizeof(line), text + sizeof(verb) - 1, len - (sizeof(verb) - 1));
 	size_t n = strlen(line) + 1;
 	if (lines->len + n > NODE_SYSLOG_MAX) {
-		const char *half = memchr(lines->data + lines->len / 2, '\n', lines->len - lines->len / 2);
+		const char *half =
+			memchr(lines->data + lines->len / 2, '\n', lines->len - lines->len / 2);
 
 		strbuf_consume(lines, half ? (size_t)(half - lines->data) + 1 : lines->len);
 	}
@@ -151,7 +167,8 @@ void node_signals_add(struct node_signals *all, const struct node_signal *s, boo
 		all->others[all->n_others++ % NODE_SIGNALS_OTHER_MAX] = *s;
 }
 
-static size_t list_ring(const struct node_signal *ring, size_t room, size_t added, struct node_signal *ret_list)
+static size_t list_ring(const struct node_signal *ring, size_t room, size_t added,
+			struct node_signal *ret_list)
 {
 	size_t n = MIN(added, room);
 
@@ -160,7 +177,8 @@ static size_t list_ring(const struct node_signal *ring, size_t room, size_t adde
 	return n;
 }
 
-size_t node_signals_list(const struct node_signals *all, struct node_signal ret_list[static NODE_SIGNALS_MAX])
+size_t node_signals_list(const struct node_signals *all,
+			 struct node_signal ret_list[static NODE_SIGNALS_MAX])
 {
 	size_t n = list_ring(all->vital, NODE_SIGNALS_VITAL_MAX, all->n_vital, ret_list);
 

@@ -22,12 +22,13 @@
  * Parses a message "signal ..." or "oom ..." of len bytes; ret_container_id is the ID of the
  * target's container. False: it is another message, or malformed.
  */
-bool node_signal_parse(const char *text, size_t len, char ret_container_id[static NODE_SIGNALS_ID_LEN + 1],
+bool node_signal_parse(const char *text, size_t len,
+		       char ret_container_id[static NODE_SIGNALS_ID_LEN + 1],
 		       struct node_signal *ret_signal);
 
 /*
- * Parses a message "kernel PRIORITY TIME_US TEXT"; ret_record points into text. False: it is another
- * message, or malformed.
+ * Parses a message "kernel PRIORITY TIME_US TEXT"; ret_record points into text. False: it is
+ * another message, or malformed.
  */
 bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *ret_record);
 
@@ -59,4 +60,5 @@ void node_signals_add(struct node_signals *all, const struct node_signal *s, boo
  * Lists the vital signals and then the others, each in the order in which they came. Returns how
  * many there are.
  */
-size_t node_signals_list(const struct node_signals *all, struct node_signal ret_list[static NODE_SIGNALS_MAX]);
+size_t node_signals_list(const struct node_signals *all,
+			 struct node_signal ret_list[static NODE_SIGNALS_MAX]);

@@ -60,7 +60,9 @@ static void a_name_cannot_disturb_a_terminal(void **state)
 	(void)state;
 	assert_true(parse("signal " ID " 12 9 5 120 3 1000 node a\x1b[31m\nb\xff", &s));
 	assert_string_equal(s.comm, "a?[31m?b?");
-	assert_true(parse("signal " ID " 12 9 5 120 3 1000 node a name that is longer than sixteen bytes", &s));
+	assert_true(parse("signal " ID
+			  " 12 9 5 120 3 1000 node a name that is longer than sixteen bytes",
+			  &s));
 	assert_string_equal(s.comm, "a name that is ");
 }
 
@@ -104,7 +106,9 @@ static void an_agent_watches_for_a_bounded_time(void **state)
 static void a_line_of_the_kernel_is_a_record(void **state)
 {
 	static const char text[] = "kernel 6 42005529462 Killed process 12 (a b) total-vm:1kB";
-	static const char *const others[] = { "kernel", "kernel 6", "kernel 6 5", "kernel 12 5 x", "kernel -1 5 x", "kernel 6 -5 x", "kernel 6 5 a\nb" };
+	static const char *const others[] = { "kernel",		"kernel 6",	 "kernel 6 5",
+					      "kernel 12 5 x",	"kernel -1 5 x", "kernel 6 -5 x",
+					      "kernel 6 5 a\nb" };
 	struct kmsg_record r;
 
 	(void)state;

@@ -67,7 +67,8 @@ static void nodes_drop(struct node_connection *c)
 static void answer_offer(struct node_connection *c, const struct err *err)
 {
 	c->asking = false;
-	if (launch_send(c->fd, err->code ? "refuse" : "take", err->code ? err_text(err) : NULL, NULL) < 0)
+	if (launch_send(c->fd, err->code ? "refuse" : "take", err->code ? err_text(err) : NULL,
+			NULL) < 0)
 		nodes_drop(c);
 }
 
@@ -100,7 +101,9 @@ static void on_opening_over(bool in_time, void *arg)
 	int file = TAKE_FD(n->file);
 
 	if (file < 0 && !n->opened.err.code)
-		err_set(&n->opened.err, in_time ? ECHILD : ETIMEDOUT, in_time ? "the file for the core" : "the disk for the core does not answer");
+		err_set(&n->opened.err, in_time ? ECHILD : ETIMEDOUT,
+			in_time ? "the file for the core" :
+				  "the disk for the core does not answer");
 	if (c) {
 		c->file = TAKE_FD(file);
 		c->room = n->opened.room;
@@ -113,13 +116,15 @@ static void on_opening_over(bool in_time, void *arg)
 /* Opens a file for the first connection that waits for one. */
 static void nodes_open_next(struct nodes *n)
 {
-	for (struct node_connection *c = n->connections; c < n->connections + NODES_MAX && !n->opening.event; c++) {
+	for (struct node_connection *c = n->connections;
+	     c < n->connections + NODES_MAX && !n->opening.event; c++) {
 		struct err err = { 0 };
 
 		if (!c->asking)
 			continue;
 		n->opened = (struct opened){ .room = 0 };
-		if (background_start(&n->opening, n->base, nodes_open, n, OPEN_WITHIN_NS, on_opened, on_opening_over, n, &err) >= 0)
+		if (background_start(&n->opening, n->base, nodes_open, n, OPEN_WITHIN_NS, on_opened,
+				     on_opening_over, n, &err) >= 0)
 			n->opening_for = c;
 		else
 			answer_offer(c, &err);
@@ -143,7 +148,8 @@ static void take_offer(struct node_connection *c, const struct node_message *m)
 }
 
 /* Returns false if the message is invalid; then the connection is closed. */
-static bool nodes_take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
+static bool nodes_take_message(struct node_connection *c, const struct node_message *m,
+			       const char *text, size_t len, int *fd)
 {
 	if (m->verb == NODE_HELLO)
 		c->greeted = true;
@@ -155,7 +161,8 @@ static bool nodes_take_message(struct node_connection *c, const struct node_mess
 		c->brought = true;
 		c->owner->callbacks.other(text, len, c->owner->callbacks.arg);
 	} else if (m->verb == NODE_CORE && c->file >= 0 && *fd >= 0) {
-		c->owner->callbacks.core(&c->offer, TAKE_FD(*fd), TAKE_FD(c->file), c->room, c->owner->callbacks.arg);
+		c->owner->callbacks.core(&c->offer, TAKE_FD(*fd), TAKE_FD(c->file), c->room,
+					 c->owner->callbacks.arg);
 	}
 	return true;
 }
@@ -172,8 +179,11 @@ static void nodes_on_readable(evutil_socket_t fd, short, void *arg)
 
 	if (rc == -EAGAIN)
 		return;
-	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !nodes_take_message(c, &m, text, len, &fds[0]))) {
-		log_warning_limited("closed a connection of the node agent: %s", err.code ? err_text(&err) : "its first message is not \"node\"");
+	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 ||
+		       !nodes_take_message(c, &m, text, len, &fds[0]))) {
+		log_warning_limited("closed a connection of the node agent: %s",
+				    err.code ? err_text(&err) :
+					       "its first message is not \"node\"");
 		rc = 0;
 	}
 	discard(fds, n);
@@ -195,12 +205,16 @@ static void nodes_on_connection(int connection, void *arg)
 	struct node_connection *place = nodes_free_place(n);
 
 	if (!node_peer_is_node(connection))
-		log_warning_limited("closed a connection to the node's socket, because it does not come from the node");
+		log_warning_limited(
+			"closed a connection to the node's socket, because it does not come from the node");
 	else if (!place)
-		log_warning_limited("the node agent has more than %d connections at a time: closed one", NODES_MAX);
+		log_warning_limited(
+			"the node agent has more than %d connections at a time: closed one",
+			NODES_MAX);
 	else {
 		*place = (struct node_connection){ .owner = n, .fd = connection, .file = -1 };
-		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, nodes_on_readable, place);
+		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST,
+					    nodes_on_readable, place);
 		if (place->readable && event_add(place->readable, NULL) == 0)
 			return;
 		event_drop(TAKE_PTR(place->readable));
@@ -208,8 +222,8 @@ static void nodes_on_connection(int connection, void *arg)
 	discard_connection(connection);
 }
 
-int nodes_new(struct event_base *base, const char *path, const struct nodes_callbacks *callbacks, struct nodes **ret_nodes,
-	      struct err *err)
+int nodes_new(struct event_base *base, const char *path, const struct nodes_callbacks *callbacks,
+	      struct nodes **ret_nodes, struct err *err)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
 

@@ -59,7 +59,9 @@ static int on_open(uint64_t *ret_room, void *arg, struct err *err)
 	return memfd_create("core", MFD_CLOEXEC);
 }
 
-/* Any descriptor will do. It shows that one came, for which process, and with a file to write to. */
+/*
+ * Any descriptor will do. It shows that one came, for which process, and with a file to write to.
+ */
 static void on_core(const struct node_message *offer, int fd, int file, uint64_t room, void *arg)
 {
 	(void)arg;
@@ -90,7 +92,8 @@ static void listen_for_ever(int ready)
 	struct nodes *nodes;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (nodes_new(base, address.sun_path, &callbacks, &nodes, NULL) == 0 && write(ready, "x", 1) == 1)
+	if (nodes_new(base, address.sun_path, &callbacks, &nodes, NULL) == 0 &&
+	    write(ready, "x", 1) == 1)
 		event_base_dispatch(base);
 	_exit(1);
 }
@@ -167,7 +170,10 @@ static void say_core(int fd, int passed)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
 	struct iovec part = { .iov_base = "core", .iov_len = 4 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
 
 	memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
 	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), 4);
@@ -230,7 +236,8 @@ static void without_a_file_for_it_a_core_is_refused(void **state)
 	assert_string_equal(answer(other), "refuse PID 43: Device or resource busy");
 	say(other, "offer " ID " 42 11 x");
 	close(other);
-	assert_string_equal(answer(fd), "refuse the disk for the core does not answer: Connection timed out");
+	assert_string_equal(answer(fd),
+			    "refuse the disk for the core does not answer: Connection timed out");
 	/* The process that was late has to end before another one is started. */
 	do
 		say(fd, "offer " ID " 42 11 x");

@@ -165,12 +165,13 @@ static void copy_lines(const struct judging *j, const struct oom_kill *k, struct
 	for (size_t i = k->first; i <= k->last && i < j->log->n; i++)
 		if (kmsg_parse_line(kmsg_text(j->log, i), j->log->entries[i].len, &line) ==
 		    KMSG_OOM_GROUP)
-			text_escape(e->lines[1], UNMET_LINE_MAX, kmsg_text(j->log, i), j->log->entries[i].len);
+			text_escape(e->lines[1], UNMET_LINE_MAX, kmsg_text(j->log, i),
+				    j->log->entries[i].len);
 }
 
 /*
- * Returns whether the cgroup is right below that of the pod. A container makes cgroups only below its
- * own, but may give them the ID of another container.
+ * Returns whether the cgroup is right below that of the pod. A container makes cgroups only below
+ * its own, but may give them the ID of another container.
  */
 static bool is_containers_own(const char *cgroup, const char *pod_uid)
 {

@@ -7,9 +7,10 @@
  *
  * The kernel log proves the class, by paths of cgroups, which the pod cannot choose:
  *
- *	"Tasks in PATH are going to be killed due to memory.oom.group set", where PATH is the container's
- *	own cgroup: the kernel killed each of its processes;
- *	"oom-kill:constraint=...,oom_memcg=PATH,task_memcg=...": whose limit was met, in the same report.
+ *	"Tasks in PATH are going to be killed due to memory.oom.group set", where PATH is the
+ *	container's own cgroup: the kernel killed each of its processes;
+ *	"oom-kill:constraint=...,oom_memcg=PATH,task_memcg=...": whose limit was met, in the same
+ *	report.
  *
  * A record that the OOM killer took the container's first process proves that it ended the
  * container, but not which memory ran out. If a process had sent the first process a SIGKILL
@@ -83,7 +84,9 @@ size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, c
 		       struct unmet_end ret_ends[static UNMET_ENDS_MAX]);
 
 /*
- * {"containerID", "endedAt", "class", "confidence", "cause", "memory": {"limitBytes"}, "evidence": [{"source", "text"}],
- *  "missing": [{"what", "needs"}]}; cause is a clause that follows "the container was killed by the kernel: ".
+ * {"containerID", "endedAt", "class", "confidence", "cause", "memory": {"limitBytes"}, "evidence":
+ * [{"source", "text"}],
+ *  "missing": [{"what", "needs"}]}; cause is a clause that follows "the container was killed by the
+ *  kernel: ".
  */
 cJSON *unmet_end_to_json(const struct unmet_end *end);

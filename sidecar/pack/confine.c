@@ -15,7 +15,8 @@
 
 int pack_confine_files(int core_fd, int out_fd, struct err *err)
 {
-	const int keep[] = { STDOUT_FILENO, STDERR_FILENO, MIN(core_fd, out_fd), MAX(core_fd, out_fd) };
+	const int keep[] = { STDOUT_FILENO, STDERR_FILENO, MIN(core_fd, out_fd),
+			     MAX(core_fd, out_fd) };
 
 	confine_descriptors(keep, ARRAY_SIZE(keep));
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,7 +32,10 @@ int pack_confine_files(int core_fd, int out_fd, struct err *err)
 /* The second thread may not run yet, so the list allows what a thread does first. */
 int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 {
-	static const struct confine_limits limits = { .addresses = MEMORY_MAX, .cpu_seconds = SECONDS_MAX, .files = 1 };
+	static const struct confine_limits limits = { .addresses = MEMORY_MAX,
+						      .cpu_seconds = SECONDS_MAX,
+						      .files = 1 };
+	/* clang-format off */
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW_ON(write, out_fd),
 		CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO), CONFINE_ALLOW_ON(fdatasync, out_fd),
@@ -50,6 +54,7 @@ int pack_confine_calls(int stream_fd, int out_fd, struct err *err)
 		/* The last one, which is left out if there is no stream. */
 		CONFINE_ALLOW_ON(read, stream_fd),
 	};
+	/* clang-format on */
 
 	signal(SIGXFSZ, SIG_IGN);
 	if (confine_limit(&limits, err) < 0)

@@ -42,7 +42,8 @@ static int code_of(int (*work)(void))
 		core_fd = open(secret, O_RDONLY);
 		out_fd = memfd_create("out", 0);
 		dup2(open(directory, O_RDONLY | O_DIRECTORY), 200);
-		if (pack_confine_files(core_fd, out_fd, NULL) < 0 || pack_confine_calls(streams ? core_fd : -1, out_fd, NULL) < 0)
+		if (pack_confine_files(core_fd, out_fd, NULL) < 0 ||
+		    pack_confine_calls(streams ? core_fd : -1, out_fd, NULL) < 0)
 			_exit(99);
 		_exit(work());
 	}
@@ -70,8 +71,8 @@ static int try_descriptors(void)
 {
 	const int mine[] = { core_fd, out_fd };
 
-	return escape_by_descriptor(mine, ARRAY_SIZE(mine)) || escape_by_writing(&out_fd, 1) || escape_by_mapping(core_fd) ||
-	       escape_by_futex();
+	return escape_by_descriptor(mine, ARRAY_SIZE(mine)) || escape_by_writing(&out_fd, 1) ||
+	       escape_by_mapping(core_fd) || escape_by_futex();
 }
 
 static void every_other_system_call_is_refused(void **state)
@@ -97,7 +98,8 @@ static int try_reading(void)
 {
 	char byte;
 
-	return read(core_fd, &byte, 1) != 1 || read(out_fd, &byte, 1) != -1 || errno != EACCES || read(STDIN_FILENO, &byte, 1) != -1;
+	return read(core_fd, &byte, 1) != 1 || read(out_fd, &byte, 1) != -1 || errno != EACCES ||
+	       read(STDIN_FILENO, &byte, 1) != -1;
 }
 
 static void of_a_stream_nothing_but_that_is_read(void **state)

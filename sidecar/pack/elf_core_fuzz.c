@@ -25,8 +25,10 @@ static int look_at(const struct elf_core *core, const struct elf_note *note, voi
 static void check(const struct elf_core *core, const struct summary *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++)
-		if (s->ranges[i].offset + s->ranges[i].size > core->file_size || s->ranges[i].size == 0 ||
-		    (i > 0 && s->ranges[i].address < s->ranges[i - 1].address + s->ranges[i - 1].size))
+		if (s->ranges[i].offset + s->ranges[i].size > core->file_size ||
+		    s->ranges[i].size == 0 ||
+		    (i > 0 &&
+		     s->ranges[i].address < s->ranges[i - 1].address + s->ranges[i - 1].size))
 			abort();
 }
 
@@ -37,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct elf_core core;
 	struct summary s;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size || elf_core_open(fd, &core, NULL) < 0) {
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
+	    elf_core_open(fd, &core, NULL) < 0) {
 		closep(&fd);
 		return 0;
 	}

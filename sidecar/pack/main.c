@@ -70,9 +70,12 @@ static int pack_options_parse(char **argv, struct options *o, struct err *err)
 	if (argv[1 + n])
 		return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[1 + n]);
 	if (o->mode < 0 || o->core_fd < 0 || o->out_fd < 0)
-		return err_set(err, EINVAL, "--mode, --core-fd and --out-fd are needed (see --help)");
+		return err_set(err, EINVAL,
+			       "--mode, --core-fd and --out-fd are needed (see --help)");
 	if (fcntl(o->core_fd, F_GETFD) < 0 || fcntl(o->out_fd, F_GETFD) < 0)
-		return err_set(err, EINVAL, "--core-fd and --out-fd take the number of an open descriptor (see --help)");
+		return err_set(
+			err, EINVAL,
+			"--core-fd and --out-fd take the number of an open descriptor (see --help)");
 	return 0;
 }
 
@@ -113,7 +116,9 @@ static int run_receive(const struct options *o, struct received *ret_received, s
 
 	if (rc >= 0)
 		rc = pack_confine_calls(o->core_fd, o->out_fd, err);
-	return rc < 0 ? rc : receive_core(o->core_fd, o->out_fd, (uint64_t)o->max_bytes, ret_received, err);
+	return rc < 0 ? rc :
+			receive_core(o->core_fd, o->out_fd, (uint64_t)o->max_bytes, ret_received,
+				     err);
 }
 
 static int run(const struct options *o, struct packed *ret_packed, struct err *err)
@@ -127,7 +132,8 @@ static int run(const struct options *o, struct packed *ret_packed, struct err *e
 		return rc;
 	rc = pack_confine_calls(-1, o->out_fd, err);
 	if (rc >= 0)
-		rc = pack_core(o->core_fd, o->mode == MODE_FULL ? PACK_FULL : PACK_SUMMARY, out, ret_packed, err);
+		rc = pack_core(o->core_fd, o->mode == MODE_FULL ? PACK_FULL : PACK_SUMMARY, out,
+			       ret_packed, err);
 	/*
 	 * The file is synced before the parent takes it, because the parent must not wait for a
 	 * disk.

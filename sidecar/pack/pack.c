@@ -25,8 +25,8 @@ struct packing {
 static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
 {
 	while (size > 0) {
-		ssize_t n = fd_read_whole(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK),
-					  (off_t)offset);
+		ssize_t n =
+			fd_read_whole(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
 
 		if (n < 0)
 			return err_set(err, (int)-n, "read");
@@ -75,14 +75,18 @@ static uint64_t to_page(uint64_t at)
 	return (at + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-/* The kernel left out the memory of mapped files, because a debugger reads it from the files themselves. */
+/*
+ * The kernel left out the memory of mapped files, because a debugger reads it from the files
+ * themselves.
+ */
 static bool is_left_to_its_file(const Elf64_Phdr *h)
 {
 	return h->p_type == PT_LOAD && h->p_filesz == 0;
 }
 
 /* Builds at most SEGMENTS_OUT_MAX headers. The caller frees them. */
-static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summary *s, size_t *ret_n)
+static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summary *s,
+				 size_t *ret_n)
 {
 	uint64_t notes_size;
 	const Elf64_Phdr *notes = elf_core_notes(core, &notes_size);
@@ -94,8 +98,12 @@ static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summa
 	list[n++] = *notes;
 	list[0].p_filesz = notes_size;
 	for (size_t i = 0; i < s->n_ranges; i++)
-		list[n++] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = s->ranges[i].flags, .p_vaddr = s->ranges[i].address,
-					  .p_filesz = s->ranges[i].size, .p_memsz = s->ranges[i].size, .p_align = PAGE };
+		list[n++] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					  .p_flags = s->ranges[i].flags,
+					  .p_vaddr = s->ranges[i].address,
+					  .p_filesz = s->ranges[i].size,
+					  .p_memsz = s->ranges[i].size,
+					  .p_align = PAGE };
 	for (size_t i = 0; i < core->n_segments && n < SEGMENTS_OUT_MAX; i++)
 		if (is_left_to_its_file(&core->segments[i])) {
 			list[n++] = core->segments[i];
@@ -115,8 +123,9 @@ static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summa
 	return list;
 }
 
-static int pack_write_summary(struct packing *p, const struct elf_core *core, const struct summary *s, const Elf64_Phdr *list,
-			      size_t n, struct err *err)
+static int pack_write_summary(struct packing *p, const struct elf_core *core,
+			      const struct summary *s, const Elf64_Phdr *list, size_t n,
+			      struct err *err)
 {
 	uint64_t notes_size, at = list[0].p_offset;
 	const Elf64_Phdr *notes = elf_core_notes(core, &notes_size);
@@ -153,7 +162,8 @@ static int pack_summary(struct packing *p, const struct elf_core *core, struct e
 	if (rc < 0)
 		return rc;
 	list = build_headers(core, &s, &n);
-	rc = list ? pack_write_summary(p, core, &s, list, n, err) : err_set(err, ENOMEM, "program headers");
+	rc = list ? pack_write_summary(p, core, &s, list, n, err) :
+		    err_set(err, ENOMEM, "program headers");
 	summary_release(&s);
 	return rc;
 }
@@ -162,11 +172,13 @@ static void note_what_lacks(struct packed *r, const struct elf_core *core)
 {
 	if (core->file_size >= core->should_size)
 		return;
-	snprintf(r->why, sizeof(r->why), "the core ends after %llu of %llu bytes: a core limit (ulimit -c) or a full disk",
+	snprintf(r->why, sizeof(r->why),
+		 "the core ends after %llu of %llu bytes: a core limit (ulimit -c) or a full disk",
 		 (unsigned long long)core->file_size, (unsigned long long)core->should_size);
 }
 
-int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed, struct err *err)
+int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed,
+	      struct err *err)
 {
 	_cleanup_free_ unsigned char *chunk = malloc(CHUNK);
 	struct packed result = { 0 };
@@ -194,8 +206,10 @@ int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *r
 	if (rc < 0)
 		return rc;
 	if (!result.why[0] && fstat(fd, &after) == 0 &&
-	    (after.st_mtim.tv_sec != before.st_mtim.tv_sec || after.st_mtim.tv_nsec != before.st_mtim.tv_nsec))
-		snprintf(result.why, sizeof(result.why), "it was written to while it was read: another core under the same name");
+	    (after.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+	     after.st_mtim.tv_nsec != before.st_mtim.tv_nsec))
+		snprintf(result.why, sizeof(result.why),
+			 "it was written to while it was read: another core under the same name");
 	result.complete = !result.why[0];
 	*ret_packed = result;
 	return 0;

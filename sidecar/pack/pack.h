@@ -18,5 +18,9 @@ struct packed {
 	char why[160]; /* the reason why it is not complete; "" if it is */
 };
 
-/* Compresses the core fd, which is read from its beginning. After a failure the output is of no use. */
-int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed, struct err *err);
+/*
+ * Compresses the core fd, which is read from its beginning. After a failure the output is of no
+ * use.
+ */
+int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed,
+	      struct err *err);

@@ -86,7 +86,8 @@ static int write_core(const struct made *m)
 	memset(page, 'S', sizeof(page));
 	assert_int_equal(ftruncate(fd, CORE_SIZE), 0);
 	assert_int_equal(pwrite(fd, &m->header, sizeof(m->header), 0), sizeof(m->header));
-	assert_int_equal(pwrite(fd, m->segments, sizeof(m->segments), sizeof(m->header)), sizeof(m->segments));
+	assert_int_equal(pwrite(fd, m->segments, sizeof(m->segments), sizeof(m->header)),
+			 sizeof(m->segments));
 	assert_int_equal(pwrite(fd, m->notes, m->notes_len, NOTES_AT), m->notes_len);
 	for (int i = 0; i < STACK_PAGES; i++)
 		assert_int_equal(pwrite(fd, page, PAGE, STACK_AT + i * PAGE), PAGE);
@@ -103,7 +104,8 @@ static int new_core(void)
 }
 
 /* Packs and unpacks. The caller frees the result. */
-static char *pack_and_unpack(int fd, enum pack_mode mode, uint64_t max, struct packed *ret_packed, size_t *ret_size)
+static char *pack_and_unpack(int fd, enum pack_mode mode, uint64_t max, struct packed *ret_packed,
+			     size_t *ret_size)
 {
 	int out = memfd_create("out", 0);
 	size_t room = CORE_SIZE + PAGE;
@@ -217,7 +219,8 @@ static void a_summary_keeps_the_stack_that_overflowed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(page_sizes); i++) {
-		const Elf64_auxv_t auxv[] = { { AT_PAGESZ, { page_sizes[i] } }, { AT_NULL, { 0 } } };
+		const Elf64_auxv_t auxv[] = { { AT_PAGESZ, { page_sizes[i] } },
+					      { AT_NULL, { 0 } } };
 		const uint64_t sp = STACK - page_sizes[i] + 256;
 		_cleanup_close_ int fd = -1, again = memfd_create("again", 0);
 		_cleanup_free_ char *text = NULL;
@@ -340,7 +343,8 @@ static void hostile_cores_give_an_error_or_a_smaller_summary(void **state)
 		if (rc == 0) {
 			rc = summary_plan(&core, &s, NULL);
 			for (size_t i = 0; rc == 0 && i < s.n_ranges; i++)
-				assert_true(s.ranges[i].offset + s.ranges[i].size <= core.file_size);
+				assert_true(s.ranges[i].offset + s.ranges[i].size <=
+					    core.file_size);
 			if (rc == 0)
 				summary_release(&s);
 			elf_core_close(&core);

@@ -75,9 +75,11 @@ static uint64_t end_of_notes(struct receiver *r, uint64_t max, struct err *err)
 	if (copy_to(r, sizeof(h), err) < 0 || pread(r->out, &h, sizeof(h), 0) != sizeof(h))
 		return 0;
 	headers = h.e_phoff + (uint64_t)h.e_phnum * sizeof(Elf64_Phdr);
-	/* More segments than fit that field are counted at the end of the file, which has not come. */
-	if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_phnum == PN_XNUM || h.e_phoff > max || headers > max ||
-	    copy_to(r, headers, err) < 0)
+	/*
+	 * More segments than fit that field are counted at the end of the file, which has not come.
+	 */
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_phnum == PN_XNUM || h.e_phoff > max ||
+	    headers > max || copy_to(r, headers, err) < 0)
 		return 0;
 	for (unsigned int i = 0; i < h.e_phnum; i++) {
 		Elf64_Phdr p;
@@ -119,7 +121,8 @@ static int read_head(struct receiver *r, uint64_t max, struct err *err)
 	uint64_t end = end_of_notes(r, max / 4, err);
 
 	if (!err->code && end == 0)
-		err_set(err, EPROTO, "a core with more headers or notes than there is room for, or none");
+		err_set(err, EPROTO,
+			"a core with more headers or notes than there is room for, or none");
 	if (err->code || copy_to(r, end, err) < 0)
 		return -err->code;
 	int rc = elf_core_open(r->out, &r->core, err);
@@ -166,7 +169,8 @@ static bool is_stack(const struct receiver *r, const Elf64_Phdr *s, uint64_t add
 		else
 			high = middle;
 	}
-	return low > 0 && r->pointers[low - 1] >= s->p_vaddr && address - MIN(address, r->pointers[low - 1]) < STACK_MAX;
+	return low > 0 && r->pointers[low - 1] >= s->p_vaddr &&
+	       address - MIN(address, r->pointers[low - 1]) < STACK_MAX;
 }
 
 static enum share share_of(struct receiver *r, const Elf64_Phdr *s)

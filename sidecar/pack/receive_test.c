@@ -42,10 +42,18 @@
 static char *make_core(void)
 {
 	char *core = calloc(1, CORE_SIZE), prstatus[336] = { 0 };
-	const Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_CORE,
-				    .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(Elf64_Ehdr),
-				    .e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 4 };
-	const Elf64_Nhdr note = { .n_namesz = 5, .n_descsz = sizeof(prstatus), .n_type = NT_PRSTATUS };
+	const Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+						 EV_CURRENT },
+				    .e_type = ET_CORE,
+				    .e_machine = EM_X86_64,
+				    .e_version = EV_CURRENT,
+				    .e_phoff = sizeof(Elf64_Ehdr),
+				    .e_ehsize = sizeof(Elf64_Ehdr),
+				    .e_phentsize = sizeof(Elf64_Phdr),
+				    .e_phnum = 4 };
+	const Elf64_Nhdr note = { .n_namesz = 5,
+				  .n_descsz = sizeof(prstatus),
+				  .n_type = NT_PRSTATUS };
 	const Elf64_Phdr segments[] = {
 		{ .p_type = PT_NOTE, .p_offset = NOTES_AT, .p_filesz = sizeof(note) + 8 + sizeof(prstatus) },
 		{ .p_type = PT_LOAD, .p_offset = HEAP_AT, .p_vaddr = HEAP, .p_filesz = HEAP_SIZE, .p_memsz = HEAP_SIZE },

@@ -38,7 +38,8 @@ static void summary_want(struct plan *p, uint64_t from, uint64_t to)
 	start = start > segment->p_vaddr ? start - segment->p_vaddr : 0;
 	uint64_t size = MIN(to > segment->p_vaddr ? to - segment->p_vaddr : 0, file_end);
 	size = MIN((size + PAGE - 1) & ~(uint64_t)(PAGE - 1), file_end);
-	if (size <= start || s->n_ranges == SUMMARY_RANGES_MAX || p->total + (size - start) > SUMMARY_MEMORY_MAX)
+	if (size <= start || s->n_ranges == SUMMARY_RANGES_MAX ||
+	    p->total + (size - start) > SUMMARY_MEMORY_MAX)
 		return;
 	if (s->n_ranges == s->room) {
 		size_t room = MAX(2 * s->room, (size_t)64);
@@ -51,7 +52,10 @@ static void summary_want(struct plan *p, uint64_t from, uint64_t to)
 	}
 	p->total += size - start;
 	s->ranges[s->n_ranges++] = (struct summary_range){
-		.address = segment->p_vaddr + start, .offset = segment->p_offset + start, .size = size - start, .flags = segment->p_flags,
+		.address = segment->p_vaddr + start,
+		.offset = segment->p_offset + start,
+		.size = size - start,
+		.flags = segment->p_flags,
 	};
 }
 
@@ -91,8 +95,10 @@ struct mark {
 };
 
 static const struct mark marks[] = {
-	{ EM_X86_64, 0x002b000000000033, 3 }, /* cs, gs, fs, ss of 64-bit programs; before: eflags, rip, rsp */
-	{ EM_AARCH64, 0x0000021046508001, 4 }, /* FPSIMD_MAGIC and its size; before: padding, pstate, pc, sp */
+	/* cs, gs, fs, ss of 64-bit programs; before: eflags, rip, rsp */
+	{ EM_X86_64, 0x002b000000000033, 3 },
+	/* FPSIMD_MAGIC and its size; before: padding, pstate, pc, sp */
+	{ EM_AARCH64, 0x0000021046508001, 4 },
 };
 
 static const struct mark *mark_of(uint16_t machine)
@@ -119,13 +125,16 @@ static void want_interrupted_stacks(struct plan *p, uint64_t sp)
 	 * The search goes to the end of each page, because the last page may be the last one of the
 	 * stack.
 	 */
-	for (uint64_t end = sp + HANDLER_STACK_MAX; mark && sp < end && found < HANDLERS_MAX; sp += n * 8) {
+	for (uint64_t end = sp + HANDLER_STACK_MAX; mark && sp < end && found < HANDLERS_MAX;
+	     sp += n * 8) {
 		n = (PAGE - sp % PAGE) / 8;
 		if (elf_core_read_memory(p->core, sp, words + MARK_WORDS_BEFORE, n * 8) < 0)
 			return;
-		for (size_t i = MARK_WORDS_BEFORE; i < MARK_WORDS_BEFORE + n && found < HANDLERS_MAX; i++)
+		for (size_t i = MARK_WORDS_BEFORE;
+		     i < MARK_WORDS_BEFORE + n && found < HANDLERS_MAX; i++)
 			if (words[i] == mark->word) {
-				want_stack(p, words[i - mark->sp_before], SUMMARY_CRASHED_STACK_MAX);
+				want_stack(p, words[i - mark->sp_before],
+					   SUMMARY_CRASHED_STACK_MAX);
 				found++;
 			}
 		memmove(words, words + n, MARK_WORDS_BEFORE * sizeof(words[0]));
@@ -148,7 +157,8 @@ static int summary_take_note(const struct elf_core *core, const struct elf_note 
 			want_bytes(p, thread.registers[i], PAGE);
 	} else if (note->type == NT_AUXV)
 		for (uint64_t i = 0; i < MIN(note->size / sizeof(entry), (uint64_t)AUXV_MAX); i++) {
-			if (elf_core_read(core, note->desc + i * sizeof(entry), &entry, sizeof(entry)) < 0)
+			if (elf_core_read(core, note->desc + i * sizeof(entry), &entry,
+					  sizeof(entry)) < 0)
 				break;
 			if (entry.a_type == AT_PHDR)
 				p->phdr = entry.a_un.a_val;
@@ -185,7 +195,8 @@ static uint64_t find_debug(struct plan *p, uint64_t dynamic)
 	for (unsigned int i = 0; i < DYNAMIC_MAX; i++) {
 		Elf64_Dyn d;
 
-		if (elf_core_read_memory(p->core, dynamic + i * sizeof(d), &d, sizeof(d)) < 0 || d.d_tag == DT_NULL)
+		if (elf_core_read_memory(p->core, dynamic + i * sizeof(d), &d, sizeof(d)) < 0 ||
+		    d.d_tag == DT_NULL)
 			break;
 		if (d.d_tag == DT_DEBUG)
 			return d.d_un.d_ptr;
@@ -195,7 +206,8 @@ static uint64_t find_debug(struct plan *p, uint64_t dynamic)
 
 static void want_modules(struct plan *p)
 {
-	uint64_t dynamic = p->phdr ? find_dynamic(p) : 0, debug = dynamic ? find_debug(p, dynamic) : 0, at;
+	uint64_t dynamic = p->phdr ? find_dynamic(p) : 0,
+		 debug = dynamic ? find_debug(p, dynamic) : 0, at;
 	struct r_debug head;
 
 	want_bytes(p, p->phdr, PAGE);

@@ -11,13 +11,17 @@
 #include "sidecar/core/elf_core.h"
 
 #define SUMMARY_STACK_MAX ((uint64_t)1 << 20) /* of each thread */
-#define SUMMARY_CRASHED_STACK_MAX ((uint64_t)16 << 20) /* of the crashed thread; enough for an endless recursion */
+/* of the crashed thread; enough for an endless recursion */
+#define SUMMARY_CRASHED_STACK_MAX ((uint64_t)16 << 20)
 #define SUMMARY_MEMORY_MAX ((uint64_t)512 << 20)
 #define SUMMARY_RANGES_MAX 30000
 #define SUMMARY_MODULES_MAX 4096 /* of the dynamic linker's list */
 
 struct summary_range {
-	uint64_t address, offset, size; /* address in the dead process, offset in the core; whole pages, except at a segment's end */
+	/*
+	 * address in the dead process, offset in the core; whole pages, except at a segment's end
+	 */
+	uint64_t address, offset, size;
 	uint32_t flags; /* of its segment */
 };
 
@@ -28,8 +32,8 @@ struct summary {
 };
 
 /*
- * Makes the plan. Has no effects except reading the core. -ENODATA: the core has no threads that we can read. The caller releases the
- * summary.
+ * Makes the plan. Has no effects except reading the core. -ENODATA: the core has no threads that we
+ * can read. The caller releases the summary.
  */
 int summary_plan(const struct elf_core *core, struct summary *ret_summary, struct err *err);
 void summary_release(struct summary *s);

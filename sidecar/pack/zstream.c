@@ -93,7 +93,8 @@ static int zstream_give(struct zstream *z, struct err *err)
 	return error ? err_set(err, error, "write") : 0;
 }
 
-static int zstream_compress(struct zstream *z, const void *data, size_t len, ZSTD_EndDirective how, struct err *err)
+static int zstream_compress(struct zstream *z, const void *data, size_t len, ZSTD_EndDirective how,
+			    struct err *err)
 {
 	ZSTD_inBuffer in = { .src = data, .size = len };
 	size_t left;
@@ -137,7 +138,8 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 		 * with a few bytes of headers.
 		 */
 		if (!zstream_fits(z, ZSTD_compressBound(part) + 2 * RLE_BLOCK))
-			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
+			return err_set(err, EFBIG, "more than %llu bytes",
+				       (unsigned long long)z->max);
 		int rc = zstream_compress(z, at, part, ZSTD_e_continue, err);
 		if (rc < 0)
 			return rc;
@@ -185,7 +187,8 @@ int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err)
 
 	if (len >= ZEROS_MIN) {
 		if (!zstream_fits(z, len / RLE_BLOCK * 4 + 16 + 2 * RLE_BLOCK))
-			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
+			return err_set(err, EFBIG, "more than %llu bytes",
+				       (unsigned long long)z->max);
 		int rc = end_frame(z, err);
 		return rc < 0 ? rc : add_zero_frame(z, len, err);
 	}
@@ -210,7 +213,8 @@ static void stop_writer(struct zstream *z)
 	z->threaded = false;
 }
 
-int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err)
+int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX],
+		   struct err *err)
 {
 	int rc = end_frame(z, err);
 

@@ -18,7 +18,10 @@
 
 struct zstream;
 
-/* Makes a stream that writes to fd from its position, at most max bytes (0: any number). Starts the thread. fd stays the caller's. */
+/*
+ * Makes a stream that writes to fd from its position, at most max bytes (0: any number). Starts the
+ * thread. fd stays the caller's.
+ */
 int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *err);
 
 /* Add data, and zeros. -EFBIG: max is reached; the data that was written before stays readable. */
@@ -26,5 +29,6 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err);
 
 /* Ends the file; to be called also after -EFBIG. ret_sha256 is in hexadecimal. */
-int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
+int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX],
+		   struct err *err);
 void zstream_free(struct zstream *z);

@@ -96,7 +96,8 @@ static void read_out_of_memory(struct span line, struct gpu_error *g)
 /* Parses "CUDA error: an illegal memory access was encountered". */
 static void read_error(struct span line, struct gpu_error *g)
 {
-	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
+	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ",
+					     "CUDA driver error: " };
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks) && !g->what[0]; i++)
 		COPY(gpu_lines_until(span_after(line, marks[i]), "\n(`"), g->what);
@@ -115,8 +116,9 @@ static void read_rank(struct span line, struct gpu_error *g)
 /* The name of NCCL's error, such as ncclRemoteError, is on the next line. */
 static void name_nccl_error(struct span text, struct gpu_error *g)
 {
-	static const char *const names[] = { "ncclRemoteError", "ncclSystemError", "ncclUnhandledCudaError", "ncclInternalError",
-					     "ncclInvalidUsage", "ncclInvalidArgument" };
+	static const char *const names[] = { "ncclRemoteError",	       "ncclSystemError",
+					     "ncclUnhandledCudaError", "ncclInternalError",
+					     "ncclInvalidUsage",       "ncclInvalidArgument" };
 	struct span near = { text.at, MIN(text.len, (size_t)600) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -135,7 +137,8 @@ static void read_nccl(struct span line, struct span text, struct gpu_error *g)
 		char name[32] = "";
 
 		COPY(operation, name);
-		snprintf(g->what, sizeof(g->what), "%s timed out", name[0] ? name : "a collective operation");
+		snprintf(g->what, sizeof(g->what), "%s timed out",
+			 name[0] ? name : "a collective operation");
 		return;
 	}
 	name_nccl_error(text, g);
@@ -177,7 +180,8 @@ static enum gpu_words kind_of(struct span line)
 	return GPU_ERROR_NONE;
 }
 
-static void gpu_lines_read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_error *ret_error)
+static void gpu_lines_read_line(struct span line, struct span text, enum gpu_words kind,
+				struct gpu_error *ret_error)
 {
 	*ret_error = (struct gpu_error){ .kind = kind, .device = -1, .rank = -1 };
 	COPY(line, ret_error->line);

@@ -5,13 +5,16 @@
  * likely and never certain; and a program may go on after such an error.
  *
  * By version of PyTorch:
- *   RuntimeError: CUDA out of memory. Tried to allocate 12.50 MiB (GPU 0; 10.92 GiB total capacity; 8.57 MiB already ..  (1.0 to 1.13)
- *   torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacty of 23.65 GiB of which
+ *   RuntimeError: CUDA out of memory. Tried to allocate 12.50 MiB (GPU 0; 10.92 GiB total capacity;
+ *   8.57 MiB already ..  (1.0 to 1.13) torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to
+ *   allocate 3.00 GiB. GPU 0 has a total capacty of 23.65 GiB of which
  *       1.66 GiB is free. ..   (2.1; "capacity" from 2.2, torch.OutOfMemoryError from 2.5)
- *   RuntimeError: CUDA error: an illegal memory access was encountered                   (torch.AcceleratorError from 2.8)
- *   [E ProcessGroupNCCL.cpp:821] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=49, OpType=ALLREDUCE, ..
- *   torch.distributed.DistBackendError: NCCL error in: .., remote process exited or there was a network error, NCCL version 2.21.5
- *   ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+ *   RuntimeError: CUDA error: an illegal memory access was encountered
+ *   (torch.AcceleratorError from 2.8) [E ProcessGroupNCCL.cpp:821] [Rank 1] Watchdog caught
+ *   collective operation timeout: WorkNCCL(SeqNum=49, OpType=ALLREDUCE, ..
+ *   torch.distributed.DistBackendError: NCCL error in: .., remote process exited or there was a
+ *   network error, NCCL version 2.21.5 ncclRemoteError: A call failed possibly due to a network
+ *   error or a remote process exiting prematurely.
  */
 #pragma once
 
@@ -31,7 +34,8 @@ struct gpu_error {
 	enum gpu_words kind;
 	int device; /* as the process numbers its GPUs; -1: not in the line */
 	int rank; /* of a collective operation; -1: not in the line */
-	char what[72]; /* "an illegal memory access was encountered", "ncclRemoteError", "ALLREDUCE timed out" */
+	char what
+		[72]; /* "an illegal memory access was encountered", "ncclRemoteError", "ALLREDUCE timed out" */
 	char tried[24], total[24], available[24]; /* out of memory: "3.00 GiB" */
 	char line[200]; /* the line itself */
 	char file[64]; /* which log; filled by the caller */

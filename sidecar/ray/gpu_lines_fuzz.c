@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(g.total, sizeof(g.total));
 	check(g.available, sizeof(g.available));
 	check(g.line, sizeof(g.line));
-	if (g.kind == GPU_ERROR_NONE || g.device < -1 || g.device > 1023 || g.rank < -1 || g.rank > 999999)
+	if (g.kind == GPU_ERROR_NONE || g.device < -1 || g.device > 1023 || g.rank < -1 ||
+	    g.rank > 999999)
 		abort();
 	return 0;
 }

@@ -87,11 +87,12 @@ static void words_of_several_versions_are_understood(void **state)
 
 		if (!gpu_lines_parse(cases[i].text, strlen(cases[i].text), &g))
 			fail_msg("%s", cases[i].text);
-		if (g.kind != want->kind || g.device != want->device || g.rank != want->rank || strcmp(g.what, want->what) != 0 ||
-		    strcmp(g.tried, want->tried) != 0 || strcmp(g.total, want->total) != 0 ||
-		    strcmp(g.available, want->available) != 0)
-			fail_msg("%s: %d, device %d, rank %d, '%s', '%s' '%s' '%s'", cases[i].text, (int)g.kind, g.device, g.rank,
-				 g.what, g.tried, g.total, g.available);
+		if (g.kind != want->kind || g.device != want->device || g.rank != want->rank ||
+		    strcmp(g.what, want->what) != 0 || strcmp(g.tried, want->tried) != 0 ||
+		    strcmp(g.total, want->total) != 0 || strcmp(g.available, want->available) != 0)
+			fail_msg("%s: %d, device %d, rank %d, '%s', '%s' '%s' '%s'", cases[i].text,
+				 (int)g.kind, g.device, g.rank, g.what, g.tried, g.total,
+				 g.available);
 		assert_true(g.line[0]);
 		for (const char *p = g.line; *p; p++)
 			assert_true(*p >= ' ' && *p < 0x7f);

@@ -17,22 +17,33 @@
 #define HEX_MIN 16 /* digits; Ray's IDs have 32 and 56 */
 
 static const char *const error_names[] = {
-	"NodeDiedError",  "ActorDiedError",  "ActorUnavailableError", "RayActorError",	   "WorkerCrashedError", "OutOfMemoryError",
-	"OwnerDiedError", "ObjectLostError", "LocalRayletDiedError",  "TaskCancelledError",
+	"NodeDiedError",	"ActorDiedError",     "ActorUnavailableError", "RayActorError",
+	"WorkerCrashedError",	"OutOfMemoryError",   "OwnerDiedError",	       "ObjectLostError",
+	"LocalRayletDiedError", "TaskCancelledError",
 };
 
-/* The words before a name, the most exact first. An owner has died before the actor that it owned. */
-static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ", "Node Id: ", ", ID: ", NULL };
-static const char *const worker_marks[] = { "Owner worker ID: ", "Owner Id: ", "worker ID=", "this worker (ID: ", "Worker ID: ",
-					    "/logs/*", NULL };
+/*
+ * The words before a name, the most exact first. An owner has died before the actor that it owned.
+ */
+static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ",
+					  "Node Id: ",	     ", ID: ",	  NULL };
+static const char *const worker_marks[] = {
+	"Owner worker ID: ", "Owner Id: ", "worker ID=", "this worker (ID: ",
+	"Worker ID: ",	     "/logs/*",	   NULL
+};
 static const char *const actor_marks[] = { "\tactor_id: ", NULL };
-static const char *const ip_marks[] = { "Owner Ip address: ", "owner address: ", "Worker IP address: ", "Node IP: ", "node IP: ",
-					"(IP: ", "at IP address ", "\tip: ", NULL };
+static const char *const ip_marks[] = {
+	"Owner Ip address: ", "owner address: ", "Worker IP address: ",
+	"Node IP: ",	      "node IP: ",	 "(IP: ",
+	"at IP address ",     "\tip: ",		 NULL
+};
 static const char *const pid_marks[] = { "Worker PID: ", " pid=", "\tpid: ", NULL };
 
 /* --- Names in an exception's text --- */
 
-/* Copies the word of these characters after the first mark that has one of min to size - 1 of them. */
+/*
+ * Copies the word of these characters after the first mark that has one of min to size - 1 of them.
+ */
 static void copy_word(struct span text, const char *const *marks, const char *charset, size_t min,
 		      char *out, size_t size)
 {
@@ -104,7 +115,9 @@ static void take_crashed_worker(struct span text, struct ray_error *e)
 
 /* --- The exception --- */
 
-/* Returns which of Ray's exceptions the line begins with, also as "RayTaskError(NAME)"; NULL: none. */
+/*
+ * Returns which of Ray's exceptions the line begins with, also as "RayTaskError(NAME)"; NULL: none.
+ */
 static const char *error_of_line(struct span line)
 {
 	static const char package[] = "ray.exceptions.", of_task[] = "RayTaskError(";
@@ -171,7 +184,9 @@ static void tune_note_error(struct tune *tune, struct error_text error)
 	tune->by_itself = tune->by_itself || !error.name;
 }
 
-/* Returns whether the line is Tune's error, and the last trial is in its list of names, "[a, b]". */
+/*
+ * Returns whether the line is Tune's error, and the last trial is in its list of names, "[a, b]".
+ */
 static bool tune_fails_by_trial(const struct tune *tune, struct span line)
 {
 	static const char mark[] = "ray.tune.error.TuneError: ('Trials did not complete', ";
@@ -214,7 +229,9 @@ static struct error_text find_error(struct span text)
 			found = (struct error_text){ 0 };
 		}
 		if (name)
-			found = (struct error_text){ { line.at, text.len - (size_t)(line.at - text.at) }, name };
+			found = (struct error_text){
+				{ line.at, text.len - (size_t)(line.at - text.at) }, name
+			};
 		else if (tune_fails_by_trial(&tune, line) && !tune.by_itself)
 			found = tune.error;
 		if (line.len)

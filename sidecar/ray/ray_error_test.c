@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of finding Ray's exception in a driver's log. testdata/driver/ has what drivers of Ray 2.39 and 2.60 wrote when a node, a
- * worker, an actor or an owner of theirs died; paths and addresses are replaced, and long dumps left out.
+ * Tests of finding Ray's exception in a driver's log. testdata/driver/ has what drivers of Ray 2.39
+ * and 2.60 wrote when a node, a worker, an actor or an owner of theirs died; paths and addresses
+ * are replaced, and long dumps left out.
  */
 #include "sidecar/ray/ray_error.h"
 
@@ -106,7 +107,9 @@ static void what_a_program_of_the_job_ended_itself_was_meant(void **state)
 {
 	static const struct {
 		const char *file, *meant;
-	} rows[] = { { "2.60-actorkill.log", "ray.kill" }, { "2.60-cancel.log", "ray.cancel" }, { "2.60-actor.log", NULL } };
+	} rows[] = { { "2.60-actorkill.log", "ray.kill" },
+		     { "2.60-cancel.log", "ray.cancel" },
+		     { "2.60-actor.log", NULL } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -157,7 +160,10 @@ static void what_a_program_wrote_names_no_more_than_its_last_exception(void **st
 		{ TRIAL("a") TRACEBACK DIED TUNE("b"), NULL, "", "", "", "", 0 },
 		{ TRIAL("a") TRACEBACK DIED TRIAL("b") TRACEBACK "ValueError: y\n" TUNE("a, b"), NULL, "", "", "", "", 0 },
 		{ TRIAL("a") TRACEBACK DIED TUNE("c, a"), "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
-		/* It was tried again and went well, and another failed whose name begins with this one's. */
+		/*
+		 * It was tried again and went well, and another failed whose name begins with this
+		 * one's.
+		 */
 		{ TRIAL("a1") TRACEBACK DIED TUNE("a10"), NULL, "", "", "", "", 0 },
 		{ TRIAL("a1") TRACEBACK DIED TUNE("ba1"), NULL, "", "", "", "", 0 },
 		/* The program would have failed without that death, too. */

@@ -22,14 +22,24 @@ enum ray_kind {
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
 	RAY_GAVE_UP, /* raylet or the GCS server aborts itself: "Check failed: ..." */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
-	RAY_DISK_FULL, /* raylet says that the disk to which it spills objects is too full for more of them */
-	RAY_OBJECT_REFUSED, /* raylet refused to create an object, because it had nowhere to spill others */
-	RAY_ISOLATION, /* raylet says something about its resource isolation; detail is a sentence of ours */
-	RAY_INFEASIBLE, /* the autoscaler says, again and again, that no node can have a request; detail is the request */
+	/* raylet says that the disk to which it spills objects is too full for more of them */
+	RAY_DISK_FULL,
+	/* raylet refused to create an object, because it had nowhere to spill others */
+	RAY_OBJECT_REFUSED,
+	/* raylet says something about its resource isolation; detail is a sentence of ours */
+	RAY_ISOLATION,
+	/*
+	 * the autoscaler says, again and again, that no node can have a request; detail is the
+	 * request
+	 */
+	RAY_INFEASIBLE,
 	RAY_SUMMARY, /* how many workers were killed and crashed in the last minute */
 };
 
-/* What one record says. Texts are one line of valid UTF-8 without control characters, "" if the record does not have them. */
+/*
+ * What one record says. Texts are one line of valid UTF-8 without control characters, "" if the
+ * record does not have them.
+ */
 struct ray_event {
 	enum ray_kind kind;
 	pid_t pid; /* in the container's PID namespace; 0: not in the record */
@@ -39,10 +49,14 @@ struct ray_event {
 	char held[24]; /* what Ray says the worker held: "0.71GB" */
 	char memory[80]; /* "1.42GB used / 1.46GB limit (0.972349)" */
 	char detail
-		[RAY_LINE_TEXT_MAX]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
-	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
+		/* why: the exceeded threshold, the worker's exit detail, the line itself */
+		[RAY_LINE_TEXT_MAX];
+	char table
+		[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* with RAY_SUMMARY */
-	enum ray_process_kind process; /* the process of Ray's own that the record is about, if it is about one */
-	pid_t writer; /* the process that wrote a record about Ray's own, by the record's head; 0: not in it */
+	/* the process of Ray's own that the record is about, if it is about one */
+	enum ray_process_kind process;
+	/* the process that wrote a record about Ray's own, by the record's head; 0: not in it */
+	pid_t writer;
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 };

@@ -79,7 +79,8 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 		const char *prefix = i < 2 ? "worker-" : "python-core-worker-";
 		size_t len = strlen(name), end = strlen(ends[i]);
 
-		if (strncmp(name, prefix, strlen(prefix)) == 0 && len > end && strcmp(name + len - end, ends[i]) == 0)
+		if (strncmp(name, prefix, strlen(prefix)) == 0 && len > end &&
+		    strcmp(name + len - end, ends[i]) == 0)
 			return true;
 	}
 	return false;
@@ -105,7 +106,8 @@ void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *
 
 	if (!dir)
 		return;
-	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = readdir(dir)); i++)
+	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = readdir(dir));
+	     i++)
 		if (ray_file_is_of_pid(d->d_name, pid)) {
 			fn(d->d_name, arg);
 			found++;
@@ -121,7 +123,8 @@ int64_t ray_files_size(int dir_fd)
 	int64_t bytes = 0;
 
 	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (d = readdir(dir)); i++)
-		if (fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		if (fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
 			bytes += (int64_t)st.st_blocks * 512;
 	if (dir)
 		closedir(dir);
@@ -181,7 +184,8 @@ static void each_between(int dir_fd, const char *prefix, const char *suffix,
 
 	if (!dir)
 		return;
-	for (unsigned int i = 0; i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
+	for (unsigned int i = 0;
+	     i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
 		if (!ray_files_is_between(d->d_name, prefix, suffix))
 			continue;
 		looked++;

@@ -35,21 +35,27 @@ bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
  */
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg);
 
-/* The bytes that the regular files right in the directory take up on their disk, of as many as that bound permits. */
+/*
+ * The bytes that the regular files right in the directory take up on their disk, of as many as that
+ * bound permits.
+ */
 int64_t ray_files_size(int dir_fd);
 
 #define RAY_FILE_NAME_MAX 255
 
 /*
- * Lists the regular files with names that begin with prefix and end with suffix, the newest first, at most max (RAY_FILES_NEWEST_MAX).
- * Only the first RAY_FILES_LOOKED_MAX such names are considered, because the directory may be hostile. Returns their number.
+ * Lists the regular files with names that begin with prefix and end with suffix, the newest first,
+ * at most max (RAY_FILES_NEWEST_MAX). Only the first RAY_FILES_LOOKED_MAX such names are
+ * considered, because the directory may be hostile. Returns their number.
  */
 #define RAY_FILES_LOOKED_MAX 1000
 #define RAY_FILES_NEWEST_MAX 8
-size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max);
+size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix,
+			char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max);
 
 /*
- * Finds the only such file that was modified between two times, Unix ns. False: there is none, or there are several.
+ * Finds the only such file that was modified between two times, Unix ns. False: there is none, or
+ * there are several.
  */
 bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns,
 		      int64_t until_ns, char ret_name[static RAY_FILE_NAME_MAX + 1]);

@@ -23,13 +23,14 @@
 
 /*
  * Returns whether it is a line of the stacks of all threads, or of the list of modules, that Python
- * writes at a fatal error. The top of the stack of the thread that crashed is none, as it says more.
+ * writes at a fatal error. The top of the stack of the thread that crashed is none, as it says
+ * more.
  */
 static bool is_of_python_stacks(struct span line, struct span before)
 {
 	static const char *const heads[] = { "Current thread 0x", "Stack (most recent call first)",
-					     "Thread 0x", "Python runtime state: ",
-					     "Extension modules: " };
+					     "Thread 0x",
+					     "Python runtime state: ", "Extension modules: " };
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		if (span_begins(line, heads[i]))
@@ -127,8 +128,9 @@ static void append_file(int dir_fd, const char *name, const char *label, char *o
 }
 
 /*
- * Several raylets of one machine write raylet.out, raylet.1.out and so on, and raylet.err likewise. Returns the
- * number of those of that process: 0 also if there is only one raylet.out, -1 if it is not known.
+ * Several raylets of one machine write raylet.out, raylet.1.out and so on, and raylet.err likewise.
+ * Returns the number of those of that process: 0 also if there is only one raylet.out, -1 if it is
+ * not known.
  */
 static int raylet_log_number(int dir_fd, pid_t pid)
 {
@@ -171,7 +173,10 @@ struct worker_lines {
 	size_t size;
 };
 
-/* Reads what a worker wrote to its standard error. The name of the file has 56 digits of the worker's ID and is shortened. */
+/*
+ * Reads what a worker wrote to its standard error. The name of the file has 56 digits of the
+ * worker's ID and is shortened.
+ */
 static void append_worker(const char *name, void *arg)
 {
 	struct worker_lines *l = arg;
@@ -186,8 +191,8 @@ static void append_worker(const char *name, void *arg)
 }
 
 /*
- * The supervisor that stops a driver says in a log of its own, which has the name of the job, as the driver's has, whether it
- * terminated "gracefully". The names of job, actor and node follow.
+ * The supervisor that stops a driver says in a log of its own, which has the name of the job, as
+ * the driver's has, whether it terminated "gracefully". The names of job, actor and node follow.
  */
 static void append_stop(int dir_fd, const char *driver, char *out, size_t size)
 {
@@ -237,7 +242,10 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 	}
 }
 
-/* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */
+/*
+ * Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the
+ * line; 0: it is none.
+ */
 static size_t exception_name(const char *line, size_t len)
 {
 	static const char *const ends[] = { "Error",   "Exception", "Exit",   "Interrupt",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the last lines that one of Ray's own processes wrote into its logs, for the front of a report. */
+/*
+ * Reads the last lines that one of Ray's own processes wrote into its logs, for the front of a
+ * report.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -12,12 +15,16 @@
 
 #define RAY_LAST_LINES_MAX 4 /* of one file */
 #define RAY_LAST_LINE_MAX RAY_LINE_TEXT_MAX
-/* The beginning of the name of a supervisor's log, and so of a line in which it says that it stopped its driver */
+/*
+ * The beginning of the name of a supervisor's log, and so of a line in which it says that it
+ * stopped its driver
+ */
 #define RAY_STOP_LOG "jobs/supervisor-"
 
 /*
- * Appends the last lines of text to the string out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Leaves
- * out the dumps of Ray's state, which fill pages, and what does not fit into the size bytes of out. Pure.
+ * Appends the last lines of text to the string out, at most RAY_LAST_LINES_MAX, each as "FILE:
+ * LINE\n" in printable UTF-8. Leaves out the dumps of Ray's state, which fill pages, and what does
+ * not fit into the size bytes of out. Pure.
  */
 void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size);
 
@@ -29,13 +36,15 @@ struct ray_process_life {
 };
 
 /*
- * Appends the last lines of the process's own logs below dir_fd (-1: there are none). Before those of a driver stands what its
- * supervisor wrote about stopping it. Of a driver's log it also finds Ray's exception that ended it; else *ret_error stays as it is.
+ * Appends the last lines of the process's own logs below dir_fd (-1: there are none). Before those
+ * of a driver stands what its supervisor wrote about stopping it. Of a driver's log it also finds
+ * Ray's exception that ended it; else *ret_error stays as it is.
  */
-void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size, struct ray_error *ret_error);
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size,
+		    struct ray_error *ret_error);
 
 /*
- * Copies from lines of ray_last_lines the last that names an exception, as Python's traceback does at its end:
- * "ValueError: x", "torch.OutOfMemoryError". False: there is none. Pure.
+ * Copies from lines of ray_last_lines the last that names an exception, as Python's traceback does
+ * at its end: "ValueError: x", "torch.OutOfMemoryError". False: there is none. Pure.
  */
 bool ray_last_exception(const char *lines, char ret_line[static RAY_LAST_LINE_MAX]);

@@ -29,7 +29,8 @@ static void the_last_lines_come_in_their_order(void **state)
 {
 	(void)state;
 	assert_string_equal(lines("a\nb\n", 1024), "raylet.out: a\nraylet.out: b\n");
-	assert_string_equal(lines("1\n2\n3\n4\n5\n6", 1024), "raylet.out: 3\nraylet.out: 4\nraylet.out: 5\nraylet.out: 6\n");
+	assert_string_equal(lines("1\n2\n3\n4\n5\n6", 1024),
+			    "raylet.out: 3\nraylet.out: 4\nraylet.out: 5\nraylet.out: 6\n");
 	assert_string_equal(lines("", 1024), "");
 	assert_string_equal(lines("\n\n  \n", 1024), "");
 }
@@ -37,56 +38,66 @@ static void the_last_lines_come_in_their_order(void **state)
 static void dumps_of_the_state_and_blank_lines_are_left_out(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("last word\n\tRayletLoadPulled - 118 total\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n", 1024), "raylet.out: last word\n");
+	assert_string_equal(
+		lines("last word\n\tRayletLoadPulled - 118 total\n[state-dump] x\n\n[state-dump] \n[state-dump] y\n",
+		      1024),
+		"raylet.out: last word\n");
 }
 
 static void frames_of_a_stack_do_not_hide_what_it_is_about(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("[2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n*** StackTrace Information ***\n"
-				  "/x/raylet/raylet(+0x23ccf4) [0x55e62dbc4cf4] main\n/lib/libc.so.6(__libc_start_main+0x85) [0x7f] f\n",
-				  1024),
-			    "raylet.out: [2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n"
-			    "raylet.out: *** StackTrace Information ***\n");
-	assert_string_equal(lines("*** SIGTERM received at time=1795823443 on cpu 1 ***\nPC: @     0x7f2f85a0cf16  (unknown)  (unknown)\n"
-				  "    @     0x7f2f859c3050  (unknown)  (unknown)\n    @     0x5e8d60  224  _PyEval_EvalFrameDefault\n"
-				  "    @     0x5e8d61  (unknown)  (unknown)\n    @     0x5e8d62  (unknown)  (unknown)\n",
-				  1024),
-			    "raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n");
+	assert_string_equal(
+		lines("[2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n*** StackTrace Information ***\n"
+		      "/x/raylet/raylet(+0x23ccf4) [0x55e62dbc4cf4] main\n/lib/libc.so.6(__libc_start_main+0x85) [0x7f] f\n",
+		      1024),
+		"raylet.out: [2026-11-22 08:56:28,5 C 344 344] (raylet) x.cc:1: Check failed: y\n"
+		"raylet.out: *** StackTrace Information ***\n");
+	assert_string_equal(
+		lines("*** SIGTERM received at time=1795823443 on cpu 1 ***\nPC: @     0x7f2f85a0cf16  (unknown)  (unknown)\n"
+		      "    @     0x7f2f859c3050  (unknown)  (unknown)\n    @     0x5e8d60  224  _PyEval_EvalFrameDefault\n"
+		      "    @     0x5e8d61  (unknown)  (unknown)\n    @     0x5e8d62  (unknown)  (unknown)\n",
+		      1024),
+		"raylet.out: *** SIGTERM received at time=1795823443 on cpu 1 ***\n");
 }
 
 /* Python ends the children of a driver that fails with SIGTERM, and each writes so. */
 static void signals_of_several_children_do_not_hide_what_came_before(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("KeyError: 3\n*** SIGTERM received at time=1 on cpu 1 ***\n*** SIGTERM received at time=1 on cpu 2 ***\n"
-				  "*** SIGTERM received at time=1 on cpu 3 ***\n*** SIGTERM received at time=1 on cpu 4 ***\n"
-				  "*** SIGABRT received at time=2 on cpu 1 ***\n",
-				  1024),
-			    "raylet.out: KeyError: 3\nraylet.out: *** SIGTERM received at time=1 on cpu 1 ***\n"
-			    "raylet.out: *** SIGABRT received at time=2 on cpu 1 ***\n");
+	assert_string_equal(
+		lines("KeyError: 3\n*** SIGTERM received at time=1 on cpu 1 ***\n*** SIGTERM received at time=1 on cpu 2 ***\n"
+		      "*** SIGTERM received at time=1 on cpu 3 ***\n*** SIGTERM received at time=1 on cpu 4 ***\n"
+		      "*** SIGABRT received at time=2 on cpu 1 ***\n",
+		      1024),
+		"raylet.out: KeyError: 3\nraylet.out: *** SIGTERM received at time=1 on cpu 1 ***\n"
+		"raylet.out: *** SIGABRT received at time=2 on cpu 1 ***\n");
 }
 
 static void of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown(void **state)
 {
 	(void)state;
-	assert_string_equal(lines("[2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
-				  "/lib/libc.so.6(+0x2724a) [0x7f3a57bc924a]\n[2026-11-27 23:54:51,242 E 8306 8306] logging.cc:125: Stack trace: \n"
-				  "*** SIGABRT received at time=1795823691 on cpu 1 ***\nPC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
-				  "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: *** SIGABRT received at time=1795823691 on cpu 1 ***\n"
-				  "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: PC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
-				  "Fatal Python error: Aborted\n\nStack (most recent call first):\n  File \"/a.py\", line 7 in shard\n"
-				  "  File \"/b.py\", line 323 in <module>\n\nExtension modules: yaml._yaml (total: 1)\n",
-				  1024),
-			    "raylet.out: [2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
-			    "raylet.out: *** SIGABRT received at time=1795823691 on cpu 1 ***\nraylet.out: Fatal Python error: Aborted\n"
-			    "raylet.out:   File \"/a.py\", line 7 in shard\n");
-	assert_string_equal(lines("Fatal Python error: lost the state\nPython runtime state: initialized\n\nThread 0x00007fba6fcba6c0 (most recent call first):\n"
-				  "  File \"/usr/lib/python3.11/threading.py\", line 320 in wait\n\nCurrent thread 0x00007fbac17122c0 (most recent call first):\n"
-				  "  File \"/a.py\", line 9 in fatal\n  File \"/b.py\", line 323 in <module>\n",
-				  1024),
-			    "raylet.out: Fatal Python error: lost the state\nraylet.out:   File \"/a.py\", line 9 in fatal\n");
-	assert_string_equal(lines("  File \"/a.py\", line 9, in f\nKeyError: 3\n", 1024), "raylet.out:   File \"/a.py\", line 9, in f\nraylet.out: KeyError: 3\n");
+	assert_string_equal(
+		lines("[2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
+		      "/lib/libc.so.6(+0x2724a) [0x7f3a57bc924a]\n[2026-11-27 23:54:51,242 E 8306 8306] logging.cc:125: Stack trace: \n"
+		      "*** SIGABRT received at time=1795823691 on cpu 1 ***\nPC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
+		      "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: *** SIGABRT received at time=1795823691 on cpu 1 ***\n"
+		      "[2026-11-27 23:54:51,243 E 8306 8306] logging.cc:474: PC: @     0x7f3a57c2ceec  (unknown)  (unknown)\n"
+		      "Fatal Python error: Aborted\n\nStack (most recent call first):\n  File \"/a.py\", line 7 in shard\n"
+		      "  File \"/b.py\", line 323 in <module>\n\nExtension modules: yaml._yaml (total: 1)\n",
+		      1024),
+		"raylet.out: [2026-11-27 23:54:51,232 E 8306 8306] logging.cc:118: Unhandled exception: what(): row 7 /x/_raylet.so(+0x18) [0x7f3a\n"
+		"raylet.out: *** SIGABRT received at time=1795823691 on cpu 1 ***\nraylet.out: Fatal Python error: Aborted\n"
+		"raylet.out:   File \"/a.py\", line 7 in shard\n");
+	assert_string_equal(
+		lines("Fatal Python error: lost the state\nPython runtime state: initialized\n\nThread 0x00007fba6fcba6c0 (most recent call first):\n"
+		      "  File \"/usr/lib/python3.11/threading.py\", line 320 in wait\n\nCurrent thread 0x00007fbac17122c0 (most recent call first):\n"
+		      "  File \"/a.py\", line 9 in fatal\n  File \"/b.py\", line 323 in <module>\n",
+		      1024),
+		"raylet.out: Fatal Python error: lost the state\nraylet.out:   File \"/a.py\", line 9 in fatal\n");
+	assert_string_equal(
+		lines("  File \"/a.py\", line 9, in f\nKeyError: 3\n", 1024),
+		"raylet.out:   File \"/a.py\", line 9, in f\nraylet.out: KeyError: 3\n");
 }
 
 static void what_a_tenant_writes_is_printable_and_bounded(void **state)
@@ -125,7 +136,8 @@ static void the_end_of_a_long_line_is_kept(void **state)
 
 	(void)state;
 	memset(text, 'x', sizeof(text));
-	memcpy(text + sizeof(text) - sizeof("because the machine has become overloaded"), "because the machine has become overloaded",
+	memcpy(text + sizeof(text) - sizeof("because the machine has become overloaded"),
+	       "because the machine has become overloaded",
 	       sizeof("because the machine has become overloaded"));
 	assert_non_null(strstr(lines(text, 1024), " ... xxx"));
 	assert_non_null(strstr(lines(text, 1024), "because the machine has become overloaded\n"));
@@ -150,7 +162,8 @@ static void the_exception_that_ended_a_driver_is_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_int_equal(ray_last_exception(rows[i].lines, line), rows[i].exception != NULL);
+		assert_int_equal(ray_last_exception(rows[i].lines, line),
+				 rows[i].exception != NULL);
 		if (rows[i].exception)
 			assert_string_equal(line, rows[i].exception);
 	}
@@ -166,11 +179,16 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	assert_non_null(mkdtemp(path));
 	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(dir >= 0);
-	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.err", "Traceback\nImportError: libfoo.so.3\n", 35, 0644, NULL), 0);
-	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.out", "hello\n", 6, 0644, NULL), 0);
-	assert_int_equal(file_put(dir, "worker-0e5f-01000000-459.err", "another\n", 8, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.err",
+				  "Traceback\nImportError: libfoo.so.3\n", 35, 0644, NULL),
+			 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.out", "hello\n", 6, 0644, NULL),
+			 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-459.err", "another\n", 8, 0644, NULL),
+			 0);
 	ray_last_lines(dir, &(struct ray_process_life){ .pid = 458 }, out, sizeof(out), &error);
-	assert_string_equal(out, "worker-458.err: Traceback\nworker-458.err: ImportError: libfoo.so.3\n");
+	assert_string_equal(
+		out, "worker-458.err: Traceback\nworker-458.err: ImportError: libfoo.so.3\n");
 	/* One that died before it had a file of its own wrote into raylet's, Ray 2.60. */
 	out[0] = '\0';
 	assert_int_equal(file_put(dir, "raylet.err",
@@ -266,9 +284,11 @@ static void a_process_without_logs_says_nothing(void **state)
 	(void)state;
 	assert_true(dir >= 0);
 	/* There are no files with such names, so there are no lines. */
-	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_DASHBOARD }, out, sizeof(out), &error);
+	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_DASHBOARD }, out,
+		       sizeof(out), &error);
 	assert_string_equal(out, "");
-	ray_last_lines(-1, &(struct ray_process_life){ .kind = RAY_PROCESS_RAYLET }, out, sizeof(out), &error);
+	ray_last_lines(-1, &(struct ray_process_life){ .kind = RAY_PROCESS_RAYLET }, out,
+		       sizeof(out), &error);
 	assert_string_equal(out, "");
 	close(dir);
 }

@@ -33,7 +33,10 @@ static struct span until(struct span text, const char *const *ends)
 
 #define UNTIL(text, ...) until(text, (const char *const[]){ __VA_ARGS__, NULL })
 
-/* Copies as much as fits, printable (lib/printable.h), with blanks in the place of ASCII's control characters. */
+/*
+ * Copies as much as fits, printable (lib/printable.h), with blanks in the place of ASCII's control
+ * characters.
+ */
 static void copy_clean(struct span text, char *out, size_t size)
 {
 	copy_printable(out, size, text.at ? text.at : "", text.at ? text.len : 0);
@@ -96,7 +99,9 @@ static size_t unescape_one(struct span s, char *out)
 	if (s.at[0] == 'u') {
 		int value = s.len >= 5 ? hex4(s.at + 1) : -1;
 
-		*out = value >= ' ' && value < 0x7f ? (char)value : value == '\n' || value == '\t' ? (char)value : '?';
+		*out = value >= ' ' && value < 0x7f   ? (char)value :
+		       value == '\n' || value == '\t' ? (char)value :
+							'?';
 		return MIN(s.len, (size_t)5);
 	}
 	const char *code = strchr(codes, s.at[0]);
@@ -105,8 +110,8 @@ static size_t unescape_one(struct span s, char *out)
 }
 
 /*
- * Copies the message of a record in JSON to out, as Ray's C++ or its Python writes it. The line may be
- * cut anywhere; what is escaped twice is unescaped twice.
+ * Copies the message of a record in JSON to out, as Ray's C++ or its Python writes it. The line may
+ * be cut anywhere; what is escaped twice is unescaped twice.
  */
 static struct span json_message(struct span line, char *out, size_t size)
 {
@@ -152,7 +157,8 @@ static bool table_row(struct span *rest, struct span *ret_row)
 	for (size_t i = 0; i + 2 < line.len; i++) {
 		size_t next = i + 1 + (line.at[i + 1] == ' ');
 
-		if (line.at[i] == ';' && row_begins((struct span){ line.at + next, line.len - next }))
+		if (line.at[i] == ';' &&
+		    row_begins((struct span){ line.at + next, line.len - next }))
 			line.len = i;
 	}
 	*ret_row = line;
@@ -237,7 +243,7 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 		victim = span_line(victim);
 		name_task(UNTIL(span_after(victim, "task name="), ", required", ", pid=", ")"), e);
 		COPY(UNTIL(span_after(victim, "worker ID="), ")", ","), e->worker_id);
-	/*
+		/*
 	 * Ray 2.2: "where the task (task ID: .., name=leak, pid=1, memory used=1.25GB) was running
 	 * was".
 	 */
@@ -265,7 +271,8 @@ static void parse_crash(struct span text, struct ray_event *e)
 	e->workers = 1;
 	e->pid = (pid_t)number(span_after(text, "Worker PID: "), PID_MAX_LIMIT);
 	COPY(UNTIL(span_after(text, "Worker ID: "), " "), e->worker_id);
-	COPY(UNTIL(span_after(text, "Worker exit detail: "), " There are some potential", " Some common causes", ". Traceback", " Traceback"),
+	COPY(UNTIL(span_after(text, "Worker exit detail: "), " There are some potential",
+		   " Some common causes", ". Traceback", " Traceback"),
 	     e->detail);
 }
 
@@ -357,11 +364,13 @@ static void parse_no_environment(struct span text, struct ray_event *e)
 
 static const char *const fds_marks[] = { "Too many open files",
 					 "Too many workers, failed to create a file", NULL };
+/* clang-format off */
 static const char *const lost_node_marks[] = {
 	"marked as dead", "marked dead because", "missed too many heartbeats",
 	"because the health check failed", "Health check failed for node",
 	"Last heartbeat was sent", "Missed heartbeat", NULL
 };
+/* clang-format on */
 
 static const char *mark_in(struct span text, const char *const *marks)
 {
@@ -376,7 +385,10 @@ static bool has_no_cause(enum ray_kind kind)
 	return kind == RAY_NOTHING || kind == RAY_GAVE_UP;
 }
 
-/* "... can fulfill resource request {'CPU': 1.0, 'memory': 1363148800.0}. Add suitable node types ..." */
+/*
+ * "... can fulfill resource request {'CPU': 1.0, 'memory': 1363148800.0}. Add suitable node types
+ * ..."
+ */
 static bool parse_infeasible(struct span text, struct ray_event *ret_event)
 {
 	struct span request =
@@ -406,7 +418,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	 */
 	if (has(text, "Reporting worker exit"))
 		return false;
-	if (has(text, "running low on memory") || (has(text, "Memory on the node (") && has(text, "illing ")))
+	if (has(text, "running low on memory") ||
+	    (has(text, "Memory on the node (") && has(text, "illing ")))
 		parse_memory_kill(text, ret_event);
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
@@ -418,7 +431,8 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	const char *mark = may_lack_fds ? mark_in(text, fds_marks) : NULL;
 	if (mark) /* the cause, for a worker that crashed */
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
-	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
+	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") &&
+	    has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
 	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text, ret_event, &mark))
 		parse_other(text, ret_event->kind, ret_event, mark);
@@ -440,11 +454,13 @@ bool ray_line_begins_record(const char *line, size_t len)
 	if (line[0] == '{')
 		return true;
 	if (line[0] == '[')
-		return isdigit((unsigned char)line[1]) || strncmp(line, "[state-dump", MIN(len, (size_t)11)) == 0;
+		return isdigit((unsigned char)line[1]) ||
+		       strncmp(line, "[state-dump", MIN(len, (size_t)11)) == 0;
 	return len >= 8 && isdigit((unsigned char)line[0]) && line[4] == '-' && line[7] == '-';
 }
 
-void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *logged_signal, size_t signal_size)
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size,
+			  char *logged_signal, size_t signal_size)
 {
 	struct span rest = { text, len };
 
@@ -462,6 +478,8 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 			copy_clean((struct span){ e.task, strlen(e.task) }, task, task_size);
 		}
 		if (caught.at && has(caught, " received"))
-			copy_clean(UNTIL(((struct span){ caught.at - 3, caught.len + 3 }), " received"), logged_signal, signal_size);
+			copy_clean(UNTIL(((struct span){ caught.at - 3, caught.len + 3 }),
+					 " received"),
+				   logged_signal, signal_size);
 	}
 }

@@ -37,8 +37,8 @@ struct ray_finding {
 bool ray_line_begins_record(const char *line, size_t len);
 
 /*
- * Copies a line of a log, shortened to size - 1 bytes: without the sentences that each failed check of Ray begins with, which
- * are longer than its cause, and then by its middle.
+ * Copies a line of a log, shortened to size - 1 bytes: without the sentences that each failed check
+ * of Ray begins with, which are longer than its cause, and then by its middle.
  */
 void ray_line_shorten(const char *line, size_t len, char *out, size_t size);
 
@@ -51,4 +51,5 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
  * the signal that ended it, if Ray's handler could log it ("*** SIGSEGV received at").
  * What the text does not contain is left as it is.
  */
-void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *logged_signal, size_t signal_size);
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size,
+			  char *logged_signal, size_t signal_size);

@@ -35,11 +35,11 @@ static const struct {
 	{ "events/event_RAYLET.log",
 	  KIND(RAY_MEMORY_KILL) | KIND(RAY_WORKER_CRASH) | KIND(RAY_FDS_EXHAUSTED) },
 	{ "raylet.out", KIND(RAY_MEMORY_KILL) | KIND(RAY_WORKER_CRASH) | KIND(RAY_FDS_EXHAUSTED) |
-				KIND(RAY_NO_ENVIRONMENT) |
-				KIND(RAY_DAEMON_CRASH) | KIND(RAY_NODE_LOST) |
-				KIND(RAY_AGENT_FAILED) | KIND(RAY_GCS_LOST) | KIND(RAY_GAVE_UP) |
-				KIND(RAY_STOPPED) | KIND(RAY_DISK_FULL) | KIND(RAY_OBJECT_REFUSED) |
-				KIND(RAY_ISOLATION) | KIND(RAY_SUMMARY) },
+				KIND(RAY_NO_ENVIRONMENT) | KIND(RAY_DAEMON_CRASH) |
+				KIND(RAY_NODE_LOST) | KIND(RAY_AGENT_FAILED) | KIND(RAY_GCS_LOST) |
+				KIND(RAY_GAVE_UP) | KIND(RAY_STOPPED) | KIND(RAY_DISK_FULL) |
+				KIND(RAY_OBJECT_REFUSED) | KIND(RAY_ISOLATION) |
+				KIND(RAY_SUMMARY) },
 	{ "raylet.err", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) | KIND(RAY_GCS_LOST) },
 	{ "gcs_server.out", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) | KIND(RAY_NODE_LOST) |
 				    KIND(RAY_GAVE_UP) | KIND(RAY_STOPPED) },
@@ -108,7 +108,8 @@ static void file_close(struct file *f)
 
 void ray_logs_set_dir(struct ray_logs *l, const char *path)
 {
-	if ((size_t)snprintf(l->by_raylet, sizeof(l->by_raylet), "%s", path) >= sizeof(l->by_raylet))
+	if ((size_t)snprintf(l->by_raylet, sizeof(l->by_raylet), "%s", path) >=
+	    sizeof(l->by_raylet))
 		l->by_raylet[0] = '\0';
 }
 
@@ -188,7 +189,8 @@ static bool read_on(struct ray_logs *l, size_t i, off_t size)
 		f->at = size - READ_MAX;
 		f->skipping = true; /* until the next line begins */
 	}
-	while (f->at < size && total < READ_MAX && (n = pread(f->fd, buf, sizeof(buf), f->at)) > 0) {
+	while (f->at < size && total < READ_MAX &&
+	       (n = pread(f->fd, buf, sizeof(buf), f->at)) > 0) {
 		feed(l, i, buf, (size_t)n);
 		f->at += n;
 		total += (size_t)n;

@@ -39,7 +39,10 @@ void ray_logs_set_dir(struct ray_logs *l, const char *path);
 /* file is the name below logs/. The event is valid during the call. */
 typedef void (*ray_event_fn)(const struct ray_event *event, const char *file, void *arg);
 
-/* Reads new records, and calls fn for each event. Does nothing within a second after the last time. now_ns: CLOCK_BOOTTIME. */
+/*
+ * Reads new records, and calls fn for each event. Does nothing within a second after the last time.
+ * now_ns: CLOCK_BOOTTIME.
+ */
 void ray_logs_poll(struct ray_logs *l, int64_t now_ns, ray_event_fn fn, void *arg);
 
 /* To be called when the container is dead: reads everything at once, unfinished records too. */

@@ -258,7 +258,8 @@ static void last_words_are_read_at_once(void **state)
 	make_session("session_1");
 	poll_once();
 	/* The line has no end, because raylet was killed while it wrote it. */
-	add(log_at("session_1", "raylet.out"), "[2026-11-21 05:00:00,000 E 1 1] (raylet) x.cc:1: Too many open files");
+	add(log_at("session_1", "raylet.out"),
+	    "[2026-11-21 05:00:00,000 E 1 1] (raylet) x.cc:1: Too many open files");
 	ray_logs_finish(logs, now, remember, NULL);
 	assert_int_equal(n_seen, 1);
 	assert_int_equal(seen[0].kind, RAY_FDS_EXHAUSTED);
@@ -292,7 +293,8 @@ static void what_is_no_regular_file_is_not_read(void **state)
 	assert_int_equal(mkfifo(log_at("session_1", "raylet.out"), 0666), 0);
 	assert_int_equal(symlink("/proc/self/environ", log_at("session_1", "raylet.err")), 0);
 	assert_int_equal(mkdir(log_at("session_1", "gcs_server.out"), 0777), 0);
-	snprintf(command, sizeof(command), "ln -s /etc/passwd %s", log_at("session_1", "monitor.log"));
+	snprintf(command, sizeof(command), "ln -s /etc/passwd %s",
+		 log_at("session_1", "monitor.log"));
 	assert_int_equal(system(command), 0);
 	poll_twice();
 	ray_logs_finish(logs, now, remember, NULL);
@@ -358,7 +360,10 @@ static void a_workers_files_are_found_by_its_pid(void **state)
 
 static void age(const char *path, time_t seconds)
 {
-	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { seconds, 0 }, { seconds, 0 } }, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path,
+				   (struct timespec[]){ { seconds, 0 }, { seconds, 0 } },
+				   AT_SYMLINK_NOFOLLOW),
+			 0);
 }
 
 static void the_newest_files_of_a_kind_come_first(void **state)
@@ -403,10 +408,13 @@ static void a_file_of_a_time_is_found_only_if_no_other_fits(void **state)
 	add(log_at("session_1", "job-driver-b.log"), "b\n");
 	age(log_at("session_1", "job-driver-b.log"), 2000);
 	poll_once();
-	assert_true(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1500 * s, 2000 * s, name));
+	assert_true(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1500 * s, 2000 * s,
+				     name));
 	assert_string_equal(name, "job-driver-b.log");
-	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1000 * s, 2000 * s, name));
-	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 2001 * s, 3000 * s, name));
+	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1000 * s, 2000 * s,
+				      name));
+	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 2001 * s, 3000 * s,
+				      name));
 	assert_false(ray_file_of_time(-1, "job-driver-", ".log", 0, INT64_MAX, name));
 	assert_string_equal(name, "job-driver-b.log");
 }

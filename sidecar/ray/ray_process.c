@@ -78,7 +78,8 @@ static const struct {
 enum ray_process_kind ray_process_of(const char *name, const char *command)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		if (strncmp(name, rules[i].name, strlen(rules[i].name)) == 0 && strstr(command, rules[i].command))
+		if (strncmp(name, rules[i].name, strlen(rules[i].name)) == 0 &&
+		    strstr(command, rules[i].command))
 			return rules[i].kind;
 	return RAY_PROCESS_NONE;
 }
@@ -87,7 +88,8 @@ enum ray_process_kind ray_process_of(const char *name, const char *command)
 enum ray_process_kind ray_process_of_comm(const char *comm)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		if (strcmp(rules[i].name, "python") != 0 && strlen(comm) == MIN(strlen(rules[i].name), (size_t)COMM_MAX) &&
+		if (strcmp(rules[i].name, "python") != 0 &&
+		    strlen(comm) == MIN(strlen(rules[i].name), (size_t)COMM_MAX) &&
 		    strncmp(comm, rules[i].name, COMM_MAX) == 0)
 			return rules[i].kind;
 	return RAY_PROCESS_NONE;
@@ -135,7 +137,8 @@ enum failure_class ray_process_class(enum ray_process_kind kind)
 	return kinds[kind].class;
 }
 
-void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX])
+void ray_process_logs(enum ray_process_kind kind,
+		      const char *ret_names[static RAY_PROCESS_LOGS_MAX])
 {
 	memcpy(ret_names, kinds[kind].logs, sizeof(kinds[kind].logs));
 }

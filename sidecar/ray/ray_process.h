@@ -37,22 +37,26 @@ struct ray_process_end {
 	bool status_known; /* the launcher read the wait status; false: wait_status is 0 */
 	int wait_status; /* as waitpid(2) gives it */
 	int64_t started_ns; /* CLOCK_BOOTTIME; 0: not known */
-	int64_t ended_ns; /* CLOCK_BOOTTIME; when no launcher watched it, the time when it was first missed */
+	/* CLOCK_BOOTTIME; when no launcher watched it, the time when it was first missed */
+	int64_t ended_ns;
 };
 
 /*
- * The kind of a process, by its name and command line as proc_parse_cmdline makes them. A driver looks like any other Python
- * program, so it is RAY_PROCESS_NONE.
+ * The kind of a process, by its name and command line as proc_parse_cmdline makes them. A driver
+ * looks like any other Python program, so it is RAY_PROCESS_NONE.
  */
 enum ray_process_kind ray_process_of(const char *name, const char *command);
 
 /*
- * The kind of a process by the kernel's name for it, at most 15 bytes: "raylet", "ray::DashboardA". RAY_PROCESS_NONE for other
- * names.
+ * The kind of a process by the kernel's name for it, at most 15 bytes: "raylet", "ray::DashboardA".
+ * RAY_PROCESS_NONE for other names.
  */
 enum ray_process_kind ray_process_of_comm(const char *comm);
 
-/* The kind by the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for other names. text needs no final NUL. */
+/*
+ * The kind by the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for other
+ * names. text needs no final NUL.
+ */
 enum ray_process_kind ray_process_of_type(const char *text, size_t len);
 
 /* The inverse: the name that Ray gives the kind, "dashboard_agent"; never NULL. */
@@ -72,4 +76,5 @@ enum failure_class ray_process_class(enum ray_process_kind kind);
 
 #define RAY_PROCESS_LOGS_MAX 3
 /* The files below logs/ that say most about its end; the remaining names are NULL. */
-void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX]);
+void ray_process_logs(enum ray_process_kind kind,
+		      const char *ret_names[static RAY_PROCESS_LOGS_MAX]);

@@ -68,6 +68,7 @@ static const struct {
 	const char *mark;
 	enum ray_kind kind;
 	enum ray_process_kind process;
+	/* clang-format off */
 } marks[] = {
 	{ "The raylet exited immediately because one Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_NONE },
 	{ "The raylet exited immediately because the Ray agent failed", RAY_AGENT_FAILED, RAY_PROCESS_DASHBOARD_AGENT },
@@ -83,10 +84,12 @@ static const struct {
 	{ "% full, available space: ", RAY_DISK_FULL, RAY_PROCESS_RAYLET },
 	{ "Out-of-disk: Failed to create object ", RAY_OBJECT_REFUSED, RAY_PROCESS_RAYLET },
 };
+/* clang-format on */
 
 /*
- * Parses the beginning of a record of the level "fatal", "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) ", after
- * which Ray aborts the process. Returns RAY_PROCESS_NONE for other records, and for those of workers.
+ * Parses the beginning of a record of the level "fatal", "[2026-11-22 08:56:28,512 C 344 344]
+ * (gcs_server) ", after which Ray aborts the process. Returns RAY_PROCESS_NONE for other records,
+ * and for those of workers.
  */
 static enum ray_process_kind ray_process_lines_gave_up(struct span record)
 {
@@ -157,7 +160,8 @@ static struct ray_process_word *word_of(struct ray_process_words *w, enum ray_ki
 	}
 }
 
-void ray_process_words_note(struct ray_process_words *w, const struct ray_event *e, const char *file, int64_t now_ns)
+void ray_process_words_note(struct ray_process_words *w, const struct ray_event *e,
+			    const char *file, int64_t now_ns)
 {
 	struct ray_process_word *word = word_of(w, e->kind);
 

@@ -29,7 +29,8 @@ static void read_words(const char *file, struct ray_process_words *w)
 	assert_int_equal(file_read(AT_FDCWD, file, &text, NULL), 0);
 	end = strbuf_str(&text) + text.len;
 	for (record = line = strbuf_str(&text); line < end;) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line)), *next = newline ? newline + 1 : end;
+		const char *newline = memchr(line, '\n', (size_t)(end - line)),
+			   *next = newline ? newline + 1 : end;
 		struct ray_event e;
 
 		if (next == end || ray_line_begins_record(next, (size_t)(end - next))) {
@@ -57,7 +58,9 @@ static void raylet_names_the_agent_that_it_ends_with(void **state)
 	read_words(TESTDATA "raylet-agent-killed.out", &w);
 	assert_int_equal(w.agent_failed.at_ns, 7);
 	assert_int_equal(w.agent_failed.process, RAY_PROCESS_DASHBOARD_AGENT);
-	assert_int_equal(strncmp(w.agent_failed.line, "agent_manager.cc:87: The raylet exited immediately", 50), 0);
+	assert_int_equal(strncmp(w.agent_failed.line,
+				 "agent_manager.cc:87: The raylet exited immediately", 50),
+			 0);
 	assert_int_equal(w.stopped.at_ns, 0);
 	assert_int_equal(w.gcs_lost.at_ns, 0);
 }
@@ -82,7 +85,8 @@ static void a_raylet_that_was_stopped_says_that_it_got_sigterm(void **state)
 
 static void a_raylet_without_a_gcs_says_so_before_it_leaves(void **state)
 {
-	static const char *const files[] = { TESTDATA "raylet-gcs-lost.out", TESTDATA "raylet-gcs-lost.err" };
+	static const char *const files[] = { TESTDATA "raylet-gcs-lost.out",
+					     TESTDATA "raylet-gcs-lost.err" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
@@ -90,7 +94,8 @@ static void a_raylet_without_a_gcs_says_so_before_it_leaves(void **state)
 
 		read_words(files[i], &w);
 		assert_int_equal(w.gcs_lost.at_ns, 7);
-		assert_non_null(strstr(w.gcs_lost.line, "Failed to connect to GCS within 60 seconds."));
+		assert_non_null(
+			strstr(w.gcs_lost.line, "Failed to connect to GCS within 60 seconds."));
 		assert_int_equal(w.agent_failed.at_ns, 0);
 	}
 }
@@ -109,7 +114,8 @@ static void ray_start_lists_which_child_ended_and_how(void **state)
 
 static void of_several_children_the_gcs_server_counts(void **state)
 {
-	static const char head[] = "2026-11-22 07:56:55,697\tERROR scripts.py:100 -- Some Ray subprocesses exited unexpectedly:\n";
+	static const char head[] =
+		"2026-11-22 07:56:55,697\tERROR scripts.py:100 -- Some Ray subprocesses exited unexpectedly:\n";
 	static const struct {
 		const char *lines;
 		enum ray_kind kind;

@@ -52,12 +52,15 @@ static void the_processes_of_a_head_are_known_by_their_command_lines(void **stat
 
 		memcpy(data, recorded[i].cmdline, len);
 		/* A title is a single argument. */
-		for (size_t n = 0; strncmp(data, "ray::", 5) != 0 && strncmp(data, "ray-", 4) != 0 && n < len; n++)
+		for (size_t n = 0;
+		     strncmp(data, "ray::", 5) != 0 && strncmp(data, "ray-", 4) != 0 && n < len;
+		     n++)
 			if (data[n] == ' ')
 				data[n] = '\0';
 		assert_true(proc_parse_cmdline(data, len, name, command));
 		if (ray_process_of(name, command) != recorded[i].kind)
-			fail_msg("%s (%s) is kind %d", name, command, (int)ray_process_of(name, command));
+			fail_msg("%s (%s) is kind %d", name, command,
+				 (int)ray_process_of(name, command));
 	}
 }
 

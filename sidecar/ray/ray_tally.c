@@ -26,7 +26,9 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
 		unsigned int n = (unsigned int)MIN(oom_kill - t->kernel_kills_known, (int64_t)1000);
 
 		t->counted.kernel_kills += n;
-		t->kernel_credit = now_ns - t->kernel_ns > KERNEL_EXPLAINS_NS ? n : MIN(t->kernel_credit + n, 1000u);
+		t->kernel_credit = now_ns - t->kernel_ns > KERNEL_EXPLAINS_NS ?
+					   n :
+					   MIN(t->kernel_credit + n, 1000u);
 		t->kernel_ns = now_ns;
 	}
 	t->kernel_kills_known = oom_kill;
@@ -39,7 +41,8 @@ static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_ev
 		/*
 		 * The error is logged in both .out and .err, and again for each accept that fails.
 		 */
-		bool again = e->kind == RAY_FDS_EXHAUSTED && t->fds_ns && now_ns - t->fds_ns < FDS_SETTLED_NS;
+		bool again = e->kind == RAY_FDS_EXHAUSTED && t->fds_ns &&
+			     now_ns - t->fds_ns < FDS_SETTLED_NS;
 
 		if (e->kind == RAY_FDS_EXHAUSTED)
 			t->fds_ns = MAX(now_ns, (int64_t)1);
@@ -48,8 +51,9 @@ static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_ev
 	for (size_t i = 0; i < ARRAY_SIZE(t->recent); i++) {
 		if (!t->recent[i].at_ns || now_ns - t->recent[i].at_ns > KNOWN_NS)
 			continue;
-		if (e->worker_id[0] && t->recent[i].worker_id[0] ? strcmp(e->worker_id, t->recent[i].worker_id) == 0 :
-								   e->pid && e->pid == t->recent[i].pid)
+		if (e->worker_id[0] && t->recent[i].worker_id[0] ?
+			    strcmp(e->worker_id, t->recent[i].worker_id) == 0 :
+			    e->pid && e->pid == t->recent[i].pid)
 			return true;
 	}
 	t->recent[t->next_recent].pid = e->pid;
@@ -74,7 +78,8 @@ static enum ray_outcome ray_tally_admit(struct ray_tally *t, int64_t now_ns,
 			t->signatures[i].left_out++;
 			return RAY_COUNTED;
 		}
-		reports += t->signatures[i].reported_ns && now_ns - t->signatures[i].reported_ns < RAY_REPORT_SPACING_NS;
+		reports += t->signatures[i].reported_ns &&
+			   now_ns - t->signatures[i].reported_ns < RAY_REPORT_SPACING_NS;
 		if (same) {
 			*ret_left_out = t->signatures[i].left_out;
 			known = true;
@@ -142,17 +147,20 @@ bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,
 	return true;
 }
 
-const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size)
+const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text,
+			       size_t size)
 {
-	snprintf(text, size,
-		 "%u Workers (tasks / actors) killed due to memory pressure (OOM), %u Workers crashed due to other reasons%s%s "
-		 "in the last %d s",
-		 s->memory_kills + s->kernel_kills, s->crashes, where ? " at " : "", where ? where : "",
-		 (int)(s->span_ns / NS_PER_SEC));
+	snprintf(
+		text, size,
+		"%u Workers (tasks / actors) killed due to memory pressure (OOM), %u Workers crashed due to other reasons%s%s "
+		"in the last %d s",
+		s->memory_kills + s->kernel_kills, s->crashes, where ? " at " : "",
+		where ? where : "", (int)(s->span_ns / NS_PER_SEC));
 	size_t n = strlen(text);
 	if (s->kernel_kills)
-		snprintf(text + n, size - n, " (%u by Ray's memory monitor, %u by the kernel's OOM killer)", s->memory_kills,
-			 s->kernel_kills);
+		snprintf(text + n, size - n,
+			 " (%u by Ray's memory monitor, %u by the kernel's OOM killer)",
+			 s->memory_kills, s->kernel_kills);
 	n = strlen(text);
 	if (s->fds_exhausted)
 		snprintf(text + n, size - n, "; too many open files: %u times", s->fds_exhausted);

@@ -22,7 +22,11 @@
 #define RAY_SUMMARY_NS (60 * NS_PER_SEC) /* as often as Ray itself */
 
 enum ray_outcome {
-	RAY_KNOWN, /* it is not counted: it was before, or the OOM killer took the worker, or it is of another kind */
+	/*
+	 * it is not counted: it was before, or the OOM killer took the worker, or it is of another
+	 * kind
+	 */
+	RAY_KNOWN,
 	RAY_COUNTED, /* it was counted, and gets no report now */
 	RAY_REPORT, /* it was counted, and a report is due */
 };
@@ -75,5 +79,9 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, bool last,
 		       struct ray_summary *ret_summary);
 
-/* Writes the summary in Ray's words, as one line without a newline. where: the pod, or NULL. Returns text. */
-const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size);
+/*
+ * Writes the summary in Ray's words, as one line without a newline. where: the pod, or NULL.
+ * Returns text.
+ */
+const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text,
+			       size_t size);

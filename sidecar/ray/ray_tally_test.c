@@ -26,7 +26,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static enum ray_outcome tell_status(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task, int wait_status)
+static enum ray_outcome tell_status(int64_t at_s, enum ray_kind kind, pid_t pid, const char *task,
+				    int wait_status)
 {
 	struct ray_event e = { .kind = kind, .pid = pid, .workers = 1 };
 
@@ -109,9 +110,10 @@ static void what_the_kernel_took_is_no_crash(void **state)
 	assert_true(ray_tally_summary(&t, START + 60 * S, false, &s));
 	assert_int_equal(s.kernel_kills, 3);
 	assert_int_equal(s.crashes, 2);
-	assert_string_equal(ray_summary_format(&s, "w-1", text, sizeof(text)),
-			    "3 Workers (tasks / actors) killed due to memory pressure (OOM), 2 Workers crashed due to other "
-			    "reasons at w-1 in the last 60 s (0 by Ray's memory monitor, 3 by the kernel's OOM killer)");
+	assert_string_equal(
+		ray_summary_format(&s, "w-1", text, sizeof(text)),
+		"3 Workers (tasks / actors) killed due to memory pressure (OOM), 2 Workers crashed due to other "
+		"reasons at w-1 in the last 60 s (0 by Ray's memory monitor, 3 by the kernel's OOM killer)");
 }
 
 static void a_quiet_minute_says_nothing(void **state)

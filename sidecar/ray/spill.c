@@ -31,7 +31,8 @@ static void readings_add(struct spill_readings *s, int64_t at_ns, int64_t bytes)
 	if (s->n > 0 && (bytes == 0 || bytes < s->points[s->n - 1].bytes / 2))
 		s->n = 0;
 	if (s->n == SPILL_POINTS_MAX) {
-		memmove(&s->points[0], &s->points[1], (SPILL_POINTS_MAX - 1) * sizeof(s->points[0]));
+		memmove(&s->points[0], &s->points[1],
+			(SPILL_POINTS_MAX - 1) * sizeof(s->points[0]));
 		s->n--;
 	}
 	s->points[s->n].at_ns = at_ns;
@@ -59,15 +60,19 @@ static void find_bound(const struct spill_disk *disk, struct spill_forecast *f)
 {
 	if (disk->total > 0) {
 		f->bound = SPILL_FILESYSTEM;
-		f->room = MAX(disk->available - (int64_t)(SPILL_KUBELET_SHARE * (double)disk->total), (int64_t)0);
+		f->room =
+			MAX(disk->available - (int64_t)(SPILL_KUBELET_SHARE * (double)disk->total),
+			    (int64_t)0);
 	}
-	if (disk->limit > 0 && (f->bound == SPILL_NO_BOUND || MAX(disk->limit - f->bytes - disk->logs, (int64_t)0) < f->room)) {
+	if (disk->limit > 0 && (f->bound == SPILL_NO_BOUND ||
+				MAX(disk->limit - f->bytes - disk->logs, (int64_t)0) < f->room)) {
 		f->bound = SPILL_LIMIT;
 		f->room = MAX(disk->limit - f->bytes - disk->logs, (int64_t)0);
 	}
 }
 
-void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast)
+void spill_forecast(const struct spill *s, const struct spill_disk *disk,
+		    struct spill_forecast *ret_forecast)
 {
 	struct spill_forecast f = SPILL_FORECAST_NONE;
 
@@ -76,7 +81,8 @@ void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct
 		f.rate = rate_of(&s->objects) + rate_of(&s->logs);
 		find_bound(disk, &f);
 		if (f.rate > 0 && f.bound != SPILL_NO_BOUND)
-			f.left_ns = (int64_t)MIN((double)f.room / (double)f.rate * (double)NS_PER_SEC, 9e18);
+			f.left_ns = (int64_t)MIN(
+				(double)f.room / (double)f.rate * (double)NS_PER_SEC, 9e18);
 	}
 	*ret_forecast = f;
 }
@@ -101,7 +107,8 @@ bool spill_warns(struct spill *s, const struct spill_forecast *f)
 	return false;
 }
 
-const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size)
+const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk,
+			   const char *where, char *text, size_t size)
 {
 	char bytes[SIZE_TEXT_MAX];
 	bool logs = disk->logs >= LOGS_WORTH_SAYING, alone = logs && f->bytes <= 0;
@@ -117,9 +124,12 @@ const char *spill_describe(const struct spill_forecast *f, const struct spill_di
 		n += (size_t)snprintf(text + n, size - n, ", %s of %s available there",
 				      SIZE_TEXT(disk->available), SIZE_TEXT(disk->total));
 	if (n < size && disk->limit > 0)
-		n += (size_t)snprintf(text + n, size - n, ", ephemeral-storage limit %s", SIZE_TEXT(disk->limit));
+		n += (size_t)snprintf(text + n, size - n, ", ephemeral-storage limit %s",
+				      SIZE_TEXT(disk->limit));
 	if (n < size && f->left_ns >= 0)
 		snprintf(text + n, size - n, "; at +%s/s %s in %s", SIZE_TEXT(f->rate),
-			 f->bound == SPILL_LIMIT ? "the limit is met" : "less than 10 % of it is left", DURATION_TEXT(f->left_ns));
+			 f->bound == SPILL_LIMIT ? "the limit is met" :
+						   "less than 10 % of it is left",
+			 DURATION_TEXT(f->left_ns));
 	return text;
 }

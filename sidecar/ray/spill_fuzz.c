@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		disk.logs = (bytes >> 7) & ((INT64_C(1) << 50) - 1);
 		spill_add(&s, at_ns, bytes & ((INT64_C(1) << 55) - 1), disk.logs);
 		spill_forecast(&s, &disk, &f);
-		if (s.objects.n > SPILL_POINTS_MAX || s.logs.n > SPILL_POINTS_MAX || f.rate < 0 || f.room < 0 || f.left_ns < -1)
+		if (s.objects.n > SPILL_POINTS_MAX || s.logs.n > SPILL_POINTS_MAX || f.rate < 0 ||
+		    f.room < 0 || f.left_ns < -1)
 			abort();
 		spill_warns(&s, &f);
 		spill_describe(&f, &disk, "/tmp/ray/session", text, sizeof(text));

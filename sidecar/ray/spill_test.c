@@ -69,7 +69,9 @@ static void the_filesystem_is_full_when_the_kubelet_evicts(void **unused)
 
 static void the_limit_counts_when_it_is_met_first(void **unused)
 {
-	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB, .limit = 10 * GIB };
+	const struct spill_disk disk = { .total = 100 * GIB,
+					 .available = 40 * GIB,
+					 .limit = 10 * GIB };
 	char text[200];
 	(void)unused;
 
@@ -78,15 +80,18 @@ static void the_limit_counts_when_it_is_met_first(void **unused)
 	assert_int_equal(f.bound, SPILL_LIMIT);
 	assert_int_equal(f.room, 10 * GIB - 7024 * MIB);
 	assert_in_range(f.left_ns / NS_PER_SEC, 31, 33);
-	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
-			    "6.9 GiB of objects are spilled to /tmp/ray/s, 40.0 GiB of 100.0 GiB available there, ephemeral-storage "
-			    "limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+	assert_string_equal(
+		spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
+		"6.9 GiB of objects are spilled to /tmp/ray/s, 40.0 GiB of 100.0 GiB available there, ephemeral-storage "
+		"limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
 }
 
 /* What a worker prints goes to a file that nobody cuts, beside the objects. */
 static void logs_fill_the_disk_as_well(void **unused)
 {
-	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB, .limit = 10 * GIB, .logs = 6000 * MIB };
+	const struct spill_disk disk = {
+		.total = 100 * GIB, .available = 40 * GIB, .limit = 10 * GIB, .logs = 6000 * MIB
+	};
 	char text[240];
 	(void)unused;
 
@@ -96,13 +101,15 @@ static void logs_fill_the_disk_as_well(void **unused)
 	assert_int_equal(f.bytes, GIB);
 	assert_int_equal(f.room, 10 * GIB - 7024 * MIB);
 	assert_in_range(f.left_ns / NS_PER_SEC, 31, 33);
-	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
-			    "1.0 GiB of objects are spilled to /tmp/ray/s and Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
-			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+	assert_string_equal(
+		spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
+		"1.0 GiB of objects are spilled to /tmp/ray/s and Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
+		"ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
 	f.bytes = 0;
-	assert_string_equal(spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
-			    "on the disk of /tmp/ray/s Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
-			    "ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
+	assert_string_equal(
+		spill_describe(&f, &disk, "/tmp/ray/s", text, sizeof(text)),
+		"on the disk of /tmp/ray/s Ray's logs take up 5.9 GiB, 40.0 GiB of 100.0 GiB available there, "
+		"ephemeral-storage limit 10.0 GiB; at +100.0 MiB/s the limit is met in 32.2 s");
 }
 
 static void the_time_before_the_first_spilling_counts_for_the_logs_alone(void **unused)
@@ -121,7 +128,8 @@ static void the_time_before_the_first_spilling_counts_for_the_logs_alone(void **
 
 static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
 {
-	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB }, unknown = { .total = 0 };
+	const struct spill_disk disk = { .total = 100 * GIB, .available = 40 * GIB },
+				unknown = { .total = 0 };
 	(void)unused;
 
 	spill_forecast(&s, &disk, &f);
@@ -189,12 +197,16 @@ static void it_is_warned_of_twice_and_anew_later(void **unused)
 	static const struct {
 		int left_s;
 		bool warns;
-	} steps[] = { { 3000, false }, { 1000, false }, { 899, true }, { 880, false }, { 1000, false }, { 850, false }, { 299, true },
-		      { 100, false }, { 0, false }, { 600, false }, { 1900, false }, { 890, true }, { -1, false }, { 200, true } };
+	} steps[] = { { 3000, false }, { 1000, false }, { 899, true },	 { 880, false },
+		      { 1000, false }, { 850, false },	{ 299, true },	 { 100, false },
+		      { 0, false },    { 600, false },	{ 1900, false }, { 890, true },
+		      { -1, false },   { 200, true } };
 	(void)unused;
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		f = (struct spill_forecast){ .left_ns = steps[i].left_s < 0 ? -1 : steps[i].left_s * NS_PER_SEC };
+		f = (struct spill_forecast){ .left_ns = steps[i].left_s < 0 ?
+								-1 :
+								steps[i].left_s * NS_PER_SEC };
 		if (spill_warns(&s, &f) != steps[i].warns)
 			fail_msg("step %zu: %d s", i, steps[i].left_s);
 	}

@@ -94,7 +94,9 @@ int container_dump(const struct container *c, int id, pid_t pid, int dump_fd)
 	char order[48];
 
 	snprintf(order, sizeof(order), "%d %d", id, (int)pid);
-	return c->state == CONTAINER_RUNNING ? launch_send_fd(c->fd, "dump-into", order, dump_fd, NULL) : -ENOTCONN;
+	return c->state == CONTAINER_RUNNING ?
+		       launch_send_fd(c->fd, "dump-into", order, dump_fd, NULL) :
+		       -ENOTCONN;
 }
 
 void container_emit(const struct container *c, const char *event, cJSON *fields)
@@ -104,7 +106,8 @@ void container_emit(const struct container *c, const char *event, cJSON *fields)
 
 void container_read_counters(struct container *c, struct memory *ret_memory, bool *ret_known)
 {
-	if (c->observer.memcg.version && observer_read_memory(&c->observer, now_boottime_ns(), true, ret_memory) == 0)
+	if (c->observer.memcg.version &&
+	    observer_read_memory(&c->observer, now_boottime_ns(), true, ret_memory) == 0)
 		*ret_known = true;
 }
 
@@ -153,7 +156,9 @@ static void await_launcher(struct container *c)
 		event_add(c->timer, &(struct timeval){ .tv_sec = BACK_WITHIN_S });
 }
 
-/* Describes how the container ended: by the launcher's exit message, or by the launcher's own end. */
+/*
+ * Describes how the container ended: by the launcher's exit message, or by the launcher's own end.
+ */
 static struct ending how_it_ended(struct container *c)
 {
 	const struct launch_message *m = c->received ? &c->received->message : NULL;
@@ -350,7 +355,8 @@ static void on_readable(evutil_socket_t fd, short, void *arg)
 	receive_message(c, &received);
 }
 
-struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
+struct container *container_new(struct event_base *base, int fd,
+				const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err)
 {
 	const struct timeval hello_within = { .tv_sec = HELLO_WITHIN_S };

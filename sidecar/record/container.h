@@ -46,8 +46,12 @@ struct container_callbacks {
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
-	/* Its launcher has answered container_dump. The descriptors stay the caller's. NULL: nobody asks. */
-	void (*dumped)(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg);
+	/*
+	 * Its launcher has answered container_dump. The descriptors stay the caller's. NULL: nobody
+	 * asks.
+	 */
+	void (*dumped)(struct container *c, const struct launch_message *m, const int *fds,
+		       size_t n_fds, void *arg);
 	/*
 	 * It may end soon, or its drivers are to be looked at: returns whether its stacks, or
 	 * theirs, will come (stacks_take).
@@ -61,8 +65,12 @@ struct container_callbacks {
 	void *arg;
 };
 
-/* Takes fd, the accepted connection. options and keeper must outlive the container. Returns NULL with err set on failure. */
-struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
+/*
+ * Takes fd, the accepted connection. options and keeper must outlive the container. Returns NULL
+ * with err set on failure.
+ */
+struct container *container_new(struct event_base *base, int fd,
+				const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 
@@ -72,7 +80,9 @@ void container_free(struct container *c);
  */
 bool container_is_silent(const struct container *c);
 
-/* Whether its launcher has sent hello, lives as far as is known, and has not closed the connection. */
+/*
+ * Whether its launcher has sent hello, lives as far as is known, and has not closed the connection.
+ */
 bool container_is_connected(const struct container *c);
 
 /*
@@ -99,8 +109,8 @@ bool container_resumed(const struct container *c);
 const struct observer *container_observer(const struct container *c);
 
 /*
- * Whether reports of it are being made or written, or its termination message. It must not be freed then:
- * while the event loop turns, that would wait for the message.
+ * Whether reports of it are being made or written, or its termination message. It must not be freed
+ * then: while the event loop turns, that would wait for the message.
  */
 bool container_publishes(const struct container *c);
 
@@ -132,12 +142,16 @@ void container_node_watches(struct container *c, int64_t until_ns);
  */
 int container_offer_core(const struct container *c, struct err *err);
 /* Reads that core from fd, which may be any kind of file, into file. Takes file. */
-void container_node_core(struct container *c, const struct node_message *offer, int fd, int file, uint64_t room);
+void container_node_core(struct container *c, const struct node_message *offer, int fd, int file,
+			 uint64_t room);
 
 /* Prints text on the container's stderr if its launcher is connected. */
 void container_say(struct container *c, const char *text);
 
-/* Orders a dump of a process from its launcher (launch/tracer.h) into a file; dumped() follows, if the launcher knows how. */
+/*
+ * Orders a dump of a process from its launcher (launch/tracer.h) into a file; dumped() follows, if
+ * the launcher knows how.
+ */
 int container_dump(const struct container *c, int id, pid_t pid, int dump_fd);
 
 /*

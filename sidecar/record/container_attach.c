@@ -41,7 +41,9 @@ static int take_descriptors(struct container *c, struct received *hello)
 	for (size_t i = 0; i < hello->n_fds; i++) {
 		struct err err = { 0 };
 		enum gate_kind kind;
-		int *place = place_of(c, i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0', &root_fd, &kind);
+		int *place =
+			place_of(c, i < strlen(c->hello.fd_letters) ? c->hello.fd_letters[i] : '\0',
+				 &root_fd, &kind);
 
 		if (place && *place < 0 && gate_admit(hello->fds[i], kind, &err) == 0)
 			*place = TAKE_FD(hello->fds[i]);
@@ -61,7 +63,8 @@ void container_take_cgroup(struct container *c, struct received *r)
 		log_debug("%s", err_text(&err));
 		return;
 	}
-	c->cgroup = (struct handed_cgroup){ .fd = TAKE_FD(r->fds[0]), .version = r->message.cgroup_version };
+	c->cgroup = (struct handed_cgroup){ .fd = TAKE_FD(r->fds[0]),
+					    .version = r->message.cgroup_version };
 }
 
 static void emit_attached(const struct container *c)
@@ -71,7 +74,8 @@ static void emit_attached(const struct container *c)
 	json_set_int(fields, "launcherPID", c->hello.launcher);
 	if (c->resumed)
 		json_set(fields, "resumed", cJSON_CreateTrue());
-	json_set(fields, "cgroupVersion", report_json_number(c->observer.memcg.version ? c->observer.memcg.version : -1));
+	json_set(fields, "cgroupVersion",
+		 report_json_number(c->observer.memcg.version ? c->observer.memcg.version : -1));
 	json_set(fields, "limitBytes", report_json_number(c->observer.baseline.limit));
 	container_emit(c, "attached", fields);
 }
@@ -101,8 +105,8 @@ static pid_t node_pid_of_command(const struct container *c)
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != c->hello.launcher ||
-	    first_pid_namespace_is_ours() != 1)
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    peer.pid != c->hello.launcher || first_pid_namespace_is_ours() != 1)
 		return 0;
 	return c->hello.command;
 }
@@ -144,16 +148,22 @@ bool container_attach(struct container *c, struct received *hello)
 	c->hello = hello->message;
 	int root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
-		log_warning_limited("%s: its launcher sent no root directory: only its exit can be seen", c->hello.name);
+		log_warning_limited(
+			"%s: its launcher sent no root directory: only its exit can be seen",
+			c->hello.name);
 	c->cgroup.made = c->options->own_memcg;
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &c->cgroup, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		return false;
 	}
-	/* With mounts of its own a process can have the mountinfo of a process name any directory below the root. */
+	/*
+	 * With mounts of its own a process can have the mountinfo of a process name any directory
+	 * below the root.
+	 */
 	if (c->observer.memcg.version && !fd_is_on_cgroupfs(c->observer.memcg.fds[0])) {
 		observer_leave_out_memory(&c->observer);
-		err_set(&err, EPROTO, "what its mounts show as its memory cgroup is none of the kernel's");
+		err_set(&err, EPROTO,
+			"what its mounts show as its memory cgroup is none of the kernel's");
 	}
 	container_read_limits(c, &c->observer.limits);
 	c->end = calloc(1, sizeof(*c->end));
@@ -163,8 +173,9 @@ bool container_attach(struct container *c, struct received *hello)
 	/* Below exec a report lists it as missing, and a command that ends well leaves no word. */
 	if (err.code && !c->options->own_launcher)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
-	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
-			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
+	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher,
+			node_pid_of_command(c), c->hello.started_ns, c->options->id.pod_uid,
+			&c->options->kernel_log);
 	if (c->observer.cgroups.made)
 		kernel_log_set_cgroup(&c->observer.kernel, c->observer.cgroups.tree.place.cgroup);
 	c->observer.kernel.shared |= !is_alone(c);
@@ -172,8 +183,10 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->hello.command;
 	c->observer.collect = c->options->collect;
-	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
-			     &(struct hooks_callbacks){ .headroom = headroom, .done = container_hooks_done, .arg = c });
+	c->hooks =
+		hooks_new(c->base, c->fd, &c->options->hooks,
+			  &(struct hooks_callbacks){
+				  .headroom = headroom, .done = container_hooks_done, .arg = c });
 	c->observer.hooks = c->hooks;
 	c->observer.spill = &c->spill;
 	c->observer.growth = &c->memory;

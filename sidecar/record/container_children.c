@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports processes that crashed without a core: the node pipes cores away, or the limit is 0. Their parent
- * may go on, or end in order. The launcher read how they ended.
+ * Reports processes that crashed without a core: the node pipes cores away, or the limit is 0.
+ * Their parent may go on, or end in order. The launcher read how they ended.
  */
 #include <stdio.h>
 #include <sys/wait.h>

@@ -44,7 +44,8 @@
 struct note {
 	int64_t seen_ns;
 	bool old; /* of a previous start of the container */
-	enum process_owner owner; /* whose process left it, as far as that was known when it was last asked for */
+	/* whose process left it, as far as that was known when it was last asked for */
+	enum process_owner owner;
 	bool ray_reported;
 	struct ray_finding finding;
 };
@@ -85,19 +86,23 @@ static bool pid_lives(const struct container *c, const struct crash *crash)
 /* --- Whose a core is --- */
 
 /* Returns whether a process ended as the core says, by the launcher's word. */
-static bool ended_by_core(const struct container *c, const struct crash_info *info, int64_t dumped_ns)
+static bool ended_by_core(const struct container *c, const struct crash_info *info,
+			  int64_t dumped_ns)
 {
-	const struct watched_end *end = worker_watch_end_of(&c->observer.workers, info->pid, dumped_ns);
+	const struct watched_end *end =
+		worker_watch_end_of(&c->observer.workers, info->pid, dumped_ns);
 	const struct ending *e = &c->ending;
 
 	if (info->pid == c->hello.command)
-		return e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == info->signal;
-	return end && end->status_known && WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == info->signal;
+		return e->status_known && WIFSIGNALED(e->wait_status) &&
+		       WTERMSIG(e->wait_status) == info->signal;
+	return end && end->status_known && WIFSIGNALED(end->wait_status) &&
+	       WTERMSIG(end->wait_status) == info->signal;
 }
 
 /*
- * Returns whether the core lies on a volume that other pods may have as well, whose processes have the
- * same PIDs as ours, or we cannot tell: before Linux 5.8 statx(2) gives no ID of the mount.
+ * Returns whether the core lies on a volume that other pods may have as well, whose processes have
+ * the same PIDs as ours, or we cannot tell: before Linux 5.8 statx(2) gives no ID of the mount.
  */
 static bool may_be_of_another_pod(const struct container *c, int core_fd)
 {
@@ -106,16 +111,18 @@ static bool may_be_of_another_pod(const struct container *c, int core_fd)
 	char path[48];
 
 	snprintf(path, sizeof(path), "proc/%d/mountinfo", (int)c->hello.launcher);
-	return statx(core_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID) ||
+	return statx(core_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0 ||
+	       !(st.stx_mask & STATX_MNT_ID) ||
 	       rootfd_read_no_fuse(c->observer.root_fd, path, &mounts, NULL) < 0 ||
 	       limits_mount_may_be_shared(strbuf_str(&mounts), (long)st.stx_mnt_id);
 }
 
 /*
- * Returns whose process left the core. In a PID namespace that is not the container's own, other jobs may leave theirs in the same
- * directory, and other pods on a volume of several. A process of ours has a parent of ours, because orphans go to the launcher. A PID
- * that is not above the launcher's may be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts processes
- * beside the launcher.
+ * Returns whose process left the core. In a PID namespace that is not the container's own, other
+ * jobs may leave theirs in the same directory, and other pods on a volume of several. A process of
+ * ours has a parent of ours, because orphans go to the launcher. A PID that is not above the
+ * launcher's may be one of a namespace that a process of ours made; in a pod, `kubectl exec` starts
+ * processes beside the launcher.
  */
 static enum process_owner core_owner(const struct container *c, const struct crash *crash)
 {
@@ -127,14 +134,16 @@ static enum process_owner core_owner(const struct container *c, const struct cra
 
 	if (note->owner != PROCESS_UNKNOWN)
 		return note->owner;
-	if ((c->hello.launcher <= 1 && !info->shared) || (of_machine && info->ppid == c->hello.command) ||
+	if ((c->hello.launcher <= 1 && !info->shared) ||
+	    (of_machine && info->ppid == c->hello.command) ||
 	    ended_by_core(c, info, to_boottime_ns(crash_unix_ns(crash))))
 		note->owner = PROCESS_OURS;
 	else if (table && !pid_lives(c, crash))
 		note->owner = process_table_owner(table, info->pid);
 	if (table && note->owner == PROCESS_UNKNOWN && of_machine)
 		note->owner = process_table_owner(table, info->ppid);
-	if (note->owner == PROCESS_FOREIGN && (info->pid <= c->hello.launcher || !c->options->own_launcher))
+	if (note->owner == PROCESS_FOREIGN &&
+	    (info->pid <= c->hello.launcher || !c->options->own_launcher))
 		note->owner = PROCESS_UNKNOWN;
 	return note->owner;
 }
@@ -203,7 +212,8 @@ static void on_looked(struct crash *crash, const struct err *err, void *arg)
 	 * If the list of processed cores is not in a file, a core of a previous start may have been
 	 * reported already.
 	 */
-	if (crash && (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash))))
+	if (crash && (!note || (note->old && !taken_remembers(c->callbacks.taken)) ||
+		      is_of_another_clock(crash_unix_ns(crash))))
 		crash_drop(crash, CORE_DROP_STALE);
 	else if (crash && core_owner(c, crash) == PROCESS_FOREIGN)
 		crash_drop(crash, CORE_DROP_NO_CORE);
@@ -252,7 +262,9 @@ static bool is_of_pid(const struct crash *crash, const void *arg)
 
 bool container_crash_of_worker(struct container *c, const struct ray_finding *finding)
 {
-	struct crash *crash = finding->event.pid > 0 ? crashes_find(c->crashes, is_of_pid, &finding->event.pid) : NULL;
+	struct crash *crash = finding->event.pid > 0 ?
+				      crashes_find(c->crashes, is_of_pid, &finding->event.pid) :
+				      NULL;
 	struct note *note = crash ? crash_note(crash) : NULL;
 
 	if (!note)
@@ -274,7 +286,8 @@ static bool is_of_kind(const struct crash *crash, const void *arg)
 	const enum ray_process_kind *kind = arg;
 	const struct note *note = crash_note(crash);
 
-	return crash_info(crash)->known && note->owner == PROCESS_OURS && !note->old && !note->ray_reported && ray_process_of_comm(crash_info(crash)->comm) == *kind;
+	return crash_info(crash)->known && note->owner == PROCESS_OURS && !note->old &&
+	       !note->ray_reported && ray_process_of_comm(crash_info(crash)->comm) == *kind;
 }
 
 struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind)
@@ -297,10 +310,11 @@ static bool explains(const struct crash *crash, const void *arg)
 	const struct note *note = crash_note(crash);
 	const struct crash_info *info = crash_info(crash);
 
-	if (note->old || note->ray_reported || end->e->ended_ns - note->seen_ns > EXPLAINS_NS || core_owner(end->c, crash) != PROCESS_OURS ||
-	    lives_on(end->c, crash))
+	if (note->old || note->ray_reported || end->e->ended_ns - note->seen_ns > EXPLAINS_NS ||
+	    core_owner(end->c, crash) != PROCESS_OURS || lives_on(end->c, crash))
 		return false;
-	return !end->must_match || info->pid == end->c->hello.command || (end->signal && info->signal == end->signal);
+	return !end->must_match || info->pid == end->c->hello.command ||
+	       (end->signal && info->signal == end->signal);
 }
 
 /*
@@ -322,7 +336,8 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	 */
 	for (size_t i = 0; !crash && !end.signal && i < c->observer.processes.n_ends; i++)
 		if (e->ended_ns - c->observer.processes.ends[i].ended_ns <= EXPLAINS_NS)
-			crash = crashes_find(c->crashes, is_of_pid, &c->observer.processes.ends[i].pid);
+			crash = crashes_find(c->crashes, is_of_pid,
+					     &c->observer.processes.ends[i].pid);
 	end.must_match = false;
 	if (!crash && !end.signal && e->status_known && e->wait_status != 0)
 		crash = crashes_find(c->crashes, explains, &end);
@@ -352,13 +367,19 @@ static bool ended_in_order(const struct container *c)
 	return c->ending.status_known && c->ending.wait_status == 0;
 }
 
-/* Returns whether the command ended in order while the backtrace of a child is being made, which then has a report. */
+/*
+ * Returns whether the command ended in order while the backtrace of a child is being made, which
+ * then has a report.
+ */
 static bool child_is_unwound_at_success(const struct container *c)
 {
 	return ended_in_order(c) && crashes_find(c->crashes, is_being_unwound, NULL);
 }
 
-/* Returns how long to wait. A pod that is being deleted is not held for it, nor is a success for the backtrace of a child. */
+/*
+ * Returns how long to wait. A pod that is being deleted is not held for it, nor is a success for
+ * the backtrace of a child.
+ */
 static int death_wait_ms(const struct container *c)
 {
 	bool held = c->exit_reported && !c->terminating_ns && !child_is_unwound_at_success(c);
@@ -375,7 +396,8 @@ bool container_death_waits(struct container *c)
 
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) :
-			     !container_awaits_node_core(c) && (!failed || crashes_unread(c->crashes) == 0) &&
+			     !container_awaits_node_core(c) &&
+				     (!failed || crashes_unread(c->crashes) == 0) &&
 				     !child_is_unwound_at_success(c))
 		return false;
 	return container_wait(c, -1, on_death_wait_over, death_wait_ms(c));
@@ -455,10 +477,15 @@ static void on_over(const struct core_key *key, bool known, void *arg)
 	const struct container *c = arg;
 	char text[96];
 
-	/* A core from before the container's start is not ours, and beside other jobs it may be theirs: it stays. */
-	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns) || (!known && c->hello.launcher > 1))
+	/*
+	 * A core from before the container's start is not ours, and beside other jobs it may be
+	 * theirs: it stays.
+	 */
+	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns) ||
+	    (!known && c->hello.launcher > 1))
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino, key->mtime_ns);
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino,
+		 key->mtime_ns);
 	launch_send(c->fd, "remove", text, NULL);
 }
 
@@ -480,23 +507,36 @@ void container_cores_changed(struct container *c)
 
 bool container_keeps_core(const struct container *c)
 {
-	return crashes_busy(c->crashes) || crashes_unread(c->crashes) > 0 || container_awaits_node_core(c);
+	return crashes_busy(c->crashes) || crashes_unread(c->crashes) > 0 ||
+	       container_awaits_node_core(c);
 }
 
 void container_watch_crashes(struct container *c)
 {
-	const struct crashes_callbacks callbacks = { .looked = on_looked, .discard = discard, .unwound = on_unwound, .added = on_added,
-						     .over = on_over, .idle = on_idle, .room = room, .arg = c };
+	const struct crashes_callbacks callbacks = { .looked = on_looked,
+						     .discard = discard,
+						     .unwound = on_unwound,
+						     .added = on_added,
+						     .over = on_over,
+						     .idle = on_idle,
+						     .room = room,
+						     .arg = c };
 
-	if (c->options->cores == CORES_OFF || !(c->core_wait = evtimer_new(c->base, on_core_wait_over, c)))
+	if (c->options->cores == CORES_OFF ||
+	    !(c->core_wait = evtimer_new(c->base, on_core_wait_over, c)))
 		return;
-	c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats, &callbacks);
+	c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd,
+				 c->callbacks.taken, c->callbacks.core_stats, &callbacks);
 }
 
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
-	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC, .tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
-	const struct core_hint hint = { .pid = m->core_pid, .tid = m->core_tid, .signal = m->core_signal, .comm = m->core_comm,
+	const struct timeval within = { .tv_sec = CORE_LOOK_NS / NS_PER_SEC,
+					.tv_usec = CORE_LOOK_NS % NS_PER_SEC / 1000 };
+	const struct core_hint hint = { .pid = m->core_pid,
+					.tid = m->core_tid,
+					.signal = m->core_signal,
+					.comm = m->core_comm,
 					.shared = may_be_of_another_pod(c, core_fd) };
 	struct err err = { 0 };
 
@@ -508,7 +548,10 @@ bool container_core(struct container *c, const struct launch_message *m, int cor
 	}
 	if (!crashes_take(c->crashes, core_fd, &hint))
 		return false;
-	/* The launcher's next message, perhaps about the end, comes after what its core shows. Behind a core that is late nothing waits. */
+	/*
+	 * The launcher's next message, perhaps about the end, comes after what its core shows.
+	 * Behind a core that is late nothing waits.
+	 */
 	if (crashes_unread(c->crashes) == 1 && event_add(c->core_wait, &within) == 0)
 		event_del(c->readable);
 	return true;

@@ -36,7 +36,8 @@ static void tell_of_hold(const struct container *c)
 		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- " LAUNCHER " --release",
 			 c->options->id.pod, c->hello.name);
 	else
-		snprintf(where, sizeof(where), "afterglow-launch --release %d", (int)c->hello.launcher);
+		snprintf(where, sizeof(where), "afterglow-launch --release %d",
+			 (int)c->hello.launcher);
 	snprintf(text, sizeof(text), "[afterglow] held until %s; end it with: %s\n", until, where);
 	launch_send(c->fd, "say", text, NULL);
 	json_set_str(fields, "until", until);
@@ -46,7 +47,8 @@ static void tell_of_hold(const struct container *c)
 
 static bool is_failure(const struct container *c, const struct report *r)
 {
-	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->terminating_ns;
+	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED &&
+	       !c->terminating_ns;
 }
 
 /*
@@ -229,7 +231,10 @@ static void pass_over_end(struct container *c)
 	container_report_other_crashes(c);
 }
 
-/* `afterglow run` ends with its command. Returns whether what the command left of Ray behind is watched further. */
+/*
+ * `afterglow run` ends with its command. Returns whether what the command left of Ray behind is
+ * watched further.
+ */
 static bool survivors_hand_over(const struct container *c)
 {
 	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT(512), text = STRBUF_INIT(1024);
@@ -241,8 +246,11 @@ static bool survivors_hand_over(const struct container *c)
 	is_watched = c->options->hand_over && c->options->hand_over(c->fd, &c->observer.processes,
 								    c->options->hand_over_arg);
 	strbuf_addf(&text, "afterglow: the command has ended, but Ray goes on, and %s: %s. %s\n",
-		    is_watched ? "is watched until it ends" : "nobody watches it any more", strbuf_str(&who),
-		    is_watched ? "`afterglow list` lists its deaths." : "`ray start --block` stays until Ray ends, and is watched until then.");
+		    is_watched ? "is watched until it ends" : "nobody watches it any more",
+		    strbuf_str(&who),
+		    is_watched ?
+			    "`afterglow list` lists its deaths." :
+			    "`ray start --block` stays until Ray ends, and is watched until then.");
 	outlet_write(c->options->report_fd, strbuf_str(&text), text.len);
 	return is_watched;
 }
@@ -301,12 +309,13 @@ static bool run_hooks_at_death(struct container *c, struct report *r)
 	if (!c->options->hooks.commands[HOOK_AT_DEATH][0] || !is_failure(c, r))
 		return false;
 	if (!c->ending.status_known) {
-		verdict_add_missing(&r->verdict, "the hooks at death",
-				    "a launcher that outlives the end: it was killed with its container");
+		verdict_add_missing(
+			&r->verdict, "the hooks at death",
+			"a launcher that outlives the end: it was killed with its container");
 		return false;
 	}
-	return hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0, failure_class_name(r->verdict.class),
-			 now_boottime_ns());
+	return hooks_due(c->hooks, HOOK_AT_DEATH, r->n_top ? r->top[0].pid : 0,
+			 failure_class_name(r->verdict.class), now_boottime_ns());
 }
 
 void container_hooks_done(void *arg)
@@ -316,7 +325,8 @@ void container_hooks_done(void *arg)
 
 static bool is_time_for_process_report(const struct container *c, int64_t now_ns)
 {
-	return !c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS;
+	return !c->process_reported_ns ||
+	       now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS;
 }
 
 bool container_told_oom_of(const struct container *c, int pid)
@@ -329,7 +339,8 @@ static bool has_unreported_oom(const struct container *c, const struct ending *e
 {
 	const struct observer *o = &c->observer;
 
-	return o->oom_seen_ns || (e->after_known && o->baseline.oom_kill >= 0 && e->after.oom_kill > o->baseline.oom_kill);
+	return o->oom_seen_ns || (e->after_known && o->baseline.oom_kill >= 0 &&
+				  e->after.oom_kill > o->baseline.oom_kill);
 }
 
 static void note_told_oom(struct container *c, const struct report *r)
@@ -404,7 +415,10 @@ static bool report_killed_process(struct container *c, const struct ending *e, b
 	/* Writing the bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
-	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
+	/*
+	 * In a cgroup that others share, the kernel log or the launcher shows that the victim was
+	 * ours.
+	 */
 	if (p->report.verdict.class != FAILURE_KERNEL_OOM_PROCESS) {
 		background_cancel(&p->making.child);
 		free(p);
@@ -500,7 +514,8 @@ void container_judge(struct container *c)
 	/* on_limits then calls this again. */
 	if (c->limits.event)
 		return;
-	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
+	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) &&
+	    is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
 	publication_init(c->end, c, e);

@@ -27,7 +27,10 @@
 static struct fake_root root;
 static struct event_base *base;
 
-/* These files are not the kernel's, so that a test can write its own counters: the gate, which would turn them away, stands open. */
+/*
+ * These files are not the kernel's, so that a test can write its own counters: the gate, which
+ * would turn them away, stands open.
+ */
 int __wrap_gate_admit(int fd, enum gate_kind kind, struct err *err);
 int __wrap_gate_admit(int fd, enum gate_kind kind, struct err *err)
 {
@@ -49,7 +52,8 @@ static int setup(void **state)
 	(void)state;
 	fake_root_init(&root);
 	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
-	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "proc/1/mountinfo",
+		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.current", "1000000\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000000\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.events", "high 0\nmax 0\noom 0\noom_kill 0\n");
@@ -79,7 +83,9 @@ static void ignore(struct container *c, void *arg)
 }
 
 static const struct record_options options = { .report_fd = -1, .warn_at = 0.8 };
-static const struct container_callbacks callbacks = { .history = no_history, .attached = ignore, .done = ignore };
+static const struct container_callbacks callbacks = { .history = no_history,
+						      .attached = ignore,
+						      .done = ignore };
 
 /* Returns an attached container. *ret_launcher is the launcher's end of its connection. */
 static struct container *attached(int *ret_launcher)
@@ -87,7 +93,8 @@ static struct container *attached(int *ret_launcher)
 	int ends[2], fd = open(root.path, O_PATH | O_CLOEXEC);
 	struct container *c;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
 	c = container_new(base, ends[0], &options, NULL, &callbacks, NULL);
 	assert_non_null(c);
 	assert_true(launch_send_fd(ends[1], "hello", "1 r main 1 7 1", fd, NULL) >= 0);
@@ -137,7 +144,8 @@ static void a_storm_of_memory_events_gets_no_more_looks_than_the_budget_has(void
 	turns = turns_within(STORM_S * NS_PER_SEC);
 	kill(storm, SIGKILL);
 	waitpid(storm, NULL, 0);
-	allowed = BURST + LOOKS_A_SECOND * (uint64_t)((now_boottime_ns() - began_ns) / NS_PER_SEC + 1);
+	allowed = BURST +
+		  LOOKS_A_SECOND * (uint64_t)((now_boottime_ns() - began_ns) / NS_PER_SEC + 1);
 	assert_in_range(container_observer(c)->samples, 2, allowed);
 	/* A look takes a turn, and so does the event before it. */
 	assert_in_range(turns, 2, 2 * allowed);

@@ -111,13 +111,16 @@ struct container {
 	int step; /* the highest threshold passed, 0: below the first */
 	int64_t logged_ns; /* when a threshold was last logged, CLOCK_BOOTTIME; 0: never */
 	int64_t process_reported_ns;
-	int oom_told_pid; /* the OOM killer's victim that was reported last; 0: none, or its PID is not known */
-	int64_t child_reported_ns; /* the end of the child whose crash without a core was reported last; 0: none was */
+	/* the OOM killer's victim that was reported last; 0: none, or its PID is not known */
+	int oom_told_pid;
+	/* the end of the child whose crash without a core was reported last; 0: none was */
+	int64_t child_reported_ns;
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	int64_t terminating_ns; /* since when its pod is, CLOCK_BOOTTIME; 0: it is not */
 	enum stop_looked stops_looked;
-	int64_t full_looked_ns; /* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
+	/* when a threshold of memory was the reason, CLOCK_BOOTTIME; 0: never */
+	int64_t full_looked_ns;
 	/* When drivers were last looked at, and when one was last said to wait; 0: never */
 	int64_t driver_looked_ns, driver_told_ns;
 	int64_t driver_since_ns; /* the first of the looks in a row that showed the same */
@@ -129,15 +132,21 @@ struct container {
 	struct strbuf stacks; /* of stacks_taken: stacks.txt */
 	/* The sentence for the report, and its second half; "": nothing was seen. */
 	char still_running[STILL_RUNNING_MAX], still_run[STILL_RUNNING_MAX];
-	struct stop_request asked; /* how it was asked to stop, according to its launcher; signal 0: it was not */
+	/* how it was asked to stop, according to its launcher; signal 0: it was not */
+	struct stop_request asked;
 	bool request_said; /* the command went on after it was asked to stop, and a line says so */
 	bool exit_reported; /* the launcher outlived the command */
 	/* Why its command was never executed; error 0: it was executed, as far as is known. */
 	struct unstarted unstarted;
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores; NULL: cores are not watched */
-	struct event *core_wait; /* pending: no message of the launcher is read until its core was looked at, or the time is over */
-	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
+	/*
+	 * pending: no message of the launcher is read until its core was looked at, or the time is
+	 * over
+	 */
+	struct event *core_wait;
+	/* workers that wait for their core; NULL: a free place */
+	struct ray_finding *dead_workers[DEAD_WORKERS_MAX];
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
 	/* From CONTAINER_ENDED on. Before that: the limits when it was asked to stop. */
@@ -211,7 +220,9 @@ void container_watch_memory_events(struct container *c);
 
 /* After each sample: reports when memory rises above a threshold. */
 void container_check_threshold(struct container *c, int64_t now_ns);
-/* After each sample: says once that a command without a pod goes on, though it was asked to stop. */
+/*
+ * After each sample: says once that a command without a pod goes on, though it was asked to stop.
+ */
 void container_check_request(struct container *c, int64_t now_ns);
 /*
  * After each sample: takes the stacks of what still runs soon after a request to stop that only the
@@ -246,8 +257,8 @@ void container_read_limits(struct container *c, struct limits *place);
 /* Those that are being read for c->ending are of no use. */
 void container_drop_limits(struct container *c);
 /*
- * In CONTAINER_ENDED and _JUDGING, in the place of what its report waits for now: calls fn when fd (-1: none) is
- * readable, and when the time is over. Returns false if it does not wait.
+ * In CONTAINER_ENDED and _JUDGING, in the place of what its report waits for now: calls fn when fd
+ * (-1: none) is readable, and when the time is over. Returns false if it does not wait.
  */
 bool container_wait(struct container *c, int fd, event_callback_fn fn, int within_ms);
 /* Whether its report waits for Ray's last log lines. What comes meanwhile waits with them. */
@@ -314,7 +325,10 @@ void container_watch_crashes(struct container *c);
  * is not wanted.
  */
 bool container_core(struct container *c, const struct launch_message *m, int core_fd);
-/* The report of the end, or what follows it, may have waited for a core: it was looked at, or will not come. */
+/*
+ * The report of the end, or what follows it, may have waited for a core: it was looked at, or will
+ * not come.
+ */
 void container_core_came(struct container *c);
 /*
  * Finds the core of the process that ended the container, as far as it is known now, for its
@@ -332,8 +346,8 @@ bool container_awaits_sender(struct container *c);
 /* After its report: the container is over when no core of it is being processed. */
 void container_cores_changed(struct container *c);
 /*
- * After each sample, and with INT64_MAX after the report of an end that was none by failure: reports
- * processes that crashed without a core.
+ * After each sample, and with INT64_MAX after the report of an end that was none by failure:
+ * reports processes that crashed without a core.
  */
 void container_children_due(struct container *c, int64_t now_ns);
 /* Whether the container failed after a child had crashed without a core; c->child_crash is that. */

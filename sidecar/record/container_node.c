@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes what the node agent sends: the cores of a container's processes, if the node's kernel does not write them to files, and
- * the senders of signals.
+ * Processes what the node agent sends: the cores of a container's processes, if the node's kernel
+ * does not write them to files, and the senders of signals.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,8 @@
 
 bool container_has_id(const struct container *c, const char *container_id)
 {
-	return strlen(container_id) == NODE_CONTAINER_ID_LEN && strstr(c->observer.kernel.cgroup, container_id);
+	return strlen(container_id) == NODE_CONTAINER_ID_LEN &&
+	       strstr(c->observer.kernel.cgroup, container_id);
 }
 
 static struct node_core *free_place(const struct container *c)
@@ -33,7 +34,8 @@ int container_offer_core(const struct container *c, struct err *err)
 	if (container_is_over(c))
 		return err_set(err, ESRCH, "the container has ended");
 	if (!free_place(c))
-		return err_set(err, EBUSY, "%d cores of the container are being received", NODE_CORES_MAX);
+		return err_set(err, EBUSY, "%d cores of the container are being received",
+			       NODE_CORES_MAX);
 	return 0;
 }
 
@@ -59,7 +61,8 @@ static void go_on_with_end(struct container *c)
 	if (c->death_crash || container_awaits_logs(c))
 		return;
 	container_find_death_crash(c);
-	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && crashes_unread(c->crashes) == 0)
+	if (c->death_crash ? crash_is_unwound(c->death_crash) :
+			     !container_awaits_node_core(c) && crashes_unread(c->crashes) == 0)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
@@ -89,20 +92,27 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 {
 	struct node_core *n = arg;
 	struct container *c = n->container;
-	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm, .left_out = left_out, .by_node = true };
+	const struct core_hint hint = { .pid = n->offer.pid,
+					.signal = n->offer.signal,
+					.comm = n->offer.comm,
+					.left_out = left_out,
+					.by_node = true };
 
 	n->stream = NULL;
 	if (left_out > 0)
 		log_warning_limited("%s: a core of PID %d lacks %s of memory: there was no room",
 				    c->hello.name, (int)n->offer.pid, SIZE_TEXT(left_out));
 	if (why)
-		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
+		log_warning_limited(
+			"%s: the core of PID %d from the node agent is not kept: %.200s",
+			c->hello.name, (int)n->offer.pid, why);
 	if (why || !crashes_take(c->crashes, file, &hint))
 		discard(&file, 1);
 	container_core_came(c);
 }
 
-void container_node_core(struct container *c, const struct node_message *offer, int fd, int file, uint64_t room)
+void container_node_core(struct container *c, const struct node_message *offer, int fd, int file,
+			 uint64_t room)
 {
 	struct node_core *n = free_place(c);
 	struct err err = { 0 };
@@ -146,9 +156,9 @@ static bool has_signal(const struct container *c, pid_t target, bool passed_on)
 }
 
 /*
- * Returns whether the agent has reported the signal that ended the container. If the launcher passed
- * the signal on, the one that it got counts. The agent may report that one later, because the
- * kernel keeps a buffer of records for each processor.
+ * Returns whether the agent has reported the signal that ended the container. If the launcher
+ * passed the signal on, the one that it got counts. The agent may report that one later, because
+ * the kernel keeps a buffer of records for each processor.
  */
 static bool has_sender(const struct container *c)
 {
@@ -174,7 +184,8 @@ bool container_awaits_sender(struct container *c)
 {
 	const struct ending *e = &c->ending;
 
-	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) || c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
+	if (e->gap || (e->status_known && !WIFSIGNALED(e->wait_status)) ||
+	    c->node_watches_until_ns < now_boottime_ns() || has_sender(c))
 		return false;
 	return container_wait(c, -1, on_sender_wait_over,
 			      has_oom(c) ? LINES_WITHIN_MS : SENDER_WITHIN_MS);

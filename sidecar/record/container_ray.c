@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports the ends of Ray's own processes while the container lives on. An end that leads to the container's end is part of the
- * container's report. But raylet or the GCS server may also exit in an orderly way while the container lives on: because an agent
- * of raylet was killed, or because of `ray stop`. Without this report, users see that only when a probe fails, minutes later.
+ * Reports the ends of Ray's own processes while the container lives on. An end that leads to the
+ * container's end is part of the container's report. But raylet or the GCS server may also exit in
+ * an orderly way while the container lives on: because an agent of raylet was killed, or because of
+ * `ray stop`. Without this report, users see that only when a probe fails, minutes later.
  */
 #include <stdio.h>
 #include <sys/wait.h>
@@ -22,7 +23,9 @@
 #define START_STOPS_NS (10 * NS_PER_SEC)
 /* If raylet ends, the GCS server follows after a minute, and the reverse; `ray stop` ends both. */
 #define FOLLOWS_NS (90 * NS_PER_SEC)
-/* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
+/*
+ * After an orderly end, the container may end within its grace period, or Ray may be started anew.
+ */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
 /* Of workers it is not kept that the launcher does not watch them. */
@@ -73,7 +76,8 @@ static bool is_vital(const struct ray_process_end *end)
  */
 static bool is_of_failed_job(const struct ray_process_end *end)
 {
-	return end->status_known && !ray_process_ended_in_order(end->wait_status) && end->kind == RAY_PROCESS_DRIVER;
+	return end->status_known && !ray_process_ended_in_order(end->wait_status) &&
+	       end->kind == RAY_PROCESS_DRIVER;
 }
 
 static bool has_words_of_agent(const struct container *c, const struct ray_process_end *end)
@@ -130,10 +134,12 @@ static struct crash *core_of(struct container *c, const struct ray_process_end *
 	struct crash *crash = container_crash_of_process(c, end->pid);
 
 	for (const struct ray_process_end *e = w->ends; !crash && e < w->ends + w->n_ends; e++)
-		if (end->kind == RAY_PROCESS_RAYLET && ray_process_is_agent(e->kind) && end->ended_ns - e->ended_ns <= SETTLED_NS)
+		if (end->kind == RAY_PROCESS_RAYLET && ray_process_is_agent(e->kind) &&
+		    end->ended_ns - e->ended_ns <= SETTLED_NS)
 			crash = container_crash_of_process(c, e->pid);
 	if (!crash && end->kind == RAY_PROCESS_RAYLET && has_words_of_agent(c, end))
-		crash = container_crash_of_comm(c, ray_watch_process_words(c->observer.ray)->agent_failed.process);
+		crash = container_crash_of_comm(
+			c, ray_watch_process_words(c->observer.ray)->agent_failed.process);
 	return crash;
 }
 
@@ -186,7 +192,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 		if (missed && !is_due(c, end, now_ns))
 			return;
 		o->processes.reported_ns = end->ended_ns;
-		o->processes.vital_ns = missed && is_vital(end) ? end->ended_ns : o->processes.vital_ns;
+		o->processes.vital_ns =
+			missed && is_vital(end) ? end->ended_ns : o->processes.vital_ns;
 		if (missed)
 			ray_end_report(c, end);
 	}

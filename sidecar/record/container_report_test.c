@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of a container that ends while the bundle of another one is being written, or while its last
- * logs or its files are read.
+ * Tests of a container that ends while the bundle of another one is being written, or while its
+ * last logs or its files are read.
  */
 #include "sidecar/record/container.h"
 
@@ -34,7 +34,8 @@ static bool other_is_kept; /* the bundle of another container is being written *
 static int64_t held_until_unix_ns;
 static unsigned int n_reports;
 static struct core_stats stats;
-static int late_logs[2]; /* a pipe in the place of the process that reads Ray's logs; -1: there is none */
+/* a pipe in the place of the process that reads Ray's logs; -1: there is none */
+static int late_logs[2];
 static bool is_core, logs_are_read;
 static unsigned int crashed; /* workers whose deaths got no report */
 static int stuck[2]; /* a pipe: who reads a file waits for a byte */
@@ -325,8 +326,9 @@ static void the_end_says_how_many_workers_died_without_a_report(void **state)
 	crashed = 3;
 	send_exit(3 << 8);
 	run_until(is_waiting);
-	assert_true(has_got("say [afterglow] 0 Workers (tasks / actors) killed due to memory pressure "
-			    "(OOM), 3 Workers crashed due to other reasons in the last 8 s\n"));
+	assert_true(
+		has_got("say [afterglow] 0 Workers (tasks / actors) killed due to memory pressure "
+			"(OOM), 3 Workers crashed due to other reasons in the last 8 s\n"));
 	finish_kept(TAKE_PTR(waiting));
 }
 

@@ -80,13 +80,18 @@ static void on_ray_answer(evutil_socket_t, short, void *arg)
 
 static void look_after(struct container *c, int64_t delay_ns)
 {
-	event_add(c->timer, &(struct timeval){ .tv_sec = delay_ns / NS_PER_SEC, .tv_usec = delay_ns % NS_PER_SEC / 1000 });
+	event_add(c->timer, &(struct timeval){ .tv_sec = delay_ns / NS_PER_SEC,
+					       .tv_usec = delay_ns % NS_PER_SEC / 1000 });
 }
 
-/* Reads the pending events. The kernel merges unread events of one kind, so there is one at most, and perhaps the end of the watch. */
+/*
+ * Reads the pending events. The kernel merges unread events of one kind, so there is one at most,
+ * and perhaps the end of the watch.
+ */
 static void forget_memory_events(int fd)
 {
-	char buf[2 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(__alignof__(struct inotify_event))));
+	char buf[2 * (sizeof(struct inotify_event) + NAME_MAX + 1)]
+		__attribute__((aligned(__alignof__(struct inotify_event))));
 
 	while (read(fd, buf, sizeof(buf)) < 0 && errno == EINTR)
 		;
@@ -114,8 +119,8 @@ static bool ends_the_group(struct container *c)
 {
 	const struct observer *o = &c->observer;
 
-	if (!c->options->oom_group || o->memcg.version != 1 || o->cgroup_shared || c->group_ended_by_us ||
-	    o->oom_last_ns == c->group_spared_ns)
+	if (!c->options->oom_group || o->memcg.version != 1 || o->cgroup_shared ||
+	    c->group_ended_by_us || o->oom_last_ns == c->group_spared_ns)
 		return false;
 	if (!killed_below(o))
 		return true;
@@ -129,8 +134,9 @@ static bool oom_is_settled(const struct container *c, int64_t now_ns)
 	const struct observer *o = &c->observer;
 	int64_t age_ns = now_ns - o->oom_seen_ns;
 
-	return age_ns >= OOM_SETTLED_NS && (!o->cgroup_shared || age_ns >= OOM_DIES_WITHIN_NS ||
-					    watched_ends_killed_at(o->workers.ends, WORKER_ENDS_MAX, o->oom_seen_ns));
+	return age_ns >= OOM_SETTLED_NS &&
+	       (!o->cgroup_shared || age_ns >= OOM_DIES_WITHIN_NS ||
+		watched_ends_killed_at(o->workers.ends, WORKER_ENDS_MAX, o->oom_seen_ns));
 }
 
 /* Takes a sample if it is due, and does nothing else. Returns the ns until the next. */
@@ -160,7 +166,10 @@ void container_sample(struct container *c)
 	/* An ended container may still exist, because of its cores. */
 	if (c->state != CONTAINER_RUNNING)
 		return;
-	/* The counters show what has happened so far, so pending events are dropped; later events are news. */
+	/*
+	 * The counters show what has happened so far, so pending events are dropped; later events
+	 * are news.
+	 */
 	if (c->modified) {
 		forget_memory_events(c->inotify_fd);
 		event_add(c->modified, NULL);
@@ -195,7 +204,9 @@ void container_sample(struct container *c)
 static void on_memory_events(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
-	int64_t delay = c->state != CONTAINER_RUNNING ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
+	int64_t delay = c->state != CONTAINER_RUNNING ?
+				0 :
+				sampler_hurry(&c->observer.sampler, now_boottime_ns());
 
 	if (delay == 0) {
 		container_sample(c);
@@ -215,7 +226,9 @@ void container_watch_memory_events(struct container *c)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", events_fd);
 	c->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (c->inotify_fd < 0 || inotify_add_watch(c->inotify_fd, path, IN_MODIFY) < 0) {
-		log_warning_limited("%s: the kernel sends no events of its cgroup, so its memory is only sampled: %s", c->hello.name, strerror(errno));
+		log_warning_limited(
+			"%s: the kernel sends no events of its cgroup, so its memory is only sampled: %s",
+			c->hello.name, strerror(errno));
 		return;
 	}
 	c->modified = event_new(c->base, c->inotify_fd, EV_READ, on_memory_events, c);

@@ -9,7 +9,13 @@ struct transition {
 	struct container_step step;
 };
 
-#define TO(state, actions) { true, { CONTAINER_##state, actions } }
+#define TO(state, actions) \
+	{ \
+		true, \
+		{ \
+			CONTAINER_##state, actions \
+		} \
+	}
 
 static const struct transition transitions[CONTAINER_STATE_COUNT][CONTAINER_EVENT_COUNT] = {
 	[CONTAINER_CONNECTED] = {

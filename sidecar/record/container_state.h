@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a container as a table: the next state and actions for each state and event. Pure; container.c carries it out.
+ * The life of a container as a table: the next state and actions for each state and event. Pure;
+ * container.c carries it out.
  *
- *   connected --hello--> running --exit--> ended --unwound--> judging --judged--> reporting --hooks done--> keeping --kept--> reported --cores kept--> over
+ *   connected --hello--> running --exit--> ended --unwound--> judging --judged--> reporting --hooks
+ *   done--> keeping --kept--> reported --cores kept--> over
  *       |                   |                 ^
  *       |                hang-up         launcher gone
  *       |                   v                 |
@@ -13,11 +15,13 @@
 enum container_state {
 	CONTAINER_CONNECTED, /* a process has connected, and has sent nothing */
 	CONTAINER_RUNNING, /* its launcher has sent hello: it is sampled */
-	CONTAINER_DISCONNECTED, /* its launcher has closed the connection, but is alive according to its pidfd */
+	/* its launcher has closed the connection, but is alive according to its pidfd */
+	CONTAINER_DISCONNECTED,
 	CONTAINER_LOST, /* not known to have ended, and no longer watched */
 	/* From here on it has ended: */
 	CONTAINER_ENDED, /* its report waits for Ray's last log lines, a backtrace, or a sender */
-	CONTAINER_JUDGING, /* its verdict waits for the kernel log, and for files of the container */
+	/* its verdict waits for the kernel log, and for files of the container */
+	CONTAINER_JUDGING,
 	CONTAINER_REPORTING, /* its report waits for the hooks at death */
 	CONTAINER_KEEPING, /* its report is being written */
 	CONTAINER_REPORTED, /* reports of its processes are being written, and cores */
@@ -30,7 +34,8 @@ enum container_event {
 	CONTAINER_UNSEEABLE, /* after hello: there is no memory to watch it */
 	CONTAINER_EXIT, /* its launcher has reported how its command ended */
 	CONTAINER_HANGUP, /* end of the connection */
-	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd shows that it has ended, or it sent none */
+	/* after that: its pidfd shows that it has ended, or it sent none */
+	CONTAINER_LAUNCHER_GONE,
 	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
 	CONTAINER_UNWOUND, /* what the report waits for is there, or late, or will not come */
 	CONTAINER_JUDGED, /* its verdict is known */

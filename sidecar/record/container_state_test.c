@@ -121,13 +121,15 @@ static void each_pair_does_what_the_table_says(void **state)
 	(void)state;
 	for (int s = 0; s < CONTAINER_STATE_COUNT; s++)
 		for (int e = 0; e < CONTAINER_EVENT_COUNT; e++) {
-			struct container_step step = container_step((enum container_state)s, (enum container_event)e);
+			struct container_step step =
+				container_step((enum container_state)s, (enum container_event)e);
 			struct container_step want = expected[s][e];
 
 			if (is_same(want))
 				want.next = (enum container_state)s;
 			if (step.next != want.next || step.actions != want.actions)
-				fail_msg("state %d, event %d: state %d, actions %x", s, e, (int)step.next, step.actions);
+				fail_msg("state %d, event %d: state %d, actions %x", s, e,
+					 (int)step.next, step.actions);
 		}
 }
 
@@ -149,7 +151,8 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 
 		for (int i = 0; i < 60; i++) {
 			seed = seed * 1664525 + 1013904223;
-			struct container_step step = container_step(at, (enum container_event)((seed >> 16) % CONTAINER_EVENT_COUNT));
+			struct container_step step = container_step(
+				at, (enum container_event)((seed >> 16) % CONTAINER_EVENT_COUNT));
 
 			/*
 			 * A container that has ended never runs again, and one that was left has no
@@ -158,14 +161,18 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 			assert_true(at < CONTAINER_ENDED || step.next >= CONTAINER_ENDED);
 			assert_false(times[0] && step.actions);
 			assert_int_equal(!!(step.actions & CONTAINER_LEAVE),
-					 step.next != at && (step.next == CONTAINER_LOST || step.next == CONTAINER_OVER));
+					 step.next != at && (step.next == CONTAINER_LOST ||
+							     step.next == CONTAINER_OVER));
 			for (int k = 0; k < 6; k++)
 				times[k] += !!(step.actions & counted[k].action);
 			at = step.next;
 		}
 		for (int k = 0; k < 6; k++)
 			assert_true(times[k] <= counted[k].most);
-		/* A report is made only after an end, and kept and concluded only after it was made. */
+		/*
+		 * A report is made only after an end, and kept and concluded only after it was
+		 * made.
+		 */
 		assert_true(times[2] <= times[1] && times[3] <= times[2] && times[4] <= times[3]);
 	}
 }

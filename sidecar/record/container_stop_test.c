@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of when the stacks of a container that was asked to stop are taken, and of what the report of its end gets of them. */
+/*
+ * Tests of when the stacks of a container that was asked to stop are taken, and of what the report
+ * of its end gets of them.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,14 +31,21 @@ static bool on_hangs(struct container *c, bool drivers, void *arg)
 	return !refused;
 }
 
-static const struct record_options in_pod = { .stacks_at_stop_s = 24 }, below_exec = { .stacks_at_stop_s = 24, .own_launcher = true }, without = { 0 };
-static const struct record_options at_threshold = { .stacks_at_stop_s = 24, .stacks_at_threshold = true, .warn_at = 0.8 };
+static const struct record_options in_pod = { .stacks_at_stop_s = 24 },
+				   below_exec = { .stacks_at_stop_s = 24, .own_launcher = true },
+				   without = { 0 };
+static const struct record_options at_threshold = { .stacks_at_stop_s = 24,
+						    .stacks_at_threshold = true,
+						    .warn_at = 0.8 };
 
 static struct container container_with(const struct record_options *options)
 {
 	n_wanted = n_of_drivers = 0;
 	refused = false;
-	return (struct container){ .state = CONTAINER_RUNNING, .fd = -1, .options = options, .callbacks = { .hangs = on_hangs } };
+	return (struct container){ .state = CONTAINER_RUNNING,
+				   .fd = -1,
+				   .options = options,
+				   .callbacks = { .hangs = on_hangs } };
 }
 
 static void container_stacks_release(struct container *c)
@@ -83,7 +93,8 @@ static void they_are_taken_when_who_asked_will_soon_kill(void **state)
 			unsigned int wanted = rows[i].at_s >= 0 && at_s >= rows[i].at_s;
 			wanted += rows[i].early_s && at_s >= rows[i].early_s;
 			if (n_wanted != wanted)
-				fail_msg("%s: taken %u times at %lld", rows[i].what, n_wanted, (long long)at_s);
+				fail_msg("%s: taken %u times at %lld", rows[i].what, n_wanted,
+					 (long long)at_s);
 		}
 		container_stacks_release(&c);
 	}
@@ -195,8 +206,10 @@ static void they_are_taken_when_memory_is_nearly_full_but_not_too_often(void **s
 		if (at_s == 107)
 			container_add_stacks(&c, &e);
 	}
-	assert_string_equal(e.still_running, "At 91 % of the memory limit and 7.0 s before the end, 1 process ran; its main thread: train.py (PID 12) at "
-					     "train.py:88 in wait");
+	assert_string_equal(
+		e.still_running,
+		"At 91 % of the memory limit and 7.0 s before the end, 1 process ran; its main thread: train.py (PID 12) at "
+		"train.py:88 in wait");
 	container_stacks_release(&c);
 }
 

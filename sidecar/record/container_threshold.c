@@ -32,7 +32,8 @@ struct message {
 /*
  * Writes behind what the container wrote there itself, which the kubelet would show without us. It
  * shows the last 4096 bytes. A file that has grown or shrunk since our last message was written by
- * the container, so all of it counts as its own. The disk is the kubelet's and may be slow, or frozen.
+ * the container, so all of it counts as its own. The disk is the kubelet's and may be slow, or
+ * frozen.
  */
 static void message_write(int fd, void *arg)
 {
@@ -61,7 +62,10 @@ static void message_write(int fd, void *arg)
 	errand_send(fd, &m->done, sizeof(m->done), -1);
 }
 
-/* The place stands in the history: a launcher that connects again, or a new sidecar, must not take our message for the container's. */
+/*
+ * The place stands in the history: a launcher that connects again, or a new sidecar, must not take
+ * our message for the container's.
+ */
 static void message_note(struct container *c, const struct message_written *done)
 {
 	struct life life = *history_life(c->observer.history);
@@ -153,8 +157,9 @@ static void describe_snapshot(const struct container *c, struct report *r)
 	r->id.container = c->hello.name;
 	memcpy(r->top, s->top, sizeof(r->top));
 	report_leave_out_launcher(r);
-	verdict_say(&r->verdict, "%s%s uses %s of its memory limit of %s (%.0f %%).", c->options->own_launcher ? "" : "Container ",
-		    c->hello.name, SIZE_TEXT(s->memory.usage), SIZE_TEXT(s->memory.limit),
+	verdict_say(&r->verdict, "%s%s uses %s of its memory limit of %s (%.0f %%).",
+		    c->options->own_launcher ? "" : "Container ", c->hello.name,
+		    SIZE_TEXT(s->memory.usage), SIZE_TEXT(s->memory.limit),
 		    100.0 * (double)s->memory.usage / (double)s->memory.limit);
 	if (spill_watch_evidence(&c->spill, spilled, sizeof(spilled)))
 		verdict_add_evidence(&r->verdict, "Ray", "%s", spilled);
@@ -165,25 +170,35 @@ static void say_snapshot(struct container *c, const struct report *r)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	char when[TIME_TEXT_MAX];
 
-	strbuf_addf(&text, "[afterglow] %s %s\n[afterglow]   ", time_format(now_realtime_ns(), when), r->verdict.sentence);
+	strbuf_addf(&text, "[afterglow] %s %s\n[afterglow]   ",
+		    time_format(now_realtime_ns(), when), r->verdict.sentence);
 	report_process_table(r->top, r->n_top, "[afterglow]   ", &text);
 	container_say(c, strbuf_str(&text));
 }
 
 /* --- A request to stop --- */
 
-/* A batch scheduler that stops a job kills all of its processes some time later, and us with them: this line is all that we can say. */
+/*
+ * A batch scheduler that stops a job kills all of its processes some time later, and us with them:
+ * this line is all that we can say.
+ */
 void container_check_request(struct container *c, int64_t now_ns)
 {
 	char asked[200];
 	struct report r;
 
-	if (!c->options->own_launcher || !c->asked.signal || c->request_said || now_ns - c->asked.at_ns < REQUEST_PATIENCE_NS)
+	if (!c->options->own_launcher || !c->asked.signal || c->request_said ||
+	    now_ns - c->asked.at_ns < REQUEST_PATIENCE_NS)
 		return;
 	c->request_said = true;
 	describe_snapshot(c, &r);
-	verdict_say(&r.verdict, "%s was asked to stop and goes on: %s. If SIGKILL ends all processes here at once, no report follows.", c->hello.name,
-		    stop_request_describe(&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked, sizeof(asked)));
+	verdict_say(
+		&r.verdict,
+		"%s was asked to stop and goes on: %s. If SIGKILL ends all processes here at once, no report follows.",
+		c->hello.name,
+		stop_request_describe(
+			&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked,
+			sizeof(asked)));
 	report_use_command_words(&r);
 	say_snapshot(c, &r);
 }
@@ -227,8 +242,11 @@ static cJSON *spill_fields(const struct spill_watch *w, const char *text)
 void container_check_spill(struct container *c, int64_t now_ns)
 {
 	struct observer *o = &c->observer;
-	const struct spill_place place = { .root_fd = o->root_fd, .logs_fd = ray_watch_logs_dir(o->ray), .errand = &c->spilling,
-					   .launcher = c->hello.launcher, .limit = c->options->disk_limit };
+	const struct spill_place place = { .root_fd = o->root_fd,
+					   .logs_fd = ray_watch_logs_dir(o->ray),
+					   .errand = &c->spilling,
+					   .launcher = c->hello.launcher,
+					   .limit = c->options->disk_limit };
 	char text[400], line[440];
 
 	if (!spill_watch_poll(&c->spill, &place, &o->node, now_ns))
@@ -243,7 +261,8 @@ void container_check_spill(struct container *c, int64_t now_ns)
 
 void container_check_growth(struct container *c, int64_t now_ns)
 {
-	enum memory_change change = memory_watch_poll(&c->memory, &c->observer.last.memory, c->observer.table, now_ns);
+	enum memory_change change =
+		memory_watch_poll(&c->memory, &c->observer.last.memory, c->observer.table, now_ns);
 	char text[400], line[440];
 
 	if (change == MEMORY_CEASED_TO_GROW)

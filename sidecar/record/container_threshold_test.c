@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the termination message: what the container wrote stays, and one message of ours follows it. */
+/*
+ * Tests of the termination message: what the container wrote stays, and one message of ours follows
+ * it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,7 +20,9 @@
 #include "sidecar/ending/life.h"
 #include "sidecar/record/container_internal.h"
 
-static const struct report report = { .verdict = { .class = FAILURE_KILLED, .exit_code = 137, .sentence = "Container ray was killed." } };
+static const struct report report = { .verdict = { .class = FAILURE_KILLED,
+						   .exit_code = 137,
+						   .sentence = "Container ray was killed." } };
 
 static struct event_base *base;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports the deaths of Ray's workers that raylet logs. The core of such a worker belongs into the same
- * report. Usually the core comes first. On a busy machine the search for cores and the reading of
- * their headers are late, and the report of the death waits for them.
+ * Reports the deaths of Ray's workers that raylet logs. The core of such a worker belongs into the
+ * same report. Usually the core comes first. On a busy machine the search for cores and the reading
+ * of their headers are late, and the report of the death waits for them.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -44,7 +44,10 @@ static bool cores_are_files(void)
 /* The time until which the worker's core may come, CLOCK_BOOTTIME; 0: no core will come. */
 static int64_t core_until_ns(const struct container *c, const struct ray_finding *finding)
 {
-	/* Other deaths leave no core. A death that an OOM kill explains is reported at once, before the counters become the baseline. */
+	/*
+	 * Other deaths leave no core. A death that an OOM kill explains is reported at once, before
+	 * the counters become the baseline.
+	 */
 	if (!c->crashes || finding->event.kind != RAY_WORKER_CRASH || c->observer.oom_seen_ns)
 		return 0;
 	if (crashes_unread(c->crashes) > 0)
@@ -52,12 +55,18 @@ static int64_t core_until_ns(const struct container *c, const struct ray_finding
 	return finding->logged_signal[0] && cores_are_files() ? finding->at_ns + CORE_WITHIN_NS : 0;
 }
 
-/* Joins the death with the report of its core, or reports it alone. Returns false if the death has to wait. */
+/*
+ * Joins the death with the report of its core, or reports it alone. Returns false if the death has
+ * to wait.
+ */
 static bool settle(struct container *c, const struct ray_finding *finding, int64_t now_ns)
 {
 	if (container_crash_of_worker(c, finding))
 		return true;
-	/* The container's end is reported first; container_report_other_crashes then settles this death. */
+	/*
+	 * The container's end is reported first; container_report_other_crashes then settles this
+	 * death.
+	 */
 	if (container_is_over(c) ? c->state < CONTAINER_REPORTED :
 				   now_ns < core_until_ns(c, finding))
 		return false;

@@ -23,14 +23,16 @@
  */
 static bool is_on_cgroupfs(int fd, const struct statx *st)
 {
-	return st->stx_dev_major == 0 && file_handle_type(fd) == KERNFS_HANDLE && fd_is_on_cgroupfs(fd);
+	return st->stx_dev_major == 0 && file_handle_type(fd) == KERNFS_HANDLE &&
+	       fd_is_on_cgroupfs(fd);
 }
 
 bool fd_is_on_cgroupfs(int fd)
 {
 	struct statfs fs;
 
-	return fstatfs(fd, &fs) == 0 && (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
 
 static bool has_procfs(int root_fd)
@@ -69,7 +71,8 @@ static bool has_mode(int fd, enum gate_kind kind)
 
 int gate_admit(int fd, enum gate_kind kind, struct err *err)
 {
-	static const char *const names[GATE_KIND_COUNT] = { "root directory", "memory cgroup", "termination log", "pidfd", "core" };
+	static const char *const names[GATE_KIND_COUNT] = { "root directory", "memory cgroup",
+							    "termination log", "pidfd", "core" };
 	struct statx st;
 
 	if (kind == GATE_PIDFD)
@@ -79,12 +82,16 @@ int gate_admit(int fd, enum gate_kind kind, struct err *err)
 		    (kind == GATE_ROOT || kind == GATE_CGROUP ? S_IFDIR : S_IFREG))
 		return err_set(err, EPROTO, "a launcher's %s is of another kind", names[kind]);
 	if (!has_mode(fd, kind))
-		return err_set(err, EPROTO, "a launcher's %s is not open for its purpose", names[kind]);
+		return err_set(err, EPROTO, "a launcher's %s is not open for its purpose",
+			       names[kind]);
 	if (kind == GATE_CGROUP && !is_on_cgroupfs(fd, &st))
-		return err_set(err, EPROTO, "a launcher's %s is none, or this kernel is too old to tell", names[kind]);
+		return err_set(err, EPROTO,
+			       "a launcher's %s is none, or this kernel is too old to tell",
+			       names[kind]);
 	if (fuse_is_foreign(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
 	if (kind == GATE_ROOT && !has_procfs(fd))
-		return err_set(err, EPROTO, "a launcher's %s has no /proc of the kernel's", names[kind]);
+		return err_set(err, EPROTO, "a launcher's %s has no /proc of the kernel's",
+			       names[kind]);
 	return 0;
 }

@@ -15,8 +15,8 @@
 /* What a descriptor must be, by its purpose. */
 enum gate_kind {
 	/*
-	 * A directory, opened with O_PATH: nothing can be read or changed through it by itself. The kernel's /proc is in it: one that a
-	 * process made up could show any processes.
+	 * A directory, opened with O_PATH: nothing can be read or changed through it by itself. The
+	 * kernel's /proc is in it: one that a process made up could show any processes.
 	 */
 	GATE_ROOT,
 	GATE_CGROUP, /* a directory of cgroups, opened with O_PATH */

@@ -43,13 +43,15 @@ static bool is_cgroupfs(const char *path)
 {
 	struct statfs fs;
 
-	return statfs(path, &fs) == 0 && (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
+	return statfs(path, &fs) == 0 &&
+	       (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
 
 static void each_kind_is_admitted_for_its_purpose_and_no_other(void **state)
 {
 	char path[] = "/tmp/gate_test.XXXXXX", fifo[64];
-	const char *cgroups = is_cgroupfs("/sys/fs/cgroup/memory") ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
+	const char *cgroups =
+		is_cgroupfs("/sys/fs/cgroup/memory") ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
 	int file = mkstemp(path), pair[2], ends[2];
 	(void)state;
 
@@ -95,7 +97,8 @@ static void each_kind_is_admitted_for_its_purpose_and_no_other(void **state)
 			bool admitted = gate_admit(rows[i].fd, kind, &err) == 0;
 
 			if (admitted != !!(rows[i].admitted & 1 << kind))
-				fail_msg("row %zu, kind %d: %s", i, (int)kind, admitted ? "admitted" : err_text(&err));
+				fail_msg("row %zu, kind %d: %s", i, (int)kind,
+					 admitted ? "admitted" : err_text(&err));
 		}
 		close(rows[i].fd);
 	}
@@ -121,7 +124,9 @@ _Noreturn static void serve(int fuse_fd)
 		} out = { .header.unique = in->unique };
 
 		if (in->opcode == FUSE_INIT) {
-			out.body.init = (struct fuse_init_out){ .major = 7, .minor = 31, .max_write = 4096 };
+			out.body.init = (struct fuse_init_out){ .major = 7,
+								.minor = 31,
+								.max_write = 4096 };
 			out.header.len = sizeof(out.header) + sizeof(out.body.init);
 		} else if (in->opcode == FUSE_OPEN)
 			out.header.len = sizeof(out.header) + sizeof(out.body.open);
@@ -139,8 +144,10 @@ static bool mount_server(const char *path)
 	char options[128];
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
-	snprintf(options, sizeof(options), "fd=%d,rootmode=100644,user_id=%d,group_id=%d", fd, (int)getuid(), (int)getgid());
-	if (fd < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100644,user_id=%d,group_id=%d", fd,
+		 (int)getuid(), (int)getgid());
+	if (fd < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("gate_test", path, "fuse", 0, options) < 0)
 		return false;
 	server = fork();

@@ -64,16 +64,21 @@ static const char *task_file(const char *file, char *text, size_t size)
 static void say(unsigned int looks, const char *what_follows)
 {
 	char when[TIME_TEXT_MAX], call[160], place[80], text[400];
-	int len = snprintf(text, sizeof(text), "%s error the event loop has not turned for %lld s; system call %s, in %s%s\n",
-			   time_format(now_realtime_ns(), when), (long long)(looks * patience.look_ns / NS_PER_SEC),
-			   task_file("syscall", call, sizeof(call)), task_file("wchan", place, sizeof(place)), what_follows);
+	int len = snprintf(
+		text, sizeof(text),
+		"%s error the event loop has not turned for %lld s; system call %s, in %s%s\n",
+		time_format(now_realtime_ns(), when),
+		(long long)(looks * patience.look_ns / NS_PER_SEC),
+		task_file("syscall", call, sizeof(call)), task_file("wchan", place, sizeof(place)),
+		what_follows);
 
 	outlet_write_ready(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
 }
 
 static void *heartbeat_watch(void *)
 {
-	const struct timespec pause = { .tv_sec = patience.look_ns / NS_PER_SEC, .tv_nsec = patience.look_ns % NS_PER_SEC };
+	const struct timespec pause = { .tv_sec = patience.look_ns / NS_PER_SEC,
+					.tv_nsec = patience.look_ns % NS_PER_SEC };
 	uint64_t known = 0;
 	unsigned int looks = 0;
 

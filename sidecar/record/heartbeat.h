@@ -23,9 +23,11 @@
 
 struct heartbeat_patience {
 	int64_t look_ns; /* the time between two looks */
-	unsigned int say_after, end_after; /* looks without a beat, until it is logged and until the process ends */
+	/* looks without a beat, until it is logged and until the process ends */
+	unsigned int say_after, end_after;
 };
-#define HEARTBEAT_PATIENCE ((struct heartbeat_patience){ .look_ns = 5000000000, .say_after = 6, .end_after = 24 })
+#define HEARTBEAT_PATIENCE \
+	((struct heartbeat_patience){ .look_ns = 5000000000, .say_after = 6, .end_after = 24 })
 
 /* Starts the thread; to be called once, by the thread that runs the loop. */
 int heartbeat_start(const struct heartbeat_patience *patience, struct err *err);

@@ -21,7 +21,9 @@
 
 #define LOOK_NS (10 * NS_PER_MS)
 
-static const struct heartbeat_patience impatient = { .look_ns = LOOK_NS, .say_after = 2, .end_after = 4 };
+static const struct heartbeat_patience impatient = { .look_ns = LOOK_NS,
+						     .say_after = 2,
+						     .end_after = 4 };
 
 /* --- Ways to hang --- */
 
@@ -130,7 +132,9 @@ static void its_thread_has_a_small_stack_on_every_machine(void **state)
 
 	(void)state;
 	if (pid == 0) {
-		const struct heartbeat_patience patient = { .look_ns = NS_PER_SEC, .say_after = 300, .end_after = 600 };
+		const struct heartbeat_patience patient = { .look_ns = NS_PER_SEC,
+							    .say_after = 300,
+							    .end_after = 600 };
 		long long before = mapped();
 		bool well = heartbeat_start(&patient, NULL) == 0 && before > 0;
 

@@ -10,8 +10,8 @@
 /* The agent tries every two seconds whether a sidecar listens, and a busy node takes its time. */
 #define AWAITED_NS (8 * NS_PER_SEC)
 /*
- * The agent tells of one end by several connections, soon after each other: what it read of the kernel
- * log, and of tracefs.
+ * The agent tells of one end by several connections, soon after each other: what it read of the
+ * kernel log, and of tracefs.
  */
 #define SETTLES_NS NS_PER_SEC
 

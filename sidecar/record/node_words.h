@@ -30,8 +30,8 @@ void node_words_await(struct node_words *w);
 /* Takes any message of the agent, of which it keeps lines of the logs. */
 void node_words_take(struct node_words *w, const char *text, size_t len);
 /*
- * To be called when a connection has ended by which the agent brought such messages. What it kept comes before
- * anything else, by this connection or within a second by others.
+ * To be called when a connection has ended by which the agent brought such messages. What it kept
+ * comes before anything else, by this connection or within a second by others.
  */
 void node_words_settle(struct node_words *w);
 /* Takes a signal to a process of a container whose launcher is not connected. */
@@ -40,7 +40,7 @@ void node_words_note(struct node_words *w, const char *container_id, const struc
 void node_words_meet(struct node_words *w, const char *cgroup);
 
 /*
- * {"settled": true, "ends": [...]}, with the ends of unmet_end_to_json. settled is false while the node agent
- * may still bring what it kept while no sidecar listened. The caller owns it.
+ * {"settled": true, "ends": [...]}, with the ends of unmet_end_to_json. settled is false while the
+ * node agent may still bring what it kept while no sidecar listened. The caller owns it.
  */
 cJSON *node_words_to_json(struct node_words *w);

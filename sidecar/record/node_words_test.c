@@ -54,7 +54,10 @@ static void an_agent_that_does_not_come_is_awaited_for_eight_seconds(void **stat
 	node_words_release(&w);
 }
 
-/* The agent reads tracefs and the kernel log one after the other, and tells of each by a connection of its own. */
+/*
+ * The agent reads tracefs and the kernel log one after the other, and tells of each by a connection
+ * of its own.
+ */
 static void after_a_first_connection_others_have_a_second(void **state)
 {
 	struct node_words w;

@@ -30,8 +30,8 @@
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
 /*
- * Containers that run at a time. A pod has a few, but a process in one of them can say hello under many names, and each costs a
- * table of processes and a child that follows its logs.
+ * Containers that run at a time. A pod has a few, but a process in one of them can say hello under
+ * many names, and each costs a table of processes and a child that follows its logs.
  */
 #define WATCHED_MAX 8
 #define DIGEST_MAX (128 * 1024)
@@ -96,7 +96,10 @@ static bool is_same_start(const struct container *c, const struct launch_message
 	       container_started_ns(c) == hello->started_ns;
 }
 
-/* How many run besides the one that says hello; *ret_oldest_silent: the first of them whose launcher has left, or CONTAINERS_MAX. */
+/*
+ * How many run besides the one that says hello; *ret_oldest_silent: the first of them whose
+ * launcher has left, or CONTAINERS_MAX.
+ */
 static size_t count_watched(const struct sidecar *r, const struct container *but,
 			    const struct launch_message *hello, size_t *ret_oldest_silent)
 {
@@ -119,13 +122,15 @@ static size_t count_watched(const struct sidecar *r, const struct container *but
 }
 
 /*
- * Whether a launcher of that container is connected. Any process of the container can say hello like its launcher, but the launcher
- * does so before it starts the command, and has one connection at a time.
+ * Whether a launcher of that container is connected. Any process of the container can say hello
+ * like its launcher, but the launcher does so before it starts the command, and has one connection
+ * at a time.
  */
 static bool has_launcher(const struct sidecar *r, const char *name)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i] && strcmp(container_name(r->containers[i]), name) == 0 && container_is_connected(r->containers[i]))
+		if (r->containers[i] && strcmp(container_name(r->containers[i]), name) == 0 &&
+		    container_is_connected(r->containers[i]))
 			return true;
 	return false;
 }
@@ -158,7 +163,9 @@ static enum container_admission on_hello(struct container *c, const struct launc
 	if (waits_for_report(r, c, hello))
 		return CONTAINER_PUT_OFF;
 	if (has_launcher(r, hello->name)) {
-		log_warning_limited("%s: a second launcher of that name is not listened to, as the first is connected", hello->name);
+		log_warning_limited(
+			"%s: a second launcher of that name is not listened to, as the first is connected",
+			hello->name);
 		return CONTAINER_REFUSED;
 	}
 	while (count_watched(r, c, hello, &oldest) >= WATCHED_MAX) {
@@ -193,7 +200,8 @@ static struct history *on_history(struct container *c, const struct life *life, 
 static void on_attached(struct container *c, void *arg)
 {
 	struct sidecar *r = arg;
-	const char *last = container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
+	const char *last =
+		container_resumed(c) ? NULL : journal_last_report(&r->journal, container_name(c));
 
 	r->greeted = true;
 	if (r->pod_terminating)
@@ -201,7 +209,8 @@ static void on_attached(struct container *c, void *arg)
 	container_node_watches(c, r->node_watches_until_ns);
 	node_words_meet(r->words, container_observer(c)->kernel.cgroup);
 	if (last) {
-		container_say(c, "[afterglow] how the previous instance of this container ended:\n");
+		container_say(c,
+			      "[afterglow] how the previous instance of this container ended:\n");
 		container_say(c, last);
 	}
 }
@@ -247,7 +256,8 @@ static void on_done(struct container *c, void *arg)
 		r->idle(r->idle_arg);
 }
 
-static void on_dumped(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg)
+static void on_dumped(struct container *c, const struct launch_message *m, const int *fds,
+		      size_t n_fds, void *arg)
 {
 	struct sidecar *r = arg;
 
@@ -278,7 +288,8 @@ static size_t make_room(struct sidecar *r)
 			oldest = i;
 	}
 	if (oldest < CONTAINERS_MAX && may_be_removed(r->containers[oldest])) {
-		log_warning_limited("more than %d connections at a time: dropped a silent one", CONTAINERS_MAX);
+		log_warning_limited("more than %d connections at a time: dropped a silent one",
+				    CONTAINERS_MAX);
 		remove_container(r, r->containers[oldest]);
 		return oldest;
 	}
@@ -306,12 +317,14 @@ static void on_connection(int connection, void *arg)
 	size_t slot = make_room(r);
 
 	if (slot == CONTAINERS_MAX) {
-		log_warning_limited("more than %d launchers at a time: refused one", CONTAINERS_MAX);
+		log_warning_limited("more than %d launchers at a time: refused one",
+				    CONTAINERS_MAX);
 		discard_connection(connection);
 		return;
 	}
 	r->numbers[slot] = ++r->n_connections;
-	r->containers[slot] = container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
+	r->containers[slot] =
+		container_new(r->base, connection, r->options, r->keeper, &callbacks, &err);
 	if (!r->containers[slot])
 		log_error("a launcher's connection: %s", err_text(&err));
 }
@@ -320,7 +333,8 @@ static void on_connection(int connection, void *arg)
 static struct container *container_of_id(const struct sidecar *r, const char *container_id)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
-		if (r->containers[i] && container_observer(r->containers[i]) && container_has_id(r->containers[i], container_id))
+		if (r->containers[i] && container_observer(r->containers[i]) &&
+		    container_has_id(r->containers[i], container_id))
 			return r->containers[i];
 	return NULL;
 }
@@ -329,7 +343,8 @@ static int on_node_offer(const struct node_message *offer, void *arg, struct err
 {
 	const struct container *c = container_of_id(arg, offer->container_id);
 
-	return c ? container_offer_core(c, err) : err_set(err, ESRCH, "no launcher of that container is connected");
+	return c ? container_offer_core(c, err) :
+		   err_set(err, ESRCH, "no launcher of that container is connected");
 }
 
 static int on_node_open(uint64_t *ret_room, void *arg, struct err *err)
@@ -339,7 +354,8 @@ static int on_node_open(uint64_t *ret_room, void *arg, struct err *err)
 	return core_stream_open(r->options->spool, ret_room, err);
 }
 
-static void on_node_core(const struct node_message *offer, int fd, int file, uint64_t room, void *arg)
+static void on_node_core(const struct node_message *offer, int fd, int file, uint64_t room,
+			 void *arg)
 {
 	struct container *c = container_of_id(arg, offer->container_id);
 
@@ -388,8 +404,12 @@ static void on_node_over(void *arg)
 /* If this fails, the sidecar works as it does on a node without an agent. */
 static void listen_to_node(struct sidecar *r)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .open = on_node_open, .core = on_node_core,
-						   .other = on_node_other, .other_over = on_node_over, .arg = r };
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer,
+						   .open = on_node_open,
+						   .core = on_node_core,
+						   .other = on_node_other,
+						   .other_over = on_node_over,
+						   .arg = r };
 	struct err err = { 0 };
 
 	if (!r->options->node_socket)
@@ -420,7 +440,8 @@ static void each_process(stacks_fn *fn, void *fn_arg, void *arg)
 	struct sidecar *r = arg;
 
 	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
-		const struct observer *o = r->containers[i] ? container_observer(r->containers[i]) : NULL;
+		const struct observer *o =
+			r->containers[i] ? container_observer(r->containers[i]) : NULL;
 		struct each_process each = { r->containers[i], o ? o->launcher : 0, fn, fn_arg };
 
 		if (o && o->table)
@@ -433,8 +454,10 @@ static void listen_for_questions(struct sidecar *r)
 {
 	struct err err = { 0 };
 	const struct stacks_callbacks callbacks = {
-		.each = each_process, .taken = container_take_stacks,
-		.shares_memory = r->options->own_launcher, .arg = r,
+		.each = each_process,
+		.taken = container_take_stacks,
+		.shares_memory = r->options->own_launcher,
+		.arg = r,
 	};
 
 	if (stacks_new(r->base, &callbacks, &r->stacks, &err) < 0)
@@ -485,7 +508,8 @@ static void on_taken_back(void *arg)
 
 static int start_recovery(struct sidecar *r, struct err *err)
 {
-	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
+	const struct timeval within = { .tv_sec = r->options->reconnect_s },
+			     second = { .tv_sec = 1 };
 	int rc;
 
 	r->recovery = recovery_new(r->options, on_recovered, r);
@@ -495,7 +519,8 @@ static int start_recovery(struct sidecar *r, struct err *err)
 	r->taken = taken_new(recovery_dirfd(r->recovery));
 	if (!r->taken)
 		return err_set(err, ENOMEM, "sidecar");
-	rc = keeper_new(r->base, r->options, recovery_dirfd(r->recovery), &r->journal, &r->keeper, err);
+	rc = keeper_new(r->base, r->options, recovery_dirfd(r->recovery), &r->journal, &r->keeper,
+			err);
 	if (rc < 0)
 		return rc;
 	keeper_on_idle(r->keeper, on_kept, r);
@@ -519,8 +544,8 @@ static int start_recovery(struct sidecar *r, struct err *err)
 	return 0;
 }
 
-int sidecar_new(struct event_base *base, const struct record_options *options, struct sidecar **ret_sidecar,
-		struct err *err)
+int sidecar_new(struct event_base *base, const struct record_options *options,
+		struct sidecar **ret_sidecar, struct err *err)
 {
 	struct sidecar *r = calloc(1, sizeof(*r));
 
@@ -702,11 +727,13 @@ const struct record_options *sidecar_record_options(const struct sidecar *r)
 	return r->options;
 }
 
-void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
+void sidecar_each(const struct sidecar *r,
+		  void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] && container_observer(r->containers[i]))
-			fn(container_name(r->containers[i]), container_observer(r->containers[i]), arg);
+			fn(container_name(r->containers[i]), container_observer(r->containers[i]),
+			   arg);
 }
 
 void sidecar_pod_terminating(struct sidecar *r)

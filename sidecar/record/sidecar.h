@@ -19,11 +19,14 @@
 struct sidecar;
 
 /* Listens on options->socket_path at once. options must outlive the sidecar. */
-int sidecar_new(struct event_base *base, const struct record_options *options, struct sidecar **ret_sidecar,
-		struct err *err);
+int sidecar_new(struct event_base *base, const struct record_options *options,
+		struct sidecar **ret_sidecar, struct err *err);
 void sidecar_free(struct sidecar *r);
 
-/* fn is called when a container is over, when there is nothing left to ship, and when shipping failed. */
+/*
+ * fn is called when a container is over, when there is nothing left to ship, and when shipping
+ * failed.
+ */
 void sidecar_on_idle(struct sidecar *r, void (*fn)(void *arg), void *arg);
 
 /* Whether a core is being unwound or compressed. */
@@ -44,8 +47,8 @@ bool sidecar_was_greeted(const struct sidecar *r);
 unsigned int sidecar_active(const struct sidecar *r);
 
 /*
- * To be called when the pod terminates: containers that end now end for that reason. Logs the digest
- * of the pod's failures.
+ * To be called when the pod terminates: containers that end now end for that reason. Logs the
+ * digest of the pod's failures.
  */
 void sidecar_pod_terminating(struct sidecar *r);
 
@@ -55,10 +58,16 @@ void sidecar_pod_terminating(struct sidecar *r);
  */
 void sidecar_finish_reports(struct sidecar *r);
 
-/* To be called when the sidecar waits for no container any more. Logs the digest again if it has changed. */
+/*
+ * To be called when the sidecar waits for no container any more. Logs the digest again if it has
+ * changed.
+ */
 void sidecar_conclude(struct sidecar *r);
 
-/* Appends what the containers have needed so far (lib/memory_needs.h), for the sidecar's own termination message; nothing if no task ran. */
+/*
+ * Appends what the containers have needed so far (lib/memory_needs.h), for the sidecar's own
+ * termination message; nothing if no task ran.
+ */
 void sidecar_needs_message(struct sidecar *r, struct strbuf *out);
 
 /* Ships the bundles of the spool until deadline_ns (CLOCK_BOOTTIME), then gives up. */
@@ -80,7 +89,8 @@ cJSON *sidecar_unmet_ends(const struct sidecar *r);
 const struct record_options *sidecar_record_options(const struct sidecar *r);
 
 /* Calls fn for each container that is watched. */
-void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);
+void sidecar_each(const struct sidecar *r,
+		  void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);
 
 /* The path of the latest bundle; "" if there is none yet. */
 const char *sidecar_last_bundle(const struct sidecar *r);

@@ -54,9 +54,12 @@ static void thaw_path(char path[static 96])
 	snprintf(path, 96, "%s/thawed", directory);
 }
 
-int __real_bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle, struct err *err);
-int __wrap_bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle, struct err *err);
-int __wrap_bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle, struct err *err)
+int __real_bundle_begin(const char *store, const char *parent, const char *name,
+			struct bundle **ret_bundle, struct err *err);
+int __wrap_bundle_begin(const char *store, const char *parent, const char *name,
+			struct bundle **ret_bundle, struct err *err);
+int __wrap_bundle_begin(const char *store, const char *parent, const char *name,
+			struct bundle **ret_bundle, struct err *err)
 {
 	char path[96];
 
@@ -123,8 +126,12 @@ static void has_more(evutil_socket_t fd, short what, void *arg)
 
 _Noreturn static void run_sidecar(void)
 {
-	struct record_options options = { .socket_path = socket_path, .store.url = directory, .warn_at = 0.8, .report_fd = 2,
-					    .events = true, .say_reports = true };
+	struct record_options options = { .socket_path = socket_path,
+					  .store.url = directory,
+					  .warn_at = 0.8,
+					  .report_fd = 2,
+					  .events = true,
+					  .say_reports = true };
 	struct event_base *base = pod_server_loop();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base), *busy;
 	int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -273,7 +280,8 @@ static bool wait_for_done(int fd)
 	char text[LAUNCH_MESSAGE_MAX];
 
 	while (now_boottime_ns() < until) {
-		ssize_t len = poll(&ready, 1, 100) == 1 ? recv(fd, text, sizeof(text), MSG_DONTWAIT) : -1;
+		ssize_t len =
+			poll(&ready, 1, 100) == 1 ? recv(fd, text, sizeof(text), MSG_DONTWAIT) : -1;
 
 		if (len == 0 || (len < 0 && errno == ECONNRESET))
 			return false;
@@ -300,8 +308,8 @@ static void say_hello(int fd, const char *letters, const char *name, const int *
 {
 	char text[256];
 
-	snprintf(text, sizeof(text), "hello 1 %s %s %d %d %lld", letters, name, (int)getpid(), (int)getpid(),
-		 (long long)now_boottime_ns());
+	snprintf(text, sizeof(text), "hello 1 %s %s %d %d %lld", letters, name, (int)getpid(),
+		 (int)getpid(), (long long)now_boottime_ns());
 	assert_true(put_with(fd, text, fds, n_fds));
 }
 
@@ -319,7 +327,8 @@ static void end_with(int fd, const char *name, int status)
 
 static bool log_has(const char *part, unsigned int n)
 {
-	for (int64_t end = now_boottime_ns() + 60 * NS_PER_SEC; now_boottime_ns() < end; usleep(5000))
+	for (int64_t end = now_boottime_ns() + 60 * NS_PER_SEC; now_boottime_ns() < end;
+	     usleep(5000))
 		if (log_lines(part) >= n)
 			return true;
 	return false;
@@ -346,7 +355,8 @@ static bool is_to_say(int fd, const char *part)
 /* Checks that an honest launcher gets its report, whatever happened before. */
 static void serves_an_honest_one(void)
 {
-	const int fds[] = { open("/", O_PATH | O_CLOEXEC), (int)syscall(SYS_pidfd_open, getpid(), 0) };
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC),
+			    (int)syscall(SYS_pidfd_open, getpid(), 0) };
 	int fd = launcher();
 
 	say_hello(fd, "rp", "honest", fds, 2);
@@ -364,7 +374,8 @@ static void an_honest_launcher_gets_its_report(void **state)
 	silent_since_ns = now_boottime_ns();
 	serves_an_honest_one();
 	assert_int_equal(log_lines("\"event\":\"ended\""), 1);
-	assert_int_equal(log_lines("Container honest ended with exit code 3"), 2); /* the event and the report */
+	/* the event and the report */
+	assert_int_equal(log_lines("Container honest ended with exit code 3"), 2);
 }
 
 static void garbage_before_hello_is_passed_over(void **state)
@@ -442,7 +453,8 @@ static void descriptors_of_the_wrong_kind_are_not_believed(void **state)
 
 static void a_regular_file_as_pidfd_ends_with_its_connection(void **state)
 {
-	const int fds[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/status", O_RDONLY | O_CLOEXEC) };
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC),
+			    open("/proc/self/status", O_RDONLY | O_CLOEXEC) };
 	unsigned int before = bundles("file-pidfd");
 	int fd = launcher();
 	(void)state;
@@ -475,13 +487,18 @@ static void made_up_counters(const char *at)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command),
-		 "mkdir -p %1$s && cd %1$s && for f in current events oom_control usage_in_bytes; do echo 1 >memory.$f; done && "
-		 "for f in max limit_in_bytes; do echo 87654321 >memory.$f; done", at);
+	snprintf(
+		command, sizeof(command),
+		"mkdir -p %1$s && cd %1$s && for f in current events oom_control usage_in_bytes; do echo 1 >memory.$f; done && "
+		"for f in max limit_in_bytes; do echo 87654321 >memory.$f; done",
+		at);
 	assert_int_equal(system(command), 0);
 }
 
-/* Says hello with that root and PID, and ends. Returns whether a limit that was made up was believed. */
+/*
+ * Says hello with that root and PID, and ends. Returns whether a limit that was made up was
+ * believed.
+ */
 static bool is_believed(const char *name, int root, pid_t pid)
 {
 	unsigned int before = log_lines("\"event\":\"attached\""), believed = log_lines("87654321");
@@ -505,11 +522,12 @@ static void a_root_that_a_process_made_up_is_not_looked_at(void **state)
 	snprintf(path, sizeof(path), "%s/root", directory);
 	snprintf(counters, sizeof(counters), "%s/sys/fs/cgroup", path);
 	made_up_counters(counters);
-	snprintf(command, sizeof(command),
-		 "mkdir -p %1$s/proc/1 %1$s/proc/2 %1$s/proc/3 && cd %1$s/proc && mkfifo 1/stat 2/statm 3/cmdline && echo 0::/ >1/cgroup && "
-		 "echo '30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' >1/mountinfo && ln -s .. 2/stat && "
-		 "ln -s self 3/stat && ln -s /proc/1/root 4 && head -c 5000000 /dev/zero > 1/statm",
-		 path);
+	snprintf(
+		command, sizeof(command),
+		"mkdir -p %1$s/proc/1 %1$s/proc/2 %1$s/proc/3 && cd %1$s/proc && mkfifo 1/stat 2/statm 3/cmdline && echo 0::/ >1/cgroup && "
+		"echo '30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' >1/mountinfo && ln -s .. 2/stat && "
+		"ln -s self 3/stat && ln -s /proc/1/root 4 && head -c 5000000 /dev/zero > 1/statm",
+		path);
 	assert_int_equal(system(command), 0);
 	assert_false(is_believed("trap", open(path, O_PATH | O_CLOEXEC), 1));
 	serves_an_honest_one();
@@ -520,9 +538,11 @@ _Noreturn static void mount_cgroup_at(const char *path)
 {
 	char script[512];
 
-	snprintf(script, sizeof(script),
-		 "v=memory; p=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); [ \"$p\" ] || { v=.; p=$(sed -n s/^0:://p /proc/self/cgroup); }; "
-		 "mount --bind /sys/fs/cgroup/$v$p %s && umount -l /sys/fs/cgroup && exec sleep 120", path);
+	snprintf(
+		script, sizeof(script),
+		"v=memory; p=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); [ \"$p\" ] || { v=.; p=$(sed -n s/^0:://p /proc/self/cgroup); }; "
+		"mount --bind /sys/fs/cgroup/$v$p %s && umount -l /sys/fs/cgroup && exec sleep 120",
+		path);
 	execlp("unshare", "unshare", "-m", "sh", "-c", script, NULL);
 	_exit(1);
 }
@@ -541,10 +561,13 @@ static void counters_that_a_process_with_own_mounts_made_up_are_not_believed(voi
 	if (pid == 0)
 		mount_cgroup_at(path);
 	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", (int)pid);
-	for (int i = 0; i < 3000 && !ready && waitpid(pid, NULL, WNOHANG) == 0; i++, usleep(10000)) {
+	for (int i = 0; i < 3000 && !ready && waitpid(pid, NULL, WNOHANG) == 0;
+	     i++, usleep(10000)) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 
-		ready = file_read(AT_FDCWD, mounts, &text, NULL) == 0 && strstr(strbuf_str(&text), path) && !strstr(strbuf_str(&text), " /sys/fs/cgroup ");
+		ready = file_read(AT_FDCWD, mounts, &text, NULL) == 0 &&
+			strstr(strbuf_str(&text), path) &&
+			!strstr(strbuf_str(&text), " /sys/fs/cgroup ");
 	}
 	if (!ready)
 		skip(); /* as an ordinary user */
@@ -604,7 +627,8 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 
 	if (child == 0) {
 		/* The sidecar has to close the connection. */
-		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 60 * NS_PER_SEC)
+		while (put(fd, "hello 1 r main 1 7 wrong") &&
+		       now_boottime_ns() - begin < 60 * NS_PER_SEC)
 			;
 		_exit(0);
 	}
@@ -635,7 +659,8 @@ static void random_messages_do_no_harm(void **state)
 		close(root);
 		for (int j = 0; j < 5; j++) {
 			char text[64];
-			int len = snprintf(text, sizeof(text), "%s %d %d", rand_r(&seed) % 2 ? "exit" : "hello", rand_r(&seed),
+			int len = snprintf(text, sizeof(text), "%s %d %d",
+					   rand_r(&seed) % 2 ? "exit" : "hello", rand_r(&seed),
 					   rand_r(&seed));
 
 			text[rand_r(&seed) % (unsigned int)len] = (char)rand_r(&seed);
@@ -653,7 +678,8 @@ static void a_connection_without_hello_is_dropped(void **state)
 	(void)state;
 
 	assert_int_equal(poll(&ready, 1, 60000), 1);
-	assert_int_equal(recv(silent, text, sizeof(text), 0), 4); /* "done": there is nothing to wait for */
+	assert_int_equal(recv(silent, text, sizeof(text), 0),
+			 4); /* "done": there is nothing to wait for */
 	assert_int_equal(poll(&ready, 1, 60000), 1);
 	assert_int_equal(recv(silent, text, sizeof(text), 0), 0);
 	assert_true(now_boottime_ns() - silent_since_ns >= 9 * NS_PER_SEC);
@@ -739,7 +765,8 @@ static void launchers_that_leave_and_live_for_ever_are_in_nobodys_way(void **sta
 	if (immortal == 0)
 		for (;;)
 			pause();
-	const int fds[] = { open("/", O_PATH | O_CLOEXEC), (int)syscall(SYS_pidfd_open, immortal, 0) };
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC),
+			    (int)syscall(SYS_pidfd_open, immortal, 0) };
 
 	for (int i = 0; i < 40; i++) {
 		int fd = launcher();
@@ -784,7 +811,8 @@ static bool is_told_beside_a_frozen_one(int round)
 	snprintf(termination, sizeof(termination), "%s/termination%d", directory, round);
 	thaw_path(thaw);
 	unlink(thaw);
-	const int fds[] = { open("/", O_PATH | O_CLOEXEC), open(termination, O_RDWR | O_CREAT | O_CLOEXEC, 0644) };
+	const int fds[] = { open("/", O_PATH | O_CLOEXEC),
+			    open(termination, O_RDWR | O_CREAT | O_CLOEXEC, 0644) };
 	dprintf(fds[1], "its own words");
 	say_hello(first, "r", frozen, fds, 1);
 	say_hello(second, "rt", beside, fds, 2);
@@ -808,7 +836,8 @@ static bool is_told_beside_a_frozen_one(int round)
 	/* The message was written again, with the place of the bundle. */
 	strbuf_truncate(&message, 0);
 	assert_int_equal(file_read(AT_FDCWD, termination, &message, NULL), 0);
-	assert_ptr_equal(strstr(strbuf_str(&message), "its own words\nContainer "), strbuf_str(&message));
+	assert_ptr_equal(strstr(strbuf_str(&message), "its own words\nContainer "),
+			 strbuf_str(&message));
 	const char *line_of_ours = strstr(strbuf_str(&message), TERMINATION_MARK);
 	assert_non_null(line_of_ours);
 	assert_null(strstr(line_of_ours + 1, TERMINATION_MARK));
@@ -835,8 +864,7 @@ static void an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_anoth
 }
 
 /* The container starts again while the report of its last end waits for the disk. */
-static void
-the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile(void **state)
+static void the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile(void **state)
 {
 	static const char again[] = "frozen-again";
 	unsigned int attached = log_lines("\"event\":\"attached\"");
@@ -868,7 +896,10 @@ the_next_start_learns_how_the_one_before_ended_and_others_are_greeted_meanwhile(
 	close(root);
 }
 
-/* Its old connection is not dropped from the event loop before, because that would wait for the disk. */
+/*
+ * Its old connection is not dropped from the event loop before, because that would wait for the
+ * disk.
+ */
 static void a_launcher_that_comes_back_waits_for_the_message_of_its_old_connection(void **state)
 {
 	const int fds[] = { open("/", O_PATH | O_CLOEXEC), memfd_create("log", MFD_CLOEXEC) };
@@ -902,9 +933,12 @@ static void what_is_a_pidfd_and_what_not(void **state)
 	(void)state;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	const int others[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/status", O_RDONLY | O_CLOEXEC),
-			       open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC), memfd_create("Pid:\t1", MFD_CLOEXEC),
-			       pair[0], -1 };
+	const int others[] = { open("/", O_PATH | O_CLOEXEC),
+			       open("/proc/self/status", O_RDONLY | O_CLOEXEC),
+			       open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+			       memfd_create("Pid:\t1", MFD_CLOEXEC),
+			       pair[0],
+			       -1 };
 	int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	assert_true(fd_is_pidfd(own));

@@ -111,7 +111,8 @@ static void answer_end(struct stacks *s)
 	char text[64];
 
 	if (s->left_out) {
-		snprintf(text, sizeof(text), "note %zu more processes are not looked at\n", s->left_out);
+		snprintf(text, sizeof(text), "note %zu more processes are not looked at\n",
+			 s->left_out);
 		answer_add(s, text, strlen(text));
 	}
 	if (!s->drivers) /* its looks have their own spacing, and keep nobody waiting */
@@ -146,18 +147,29 @@ static void stacks_on_unwound(const struct child_result *r, void *arg)
 	if (r->exited_well)
 		answer_next(s);
 	else
-		answer_failed(s, r->timed_out ? "it took too long to read its memory" : r->errors[0] ? r->errors : "its memory could not be read");
+		answer_failed(s, r->timed_out ? "it took too long to read its memory" :
+				 r->errors[0] ? r->errors :
+						"its memory could not be read");
 }
 
-static int unwinder_start(struct stacks *s, const int fds[static DUMP_FDS], int root_fd, struct err *err)
+static int unwinder_start(struct stacks *s, const int fds[static DUMP_FDS], int root_fd,
+			  struct err *err)
 {
-	static const char *const argv[] = { "afterglow-unwind", "--dump-fd", "3", "--memory-fd", "4", "--maps-fd", "5", "--root-fd", "6", NULL };
-	static const char *const alone[] = { "afterglow-unwind", "--dump-fd", "3", "--memory-fd", "4", "--maps-fd", "5", "--no-root", NULL };
+	static const char *const argv[] = {
+		"afterglow-unwind", "--dump-fd", "3",	      "--memory-fd", "4",
+		"--maps-fd",	    "5",	 "--root-fd", "6",	     NULL
+	};
+	static const char *const alone[] = {
+		"afterglow-unwind", "--dump-fd", "3",	      "--memory-fd", "4",
+		"--maps-fd",	    "5",	 "--no-root", NULL
+	};
 	char path[PATH_MAX];
+	/* clang-format off */
 	struct child_work work = {
 		.path = path, .argv = root_fd < 0 ? alone : argv, .fds = { s->dump_fd, fds[0], fds[1], root_fd }, .n_fds = root_fd < 0 ? 3 : 4,
 		.output_max = STACKS_TEXT_MAX, .errors_max = ERRORS_MAX, .no_new_privs = true, .within_ns = UNWIND_WITHIN_NS,
 	};
+	/* clang-format on */
 
 	if (child_beside(argv[0], path, err) < 0)
 		return -err->code;
@@ -180,7 +192,8 @@ static const char *dump_error_text(int error)
 	}
 }
 
-void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m, const int *fds, size_t n_fds)
+void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m,
+		   const int *fds, size_t n_fds)
 {
 	const struct target *t = s && s->ordered ? &s->targets[s->next - 1] : NULL;
 	struct err err = { 0 };
@@ -208,14 +221,15 @@ static void dump_on_overdue(evutil_socket_t, short, void *arg)
 }
 
 /*
- * Makes the file of a dump anew: a launcher that keeps an earlier one must not see this one. To allocate is to touch: the pages are
- * charged to our cgroup.
+ * Makes the file of a dump anew: a launcher that keeps an earlier one must not see this one. To
+ * allocate is to touch: the pages are charged to our cgroup.
  */
 static int dump_make(struct stacks *s, struct err *err)
 {
 	dump_close(s);
 	s->dump_fd = memfd_create("afterglow-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (s->dump_fd < 0 || fallocate(s->dump_fd, 0, 0, sizeof(struct dump)) < 0 || fcntl(s->dump_fd, F_ADD_SEALS, DUMP_SEALS) < 0)
+	if (s->dump_fd < 0 || fallocate(s->dump_fd, 0, 0, sizeof(struct dump)) < 0 ||
+	    fcntl(s->dump_fd, F_ADD_SEALS, DUMP_SEALS) < 0)
 		return err_set(err, errno, "memory for the copies of stacks");
 	return 0;
 }
@@ -246,7 +260,8 @@ static bool room_suffices(const struct stacks *s, struct err *err)
 
 	if (room < 0 || room >= STACKS_ROOM_MIN)
 		return true;
-	err_set(err, ENOMEM, "%s are left below the memory limit that the command shares with afterglow, and reading stacks may take %s",
+	err_set(err, ENOMEM,
+		"%s are left below the memory limit that the command shares with afterglow, and reading stacks may take %s",
 		size_format((uint64_t)room, left), size_format(STACKS_ROOM_MIN, needed));
 	return false;
 }
@@ -361,7 +376,8 @@ bool stacks_take(struct stacks *s, struct container *c, bool drivers)
 static void on_question(struct bufferevent *client, void *arg)
 {
 	struct stacks *s = arg;
-	_cleanup_free_ char *line = evbuffer_readln(bufferevent_get_input(client), NULL, EVBUFFER_EOL_LF);
+	_cleanup_free_ char *line =
+		evbuffer_readln(bufferevent_get_input(client), NULL, EVBUFFER_EOL_LF);
 
 	if (!line && evbuffer_get_length(bufferevent_get_input(client)) < STACKS_ARGUMENT_MAX)
 		return;
@@ -372,7 +388,10 @@ static void on_question(struct bufferevent *client, void *arg)
 		client_close(s);
 }
 
-/* A process in a namespace below ours has a number for each: where ours is the node's, each container's has. */
+/*
+ * A process in a namespace below ours has a number for each: where ours is the node's, each
+ * container's has.
+ */
 static bool is_in_our_pid_namespace(pid_t pid)
 {
 	_cleanup_strbuf_ struct strbuf status = STRBUF_INIT(STATUS_MAX);
@@ -385,14 +404,17 @@ static bool is_in_our_pid_namespace(pid_t pid)
 	return !numbers || numbers[strcspn(numbers + 8, "\t\n") + 8] == '\n';
 }
 
-/* Whether the peer is our user, or root, in our own PID namespace: not a process of another container. */
+/*
+ * Whether the peer is our user, or root, in our own PID namespace: not a process of another
+ * container.
+ */
 static bool peer_may_ask(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0) &&
-	       is_in_our_pid_namespace(peer.pid);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0) && is_in_our_pid_namespace(peer.pid);
 }
 
 static void stacks_on_connection(int fd, void *arg)
@@ -419,17 +441,20 @@ static void stacks_on_connection(int fd, void *arg)
 static int stacks_listen(struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, STACKS_SOCKET_NAME "/%u/%d/%lld", geteuid(), (int)getpid(),
+	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			   STACKS_SOCKET_NAME "/%u/%d/%lld", geteuid(), (int)getpid(),
 			   (long long)now_boottime_ns());
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, QUEUE_MAX) < 0)
-		return err_set(err, errno, "nobody can ask for stacks: socket %s", address.sun_path + 1);
+		return err_set(err, errno, "nobody can ask for stacks: socket %s",
+			       address.sun_path + 1);
 	return TAKE_FD(fd);
 }
 
-int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks, struct stacks **ret_stacks, struct err *err)
+int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks,
+	       struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
 	int fd;
@@ -441,7 +466,8 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 	if (!s->overdue)
 		err_set(err, ENOMEM, "stacks");
 	else if ((fd = stacks_listen(err)) >= 0 &&
-		 listener_adopt(base, fd, "neighbours that may ask for stacks", stacks_on_connection, s, &s->listener, err) == 0)
+		 listener_adopt(base, fd, "neighbours that may ask for stacks",
+				stacks_on_connection, s, &s->listener, err) == 0)
 		listener_start(s->listener, err);
 	if (err->code) {
 		stacks_free(s);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the socket at which stacks are asked for. Every process of the network namespace may connect to it. */
+/*
+ * Tests of the socket at which stacks are asked for. Every process of the network namespace may
+ * connect to it.
+ */
 #include "sidecar/record/stacks.h"
 
 #include <errno.h>
@@ -102,13 +105,17 @@ static bool is_answered(const struct sockaddr_un *address, socklen_t size)
 {
 	char answer[16];
 	int fd = stacks_connect(address, size);
-	bool answered = fd >= 0 && send(fd, "stack\n", 6, MSG_NOSIGNAL) == 6 && fcntl(fd, F_SETFL, 0) == 0 && read(fd, answer, sizeof(answer)) > 0;
+	bool answered = fd >= 0 && send(fd, "stack\n", 6, MSG_NOSIGNAL) == 6 &&
+			fcntl(fd, F_SETFL, 0) == 0 && read(fd, answer, sizeof(answer)) > 0;
 
 	close(fd);
 	return answered;
 }
 
-/* Forks a process into a PID namespace below ours. Returns 0 in it; in ours its PID, or -1 if that is not permitted. */
+/*
+ * Forks a process into a PID namespace below ours. Returns 0 in it; in ours its PID, or -1 if that
+ * is not permitted.
+ */
 static pid_t fork_below(void)
 {
 	pid_t pid = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
@@ -165,7 +172,8 @@ static void a_process_outside_of_our_pid_namespace_is_refused(void **state)
 		struct event_base *base = event_base_new();
 		struct stacks *stacks = NULL;
 
-		_exit(stacks_new(base, &callbacks, &stacks, &(struct err){ 0 }) < 0 || write(ready[1], "", 1) < 0 || event_base_dispatch(base));
+		_exit(stacks_new(base, &callbacks, &stacks, &(struct err){ 0 }) < 0 ||
+		      write(ready[1], "", 1) < 0 || event_base_dispatch(base));
 	}
 	if (pid < 0)
 		skip();
@@ -205,8 +213,7 @@ static void on_taken(struct container *c, const char *text, size_t len, bool all
 		taken_all = all;
 }
 
-static void
-a_container_gets_the_stacks_of_its_own_processes_or_drivers_the_largest_first(void **state)
+static void a_container_gets_the_stacks_of_its_own_processes_or_drivers_the_largest_first(void **state)
 {
 	const struct stacks_callbacks callbacks = { .each = each_of_two, .taken = on_taken };
 	struct event_base *base = event_base_new();
@@ -328,8 +335,10 @@ static void others_wait_until_its_launcher_has_answered_or_it_has_gone(void **st
 	int ends[2];
 	(void)state;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-	containers[0] = containers[1] = (struct container){ .state = CONTAINER_RUNNING, .fd = ends[0] };
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	containers[0] = containers[1] =
+		(struct container){ .state = CONTAINER_RUNNING, .fd = ends[0] };
 	strbuf_init(&taken_text, 4096);
 	taken_all = false;
 	assert_int_equal(stacks_new(base, &callbacks, &stacks, &err), 0);

@@ -25,8 +25,10 @@ int64_t chart_size_step(int64_t top)
 
 int64_t chart_time_step(int64_t span, int64_t most)
 {
-	static const int64_t steps_ms[] = { 10,	    20,	    50,	     100,    200,    500,     1000,    2000,	5000,	 10000,
-					    15000,  30000,  60000,   120000, 300000, 600000,  1200000, 3600000, 7200000, 21600000 };
+	static const int64_t steps_ms[] = { 10,	    20,	     50,      100,     200,
+					    500,    1000,    2000,    5000,    10000,
+					    15000,  30000,   60000,   120000,  300000,
+					    600000, 1200000, 3600000, 7200000, 21600000 };
 	int64_t step = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps_ms); i++) {
@@ -79,12 +81,14 @@ static void add_time(struct strbuf *out, int64_t before)
 }
 
 /* Draws the values in [from, to), which are all known. */
-static void add_stretch(struct strbuf *out, const struct chart *c, const struct chart_series *s, size_t from, size_t to)
+static void add_stretch(struct strbuf *out, const struct chart *c, const struct chart_series *s,
+			size_t from, size_t to)
 {
 	if (s->area)
 		strbuf_addf(out, "M%.1f %.0f", x_of(c, c->times[from]), HEIGHT);
 	for (size_t i = from; i < to; i++)
-		strbuf_addf(out, "%s%.1f %.1f", i == from && !s->area ? "M" : "L", x_of(c, c->times[i]), y_of(c, s->values[i]));
+		strbuf_addf(out, "%s%.1f %.1f", i == from && !s->area ? "M" : "L",
+			    x_of(c, c->times[i]), y_of(c, s->values[i]));
 	if (s->area)
 		strbuf_addf(out, "L%.1f %.0fZ", x_of(c, c->times[to - 1]), HEIGHT);
 	else if (to == from + 1)
@@ -116,7 +120,8 @@ static void add_y_labels(struct strbuf *out, const struct chart *c)
 	int64_t step = chart_size_step(c->top);
 
 	for (int64_t v = 0; v <= c->top; v += step) {
-		strbuf_addf(out, "<span class=\"y\" style=\"top:%.2f%%\">", percent(y_of(c, v), HEIGHT));
+		strbuf_addf(out, "<span class=\"y\" style=\"top:%.2f%%\">",
+			    percent(y_of(c, v), HEIGHT));
 		add_size(out, v);
 		strbuf_adds(out, "</span>\n");
 	}
@@ -148,7 +153,8 @@ static void add_x_labels(struct strbuf *out, const struct chart *c)
 			break;
 		if (left > (c->small ? 78 : c->end_unix_ns ? 68 : 88))
 			continue;
-		strbuf_addf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">", n % 2 && !c->small ? " odd" : "", left);
+		strbuf_addf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">",
+			    n % 2 && !c->small ? " odd" : "", left);
 		add_time(out, before);
 		strbuf_adds(out, "</span>\n");
 	}
@@ -162,8 +168,9 @@ static void add_line_labels(struct strbuf *out, const struct chart *c)
 {
 	for (size_t i = 0; i < c->n_lines; i++)
 		if (c->lines[i].value <= c->top)
-			strbuf_addf(out, "<span class=\"on %s\" style=\"top:%.2f%%\">%s</span>\n", c->lines[i].class,
-				    percent(y_of(c, c->lines[i].value), HEIGHT), c->lines[i].label);
+			strbuf_addf(out, "<span class=\"on %s\" style=\"top:%.2f%%\">%s</span>\n",
+				    c->lines[i].class, percent(y_of(c, c->lines[i].value), HEIGHT),
+				    c->lines[i].label);
 }
 
 /* The index of the last of the times up to `time`, or the first. */
@@ -193,15 +200,20 @@ static void add_values(struct strbuf *out, const struct chart *c, size_t at)
 	}
 }
 
-/* Covers the plot with strips. Each shows the values of its time while a pointer is on it, without any script. */
+/*
+ * Covers the plot with strips. Each shows the values of its time while a pointer is on it, without
+ * any script.
+ */
 static void add_strips(struct strbuf *out, const struct chart *c)
 {
 	size_t n = MIN(c->n, (size_t)CHART_STRIPS_MAX);
 
 	for (size_t i = 0; i < n; i++) {
-		strbuf_addf(out, "<span class=\"at%s\" style=\"left:%.2f%%;width:%.2f%%\"><b>", i >= n / 2 ? " late" : "",
-			    percent((double)i, (double)n), percent(1, (double)n));
-		add_values(out, c, chart_last_until(c, c->from - c->from / (int64_t)n * (int64_t)(i + 1)));
+		strbuf_addf(out, "<span class=\"at%s\" style=\"left:%.2f%%;width:%.2f%%\"><b>",
+			    i >= n / 2 ? " late" : "", percent((double)i, (double)n),
+			    percent(1, (double)n));
+		add_values(out, c,
+			   chart_last_until(c, c->from - c->from / (int64_t)n * (int64_t)(i + 1)));
 		strbuf_adds(out, "</b></span>\n");
 	}
 }
@@ -210,15 +222,18 @@ void chart_add(struct strbuf *out, const struct chart *c)
 {
 	int64_t y_step = chart_size_step(c->top), x_step = time_step(c);
 
-	strbuf_addf(out, "<div class=\"chart\"><div class=\"plot\">\n"
-			 "<svg viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\" role=\"img\"><title>%s</title>\n",
-		    WIDTH, HEIGHT, c->title);
+	strbuf_addf(
+		out,
+		"<div class=\"chart\"><div class=\"plot\">\n"
+		"<svg viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\" role=\"img\"><title>%s</title>\n",
+		WIDTH, HEIGHT, c->title);
 	for (int64_t v = y_step; v <= c->top; v += y_step)
 		add_rule(out, "grid", y_of(c, v));
 	for (size_t i = 0; i < c->n_series; i++)
 		add_series(out, c, &c->series[i]);
 	for (int64_t before = x_step; before < -c->from; before += x_step)
-		strbuf_addf(out, "<path class=\"tick\" d=\"M%.1f %.0fv-14\"/>\n", x_of(c, -before), HEIGHT);
+		strbuf_addf(out, "<path class=\"tick\" d=\"M%.1f %.0fv-14\"/>\n", x_of(c, -before),
+			    HEIGHT);
 	for (size_t i = 0; i < c->n_lines; i++)
 		if (c->lines[i].value <= c->top)
 			add_rule(out, c->lines[i].class, y_of(c, c->lines[i].value));

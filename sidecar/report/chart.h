@@ -22,7 +22,8 @@ struct chart_series {
 	bool area; /* filled down to the axis, else a line; series are drawn in order */
 	const int64_t *values; /* one for each of the chart's times */
 	const char *name; /* for the values that a pointer shows; may come from a container */
-	const int64_t *below; /* of a stack: the values of the layer below, which are no part of its own; NULL: none */
+	/* of a stack: the values of the layer below, which are no part of its own; NULL: none */
+	const int64_t *below;
 };
 
 struct chart_line {
@@ -36,7 +37,8 @@ struct chart {
 	size_t n; /* at least 1 */
 	const struct chart_series *series;
 	size_t n_series;
-	const struct chart_line *lines; /* horizontal lines, such as the limit; lines above the scale are left out */
+	/* horizontal lines, such as the limit; lines above the scale are left out */
+	const struct chart_line *lines;
 	size_t n_lines;
 	int64_t from; /* ns, the left edge: negative */
 	int64_t top; /* bytes, the upper edge: positive */
@@ -48,10 +50,13 @@ struct chart {
 /* Appends the chart to out. */
 void chart_add(struct strbuf *out, const struct chart *c);
 
-/* The distance between grid lines for a scale up to top, in bytes: a power of two that gives 2 to 5 lines. */
+/*
+ * The distance between grid lines for a scale up to top, in bytes: a power of two that gives 2 to 5
+ * lines.
+ */
 int64_t chart_size_step(int64_t top);
 /*
- * The distance between the grid lines of a time span in ns, with at most `most` lines: a round number of milliseconds, seconds or
- * minutes.
+ * The distance between the grid lines of a time span in ns, with at most `most` lines: a round
+ * number of milliseconds, seconds or minutes.
  */
 int64_t chart_time_step(int64_t span, int64_t most);

@@ -9,6 +9,7 @@
 
 #define CONTAINER "Container "
 
+/* clang-format off */
 static const struct phrase phrases[] = {
 	{ "; the container lives on without it", "; the command goes on without it" },
 	{ "; the container lives on", "; the command goes on" },
@@ -31,6 +32,7 @@ static const struct phrase phrases[] = {
 	{ "the container", "the command" },
 	{ " in container ", " under " },
 };
+/* clang-format on */
 
 /* Before those, where the command has ended and Ray goes on. */
 static const struct phrase left_behind[] = {
@@ -51,12 +53,13 @@ void report_use_command_words(struct report *r)
 	struct verdict *v = &r->verdict;
 
 	if (r->left_behind)
-		phrases_replace(v->sentence, sizeof(v->sentence), left_behind, ARRAY_SIZE(left_behind));
+		phrases_replace(v->sentence, sizeof(v->sentence), left_behind,
+				ARRAY_SIZE(left_behind));
 	text_use_command_words(v->sentence, sizeof(v->sentence));
 	for (unsigned int i = 0; i < v->n_evidence; i++)
-		if (strcmp(v->evidence[i].source, "driver's log") != 0) /* a quotation of what the program wrote */
-			text_use_command_words(v->evidence[i].text,
-					       sizeof(v->evidence[i].text));
+		/* a quotation of what the program wrote */
+		if (strcmp(v->evidence[i].source, "driver's log") != 0)
+			text_use_command_words(v->evidence[i].text, sizeof(v->evidence[i].text));
 	for (unsigned int i = 0; i < v->n_missing; i++) {
 		text_use_command_words(v->missing[i].what, sizeof(v->missing[i].what));
 		text_use_command_words(v->missing[i].needs, sizeof(v->missing[i].needs));

@@ -6,7 +6,7 @@
 
 /*
  * Replaces the words for container and pod in what the verdict and the diagnosis say: the rules are
- * the same without Kubernetes, but there is no container whose name a reader could know. What the program
- * itself wrote is quoted as it is. May be called again after more was added.
+ * the same without Kubernetes, but there is no container whose name a reader could know. What the
+ * program itself wrote is quoted as it is. May be called again after more was added.
  */
 void report_use_command_words(struct report *r);

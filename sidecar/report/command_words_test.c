@@ -35,7 +35,8 @@ static void sentences_speak_of_the_command(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct report r = { 0 };
 
-		snprintf(r.verdict.sentence, sizeof(r.verdict.sentence), "%s", rows[i].of_container);
+		snprintf(r.verdict.sentence, sizeof(r.verdict.sentence), "%s",
+			 rows[i].of_container);
 		report_use_command_words(&r);
 		assert_string_equal(r.verdict.sentence, rows[i].of_command);
 	}
@@ -49,9 +50,11 @@ static void a_command_that_left_ray_behind_does_not_go_on(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lives); i++) {
 		struct report r = { .left_behind = true };
 
-		snprintf(r.verdict.sentence, sizeof(r.verdict.sentence), "raylet ended in container b; the container lives on%s.", lives[i]);
+		snprintf(r.verdict.sentence, sizeof(r.verdict.sentence),
+			 "raylet ended in container b; the container lives on%s.", lives[i]);
 		report_use_command_words(&r);
-		assert_string_equal(r.verdict.sentence, "raylet ended under b; the command had ended before.");
+		assert_string_equal(r.verdict.sentence,
+				    "raylet ended under b; the command had ended before.");
 	}
 }
 
@@ -61,11 +64,14 @@ static void lists_and_advice_do_so_too(void **state)
 
 	(void)state;
 	verdict_add_evidence(&r.verdict, "kernel log", "no OOM kill in this container's cgroup");
-	verdict_add_missing(&r.verdict, "which container's process the OOM killer took", "the command's own log, and the pod's events");
-	snprintf(r.advice, sizeof(r.advice), "delete the pod: a new one starts with an empty /dev/shm");
+	verdict_add_missing(&r.verdict, "which container's process the OOM killer took",
+			    "the command's own log, and the pod's events");
+	snprintf(r.advice, sizeof(r.advice),
+		 "delete the pod: a new one starts with an empty /dev/shm");
 	for (int again = 0; again < 2; again++) {
 		report_use_command_words(&r);
-		assert_string_equal(r.verdict.evidence[0].text, "no OOM kill in this command's cgroup");
+		assert_string_equal(r.verdict.evidence[0].text,
+				    "no OOM kill in this command's cgroup");
 		assert_string_equal(r.verdict.missing[0].what, "which process the OOM killer took");
 		assert_string_equal(r.verdict.missing[0].needs, "the command's own log");
 		assert_string_equal(r.advice, "remove what nobody uses from /dev/shm");

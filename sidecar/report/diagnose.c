@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes what a Ray expert would say next, and the numbers behind it. It never gives advice without evidence.
+ * Writes what a Ray expert would say next, and the numbers behind it. It never gives advice without
+ * evidence.
  *
  * Theory of operation: causes[] is a list of questions in the order in which an
  * expert asks them; the first that is answered with yes writes the diagnosis.
@@ -17,10 +18,12 @@
 #include "lib/units.h"
 
 #define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
-#define ONE_OF_TWO 0.7 /* the second has this much of the first, and the third less of the second: two are the story */
+/* the second has this much of the first, and the third less of the second: two are the story */
+#define ONE_OF_TWO 0.7
 #define TWO_DOMINANT 0.6 /* with this share together */
 #define WORTH_BESIDE 0.25 /* one of the same name with this much of the first is worth a word */
-#define STANDS_OUT 2.0 /* one copy with this many times what each of the others has is no copy like them */
+/* one copy with this many times what each of the others has is no copy like them */
+#define STANDS_OUT 2.0
 #define ZOMBIES_MIN 10 /* fewer hardly fill a limit */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
@@ -83,7 +86,10 @@ struct setting {
 	char text[80];
 };
 
-/* A setting of a node of Ray, in the form that the reader writes it: for a driver that began Ray itself, for `ray start`, or for KubeRay. */
+/*
+ * A setting of a node of Ray, in the form that the reader writes it: for a driver that began Ray
+ * itself, for `ray start`, or for KubeRay.
+ */
 static struct setting setting_of(const struct report *r, const char *name, double value)
 {
 	struct setting s;
@@ -93,17 +99,20 @@ static struct setting setting_of(const struct report *r, const char *name, doubl
 	snprintf(s.text, sizeof(s.text),
 		 r->node.of_driver ? "ray.init(%s=%.0f)" :
 		 r->of_command	   ? "ray start --%s=%.0f" :
-				     "%s: \"%.0f\" in rayStartParams", name, value);
+				     "%s: \"%.0f\" in rayStartParams",
+		 name, value);
 	return s;
 }
 /* A limit in the form in which this place sets it. Slurm's M are MiB. */
 static struct setting limit_of(const struct report *r, double bytes)
 {
 	struct setting s;
-	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more", SIZE_TEXT((int64_t)bytes));
+	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more",
+			 SIZE_TEXT((int64_t)bytes));
 
 	if (r->of_slurm && n > 0)
-		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)", ceil(bytes / (1 << 20)));
+		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)",
+			 ceil(bytes / (1 << 20)));
 	return s;
 }
 #define LIMIT(r, bytes) (limit_of(r, bytes).text)
@@ -125,7 +134,10 @@ static void advise_limit(struct report *r, const char *before)
 		ADVISE(r, "%s%s", before, LIMIT(r, (double)r->memory.limit * HEADROOM));
 }
 
-/* A leak may pause, for want of calls or of the processor. One that finds no room stays the same for sure. */
+/*
+ * A leak may pause, for want of calls or of the processor. One that finds no room stays the same
+ * for sure.
+ */
 static bool has_had_room(const struct trend *t)
 {
 	return t->flat_ns - t->full_ns >= FLAT_NS;
@@ -151,12 +163,15 @@ static bool say_growth(struct report *r)
 	const struct process *p = &r->top[0];
 
 	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && t->grew_ns >= SLOW_NS) {
-		SAY(r, " and grew for %s until the end, from %s to %s (%s/s): a leak, or results that it piles up",
+		SAY(r,
+		    " and grew for %s until the end, from %s to %s (%s/s): a leak, or results that it piles up",
 		    DURATION_TEXT(t->grew_ns), SIZE_TEXT(t->from), SIZE_TEXT(t->to),
-		    SIZE_TEXT((int64_t)((double)(t->to - t->from) * (double)NS_PER_SEC / (double)t->grew_ns)));
+		    SIZE_TEXT((int64_t)((double)(t->to - t->from) * (double)NS_PER_SEC /
+					(double)t->grew_ns)));
 		return true;
 	}
-	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && (double)(t->to - t->from) >= DOMINANT * (double)t->to) {
+	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS &&
+	    (double)(t->to - t->from) >= DOMINANT * (double)t->to) {
 		SAY(r, " and took %s of it in the last %s", SIZE_TEXT(t->to - t->from),
 		    DURATION_TEXT(t->grew_ns + t->flat_ns));
 		if (is_at_its_start(r))
@@ -169,8 +184,10 @@ static bool say_growth(struct report *r)
 	}
 	if (t->flat_ns >= FLAT_NS) {
 		SAY(r, " and had not grown for %s", DURATION_TEXT(t->flat_ns));
-		SAY(r, has_had_room(t) ? ": more likely what it needs than a leak" :
-					 ", in which there was hardly any room: whether it is a leak is not known");
+		SAY(r,
+		    has_had_room(t) ?
+			    ": more likely what it needs than a leak" :
+			    ", in which there was hardly any room: whether it is a leak is not known");
 		return true;
 	}
 	if (p->growth != GROWTH_UNKNOWN && p->growth > 0)
@@ -187,7 +204,8 @@ static bool endless_stack(struct report *r)
 		return false;
 	SAY(r,
 	    "The stack of %s (PID %d) was %s, %d %% of the memory: most likely a recursion that does not end, for which no limit is enough.",
-	    r->top[0].name, (int)r->top[0].pid, SIZE_TEXT(r->large.stack), percent(r, r->large.stack));
+	    r->top[0].name, (int)r->top[0].pid, SIZE_TEXT(r->large.stack),
+	    percent(r, r->large.stack));
 	ADVISE(r,
 	       "find what calls itself: with ulimit -s 8192 it crashes, and the backtrace shows it");
 	return true;
@@ -198,19 +216,24 @@ static bool node_of_others(struct report *r)
 {
 	int64_t own = r->memory.usage - MAX(r->memory.file, 0), others = r->machine.used - own;
 
-	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared || r->machine.total <= 0 || others <= own ||
+	if (r->verdict.class != FAILURE_KERNEL_OOM_NODE || r->memory_shared ||
+	    r->machine.total <= 0 || others <= own ||
 	    (double)others < DOMINANT * (double)r->machine.total)
 		return false;
-	SAY(r, "Of the node's %s, others held %s and this container %s%s.", SIZE_TEXT(r->machine.total), SIZE_TEXT(others), SIZE_TEXT(own),
+	SAY(r, "Of the node's %s, others held %s and this container %s%s.",
+	    SIZE_TEXT(r->machine.total), SIZE_TEXT(others), SIZE_TEXT(own),
 	    r->memory.limit > 0 ? "" : ", which has no memory limit");
-	ADVISE(r, r->id.pod ? "memory requests that are as large as what the pods of this node need: the scheduler counts nothing else" :
-			      "find what else ran on this machine");
+	ADVISE(r,
+	       r->id.pod ?
+		       "memory requests that are as large as what the pods of this node need: the scheduler counts nothing else" :
+		       "find what else ran on this machine");
 	return true;
 }
 
 static bool store_is_too_large(const struct report *r)
 {
-	return r->memory.limit > 0 && (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
+	return r->memory.limit > 0 &&
+	       (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
 }
 
 #define IN_FORCE " (now \"" /* in front of the budget that advice replaces */
@@ -231,8 +254,8 @@ static bool is_promised_too_much(const struct report *r)
 }
 
 /*
- * Returns what Ray offers to memory= on this node, once it has followed our advice (promised_too_much).
- * A task that requests more never runs.
+ * Returns what Ray offers to memory= on this node, once it has followed our advice
+ * (promised_too_much). A task that requests more never runs.
  */
 static double offered_to_tasks(const struct report *r)
 {
@@ -243,8 +266,8 @@ static double offered_to_tasks(const struct report *r)
 }
 
 /*
- * Advises memory= for a task; a budget and a limit with it, if Ray offers less on this node. task: NULL: it is named already.
- * Returns whether that was so.
+ * Advises memory= for a task; a budget and a limit with it, if Ray offers less on this node. task:
+ * NULL: it is named already. Returns whether that was so.
  */
 static bool advise_memory(struct report *r, double need, const char *task)
 {
@@ -252,19 +275,23 @@ static bool advise_memory(struct report *r, double need, const char *task)
 	bool more = (double)size.bytes > offered_to_tasks(r);
 
 	if (more)
-		ADVISE(r, "%s" IN_FORCE "%" PRId64 "\"), ", SETTING(r, "memory", (double)size.bytes),
-		       r->node.memory);
+		ADVISE(r, "%s" IN_FORCE "%" PRId64 "\"), ",
+		       SETTING(r, "memory", (double)size.bytes), r->node.memory);
 	ADVISE(r, "@ray.remote(memory=%s)", size.text);
 	if (task)
 		ADVISE(r, " for %s", task);
 	if (more)
-		ADVISE(r, ", and %s", LIMIT(r, MAX(HEADROOM * (double)r->memory.limit, ((double)size.bytes + store_to_be(r)) / FULL)));
+		ADVISE(r, ", and %s",
+		       LIMIT(r, MAX(HEADROOM * (double)r->memory.limit,
+				    ((double)size.bytes + store_to_be(r)) / FULL)));
 	return more;
 }
 
 static void advise_smaller_store(struct report *r)
 {
-	ADVISE(r, "%s%s (%.0f %% of the limit; now \"%" PRId64 "\"): beyond that Ray spills objects to disk",
+	ADVISE(r,
+	       "%s%s (%.0f %% of the limit; now \"%" PRId64
+	       "\"): beyond that Ray spills objects to disk",
 	       SETTING(r, "object-store-memory", STORE_SHARE * (double)r->memory.limit),
 	       r->of_command && !r->node.of_driver ? ", or object_store_memory of ray.init()" : "",
 	       STORE_SHARE * 100, r->node.object_store);
@@ -272,7 +299,8 @@ static void advise_smaller_store(struct report *r)
 
 static bool runs_ray(const struct report *r)
 {
-	return r->node.raylet > 0 || r->node.object_store > 0 || components_of_kind(&r->components, COMPONENT_RAYLET, NULL) > 0 ||
+	return r->node.raylet > 0 || r->node.object_store > 0 ||
+	       components_of_kind(&r->components, COMPONENT_RAYLET, NULL) > 0 ||
 	       components_of_kind(&r->components, COMPONENT_TASK, NULL) > 0 ||
 	       components_of_kind(&r->components, COMPONENT_IDLE, NULL) > 0;
 }
@@ -305,24 +333,29 @@ static bool objects(struct report *r)
 	int64_t shmem = r->memory.shmem, most = r->components.n ? r->components.list[0].own : 0;
 	const struct ray_node *n = &r->node;
 
-	if (shmem < 0 || share(r, shmem) < SHMEM_DOMINANT || (share(r, shmem) < DOMINANT && shmem < most))
+	if (shmem < 0 || share(r, shmem) < SHMEM_DOMINANT ||
+	    (share(r, shmem) < DOMINANT && shmem < most))
 		return false;
 	if (!runs_ray(r) || is_outside_shm(r)) {
 		shared_memory_of_others(r);
 		return true;
 	}
-	SAY(r, "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.", SIZE_TEXT(shmem),
-	    percent(r, shmem));
+	SAY(r,
+	    "Shared memory (the object store in /dev/shm) held %s, %d %% of the memory: objects, not heap.",
+	    SIZE_TEXT(shmem), percent(r, shmem));
 	if (r->shmem_at_start > 0 && share(r, r->shmem_at_start) >= STORE_SHARE) {
-		SAY(r, " %s of it lay there when the container started: /dev/shm is the pod's and keeps what an earlier "
-		       "container left.",
+		SAY(r,
+		    " %s of it lay there when the container started: /dev/shm is the pod's and keeps what an earlier "
+		    "container left.",
 		    SIZE_TEXT(r->shmem_at_start));
 		ADVISE(r, "delete the pod: a new one starts with an empty /dev/shm");
 		return true;
 	}
 	if (n->object_store > 0 && n->shm_used > n->object_store + n->object_store / 20) {
-		SAY(r, " The object store may have %s; what is beyond belongs to something else.", SIZE_TEXT(n->object_store));
-		ADVISE(r, "find what else writes to /dev/shm (torch DataLoader workers, multiprocessing.shared_memory)");
+		SAY(r, " The object store may have %s; what is beyond belongs to something else.",
+		    SIZE_TEXT(n->object_store));
+		ADVISE(r,
+		       "find what else writes to /dev/shm (torch DataLoader workers, multiprocessing.shared_memory)");
 		return true;
 	}
 	if (n->object_store > 0)
@@ -330,8 +363,10 @@ static bool objects(struct report *r)
 	if (store_is_too_large(r))
 		advise_smaller_store(r);
 	if (r->id.cluster)
-		ADVISE(r, "%skubectl afterglow objects %s -n %s while the cluster runs: it says which code made the objects, and who keeps them",
-		       r->advice[0] ? "; " : "", r->id.cluster, r->id.namespace ? r->id.namespace : "default");
+		ADVISE(r,
+		       "%skubectl afterglow objects %s -n %s while the cluster runs: it says which code made the objects, and who keeps them",
+		       r->advice[0] ? "; " : "", r->id.cluster,
+		       r->id.namespace ? r->id.namespace : "default");
 	return true;
 }
 
@@ -340,14 +375,18 @@ static bool driver_on_head(struct report *r)
 	char label[PROCESS_NAME_MAX];
 	const struct process *p = &r->top[0];
 
-	if (!is_head(r) || !r->n_top || component_of(p->name, p->command, label) != COMPONENT_DRIVER ||
+	if (!is_head(r) || !r->n_top ||
+	    component_of(p->name, p->command, label) != COMPONENT_DRIVER ||
 	    share(r, process_own(p)) < DRIVER_DOMINANT)
 		return false;
-	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name, SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
+	SAY(r, "The driver, %s, held %s, %d %% of the head's memory", p->name,
+	    SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
 	say_growth(r);
 	SAY(r, ".");
 	ADVISE(r, "keep large results out of the driver (ray.get brings them there)%s",
-	       r->node.of_driver ? "" : "; or run it on a worker: ray job submit --entrypoint-num-cpus 1");
+	       r->node.of_driver ?
+		       "" :
+		       "; or run it on a worker: ray job submit --entrypoint-num-cpus 1");
 	advise_limit(r, "; or ");
 	return true;
 }
@@ -357,22 +396,30 @@ static bool rays_own(struct report *r)
 {
 	char label[PROCESS_NAME_MAX];
 	const struct process *p = &r->top[0];
-	enum component_kind kind = r->n_top ? component_of(p->name, p->command, label) : COMPONENT_OTHER;
+	enum component_kind kind =
+		r->n_top ? component_of(p->name, p->command, label) : COMPONENT_OTHER;
 
-	if ((kind != COMPONENT_GCS && kind != COMPONENT_RAYLET && kind != COMPONENT_DASHBOARD && kind != COMPONENT_HELPER) ||
+	if ((kind != COMPONENT_GCS && kind != COMPONENT_RAYLET && kind != COMPONENT_DASHBOARD &&
+	     kind != COMPONENT_HELPER) ||
 	    share(r, process_own(p)) < DOMINANT)
 		return false;
-	SAY(r, "Ray's own %s held %s, %d %% of the memory", p->name, SIZE_TEXT(process_own(p)), percent(r, process_own(p)));
+	SAY(r, "Ray's own %s held %s, %d %% of the memory", p->name, SIZE_TEXT(process_own(p)),
+	    percent(r, process_own(p)));
 	say_growth(r);
-	SAY(r, kind == COMPONENT_GCS ? ". It keeps what is known of tasks, actors and objects, not their data." : ".");
+	SAY(r, kind == COMPONENT_GCS ?
+		       ". It keeps what is known of tasks, actors and objects, not their data." :
+		       ".");
 	if (kind == COMPONENT_GCS)
-		ADVISE(r, "fewer, larger tasks; RAY_task_events_max_num_task_in_gcs (default 100000) bounds what it keeps of "
-			  "finished ones");
+		ADVISE(r,
+		       "fewer, larger tasks; RAY_task_events_max_num_task_in_gcs (default 100000) bounds what it keeps of "
+		       "finished ones");
 	else if (kind == COMPONENT_DASHBOARD)
 		ADVISE(r, "%s, if the dashboard is not needed",
-		       r->node.of_driver ? "ray.init(include_dashboard=False)" :
-		       r->of_command	 ? "ray start --include-dashboard=false" :
-					   "include-dashboard: \"false\" in rayStartParams of the head");
+		       r->node.of_driver ?
+			       "ray.init(include_dashboard=False)" :
+		       r->of_command ?
+			       "ray start --include-dashboard=false" :
+			       "include-dashboard: \"false\" in rayStartParams of the head");
 	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
 	return true;
 }
@@ -381,7 +428,8 @@ static bool are_two_of_a_size(const struct report *r)
 {
 	int64_t first = process_own(&r->top[0]), second = process_own(&r->top[1]);
 
-	if (r->n_top < 2 || (double)second < ONE_OF_TWO * (double)first || share(r, first + second) < TWO_DOMINANT)
+	if (r->n_top < 2 || (double)second < ONE_OF_TWO * (double)first ||
+	    share(r, first + second) < TWO_DOMINANT)
 		return false;
 	return r->n_top == 2 || (double)process_own(&r->top[2]) < ONE_OF_TWO * (double)second;
 }
@@ -394,10 +442,14 @@ static bool two_processes(struct report *r)
 
 	if (!are_two_of_a_size(r))
 		return false;
-	SAY(r, "Two processes, %s (PID %d) and %s (PID %d), held %s and %s, together %d %% of the memory", a->name, (int)a->pid, b->name,
-	    (int)b->pid, SIZE_TEXT(process_own(a)), SIZE_TEXT(process_own(b)), percent(r, process_own(a) + process_own(b)));
-	if (a->growth != GROWTH_UNKNOWN && a->growth > 0 && b->growth != GROWTH_UNKNOWN && b->growth > 0)
-		SAY(r, ", and both grew until the end (%s/s and %s/s)", SIZE_TEXT(a->growth), SIZE_TEXT(b->growth));
+	SAY(r,
+	    "Two processes, %s (PID %d) and %s (PID %d), held %s and %s, together %d %% of the memory",
+	    a->name, (int)a->pid, b->name, (int)b->pid, SIZE_TEXT(process_own(a)),
+	    SIZE_TEXT(process_own(b)), percent(r, process_own(a) + process_own(b)));
+	if (a->growth != GROWTH_UNKNOWN && a->growth > 0 && b->growth != GROWTH_UNKNOWN &&
+	    b->growth > 0)
+		SAY(r, ", and both grew until the end (%s/s and %s/s)", SIZE_TEXT(a->growth),
+		    SIZE_TEXT(b->growth));
 	SAY(r, ": two leaks, or two that need that much at the same time.");
 	if (!limit_was_reached(r))
 		return true;
@@ -407,7 +459,10 @@ static bool two_processes(struct report *r)
 	return true;
 }
 
-/* Finds a smaller process of the same name that grew as well: there may be two leaks, or it is parallelism. */
+/*
+ * Finds a smaller process of the same name that grew as well: there may be two leaks, or it is
+ * parallelism.
+ */
 static const struct process *growing_namesake(const struct report *r)
 {
 	const struct process *first = &r->top[0];
@@ -415,7 +470,8 @@ static const struct process *growing_namesake(const struct report *r)
 	for (size_t i = 1; i < r->n_top; i++) {
 		const struct process *p = &r->top[i];
 
-		if (strcmp(p->name, first->name) == 0 && p->growth != GROWTH_UNKNOWN && p->growth > 0 &&
+		if (strcmp(p->name, first->name) == 0 && p->growth != GROWTH_UNKNOWN &&
+		    p->growth > 0 &&
 		    (double)process_own(p) >= WORTH_BESIDE * (double)process_own(first))
 			return p;
 	}
@@ -428,10 +484,12 @@ static void say_what_it_is(struct report *r)
 	bool growth_described = say_growth(r);
 
 	if (other)
-		SAY(r, "%s; another %s (PID %d) held %s and grew as well.", growth_described ? "" : ": a leak or one oversized task", other->name,
+		SAY(r, "%s; another %s (PID %d) held %s and grew as well.",
+		    growth_described ? "" : ": a leak or one oversized task", other->name,
 		    (int)other->pid, SIZE_TEXT(process_own(other)));
 	else
-		SAY(r, growth_described ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
+		SAY(r, growth_described ? "; not parallelism." :
+					  ": a leak or one oversized task, not parallelism.");
 }
 
 static bool one_process(struct report *r)
@@ -465,14 +523,18 @@ static const struct component *many_of(const struct report *r)
 	for (size_t i = 0; i < r->components.n; i++) {
 		const struct component *c = &r->components.list[i];
 
-		if ((c->kind == COMPONENT_TASK || c->kind == COMPONENT_DRIVER || c->kind == COMPONENT_OTHER) &&
+		if ((c->kind == COMPONENT_TASK || c->kind == COMPONENT_DRIVER ||
+		     c->kind == COMPONENT_OTHER) &&
 		    c->count >= ALIKE_MIN && share(r, c->own) >= DOMINANT)
 			return c;
 	}
 	return NULL;
 }
 
-/* Children that a task has forked are counted with it: Ray knows only the task, and reserves memory for all of them. */
+/*
+ * Children that a task has forked are counted with it: Ray knows only the task, and reserves memory
+ * for all of them.
+ */
 static void tasks_with_children(struct report *r, const struct component *c)
 {
 	uint32_t tasks = c->count - c->children;
@@ -491,8 +553,8 @@ static void tasks_with_children(struct report *r, const struct component *c)
 }
 
 /*
- * Advises that no more copies of the task run than fit, by memory= or by CPUs. Ray counts memory= against what it offers, and the
- * copies cannot use the memory that other processes held.
+ * Advises that no more copies of the task run than fit, by memory= or by CPUs. Ray counts memory=
+ * against what it offers, and the copies cannot use the memory that other processes held.
  */
 static void advise_parallelism(struct report *r, const struct component *c)
 {
@@ -516,13 +578,19 @@ static void advise_parallelism(struct report *r, const struct component *c)
 		ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
 }
 
-/* Ray Data calls its tasks after its operators: "ReadParquet->Map(clean)". The name of a function has neither character. */
+/*
+ * Ray Data calls its tasks after its operators: "ReadParquet->Map(clean)". The name of a function
+ * has neither character.
+ */
 static bool is_of_ray_data(const struct component *c)
 {
 	return strstr(c->name, "->") || strchr(c->name, '(');
 }
 
-/* Returns whether Ray Data, which spreads its tasks already, or Serve, Train or Tune decides where it runs. */
+/*
+ * Returns whether Ray Data, which spreads its tasks already, or Serve, Train or Tune decides where
+ * it runs.
+ */
 static bool is_placed_by_library(const struct component *c)
 {
 	return is_of_ray_data(c) || strstr(c->name, "ServeReplica:") ||
@@ -553,17 +621,22 @@ static bool many_alike(struct report *r)
 	int64_t each = c->own / c->count;
 	int64_t others = (c->own - c->largest) / (c->count - 1);
 	if ((double)c->largest >= STANDS_OUT * (double)others)
-		SAY(r, "%" PRIu32 " copies of %s held %s together, the largest %s and the others %s each: a leak of that one, or one oversized "
-		       "task, beside parallelism.",
+		SAY(r,
+		    "%" PRIu32
+		    " copies of %s held %s together, the largest %s and the others %s each: a leak of that one, or one oversized "
+		    "task, beside parallelism.",
 		    c->count, c->name, SIZE_TEXT(c->own), SIZE_TEXT(c->largest), SIZE_TEXT(others));
 	else
-		SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.", c->count,
-		    c->name, SIZE_TEXT(c->own), SIZE_TEXT(each), SIZE_TEXT(c->largest));
+		SAY(r,
+		    "%" PRIu32
+		    " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.",
+		    c->count, c->name, SIZE_TEXT(c->own), SIZE_TEXT(each), SIZE_TEXT(c->largest));
 	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
 		return true;
 	advise_parallelism(r, c);
 	if (is_of_ray_data(c))
-		ADVISE(r, "; or smaller blocks, which are more of them: override_num_blocks of the read, or repartition()");
+		ADVISE(r,
+		       "; or smaller blocks, which are more of them: override_num_blocks of the read, or repartition()");
 	else if (is_actor(r, c))
 		ADVISE(r, "; or fewer of these actors at a time");
 	/* Whether other nodes have room is not seen from here. */
@@ -587,8 +660,8 @@ static bool forks_of_one(struct report *r)
 			c = &r->components.list[i];
 	if (!c)
 		return false;
-	SAY(r, "%" PRIu32 " copies of %s had up to %s each, of which a part is the same memory: ", c->count,
-	    c->name, SIZE_TEXT(c->largest));
+	SAY(r, "%" PRIu32 " copies of %s had up to %s each, of which a part is the same memory: ",
+	    c->count, c->name, SIZE_TEXT(c->largest));
 	SAY(r, "most likely a fork left it to all of them.");
 	if (r->n_top && p->growth != GROWTH_UNKNOWN && p->growth > 0)
 		SAY(r, " %s (PID %d) had most, and grew by %s/s until the end.", p->name,
@@ -604,12 +677,17 @@ static bool idle_workers(struct report *r)
 
 	if (count < ALIKE_MIN || share(r, own) < IDLE_DOMINANT)
 		return false;
-	SAY(r, "%" PRIu32 " idle workers (ray::IDLE) held %s, %d %% of the memory: processes that wait for the next task.", count,
-	    SIZE_TEXT(own), percent(r, own));
+	SAY(r,
+	    "%" PRIu32
+	    " idle workers (ray::IDLE) held %s, %d %% of the memory: processes that wait for the next task.",
+	    count, SIZE_TEXT(own), percent(r, own));
 	ADVISE(r, "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer)");
 	if (r->node.cpus >= 2000)
-		ADVISE(r, ", or fewer CPUs for Ray on this node (%s, now \"%" PRId64 "\"): it keeps about one idle worker for each",
-		       r->node.of_driver ? "num_cpus of ray.init()" : "num-cpus", r->node.cpus / 1000);
+		ADVISE(r,
+		       ", or fewer CPUs for Ray on this node (%s, now \"%" PRId64
+		       "\"): it keeps about one idle worker for each",
+		       r->node.of_driver ? "num_cpus of ray.init()" : "num-cpus",
+		       r->node.cpus / 1000);
 	return true;
 }
 
@@ -674,11 +752,14 @@ static bool many_tasks(struct report *r)
 		}
 	if (count < ALIKE_MIN || share(r, own) < DOMINANT)
 		return false;
-	SAY(r, "%" PRIu32 " tasks and actors of %" PRIu32 " names held %s together, %d %% of the memory; most of it %s with %s: "
-	       "parallelism rather than one leak.",
+	SAY(r,
+	    "%" PRIu32 " tasks and actors of %" PRIu32
+	    " names held %s together, %d %% of the memory; most of it %s with %s: "
+	    "parallelism rather than one leak.",
 	    count, names, SIZE_TEXT(own), percent(r, own), most->name, SIZE_TEXT(most->own));
 	if (limit_was_reached(r) && !is_any_task_too_large(r))
-		ADVISE(r, "memory= for each of them as the table says, so that Ray runs no more than fit; or ");
+		ADVISE(r,
+		       "memory= for each of them as the table says, so that Ray runs no more than fit; or ");
 	advise_limit(r, "");
 	return true;
 }
@@ -687,8 +768,9 @@ static bool page_cache(struct report *r)
 {
 	if (r->memory.file < 0 || share(r, r->memory.file) < DOMINANT)
 		return false;
-	SAY(r, "File data in the page cache held %s, %d %% of the memory. The kernel takes it back before it kills, "
-	       "unless it is locked there (mlock, ramfs) or cannot be written out in time.",
+	SAY(r,
+	    "File data in the page cache held %s, %d %% of the memory. The kernel takes it back before it kills, "
+	    "unless it is locked there (mlock, ramfs) or cannot be written out in time.",
 	    SIZE_TEXT(r->memory.file), percent(r, r->memory.file));
 	return true;
 }
@@ -697,8 +779,8 @@ static bool kernel_memory(struct report *r)
 {
 	if (r->memory.kernel < 0 || share(r, r->memory.kernel) < KERNEL_DOMINANT)
 		return false;
-	SAY(r, "Kernel memory (page tables, sockets, inodes) held %s, %d %% of the memory.", SIZE_TEXT(r->memory.kernel),
-	    percent(r, r->memory.kernel));
+	SAY(r, "Kernel memory (page tables, sockets, inodes) held %s, %d %% of the memory.",
+	    SIZE_TEXT(r->memory.kernel), percent(r, r->memory.kernel));
 	return true;
 }
 
@@ -708,8 +790,11 @@ static bool spread_out(struct report *r)
 
 	if (r->components.n < 3 || r->n_processes <= ALIKE_MIN)
 		return false;
-	SAY(r, "No process and no name stands out among %" PRIu32 " processes: the most had %s (%s), %s (%s) and %s (%s).",
-	    r->n_processes, list[0].name, SIZE_TEXT(list[0].own), list[1].name, SIZE_TEXT(list[1].own), list[2].name, SIZE_TEXT(list[2].own));
+	SAY(r,
+	    "No process and no name stands out among %" PRIu32
+	    " processes: the most had %s (%s), %s (%s) and %s (%s).",
+	    r->n_processes, list[0].name, SIZE_TEXT(list[0].own), list[1].name,
+	    SIZE_TEXT(list[1].own), list[2].name, SIZE_TEXT(list[2].own));
 	advise_limit(r, "");
 	return true;
 }
@@ -727,7 +812,8 @@ static bool too_quick(struct report *r)
 	if (!met || m->limit <= 0 || (double)m->usage >= RELEVANT_USAGE * (double)m->limit)
 		return false;
 	if (m->usage <= 0) {
-		SAY(r, "Memory went to the limit of %s before the first sample.", SIZE_TEXT(m->limit));
+		SAY(r, "Memory went to the limit of %s before the first sample.",
+		    SIZE_TEXT(m->limit));
 		return true;
 	}
 	SAY(r, "Memory went from %s to the limit of %s", SIZE_TEXT(m->usage), SIZE_TEXT(m->limit));
@@ -738,7 +824,7 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	node_of_others, objects,      endless_stack, driver_on_head, rays_own,	 submitted_jobs,
+	node_of_others, objects,       endless_stack, driver_on_head, rays_own,	    submitted_jobs,
 	forks_of_one,	two_processes, one_process,   many_alike,     idle_workers, spilling,
 	many_tasks,	page_cache,    kernel_memory, spread_out,
 };
@@ -754,8 +840,10 @@ static void tasks_on_head(struct report *r)
 	if (!is_head(r) || r->node.of_driver || r->node.cpus == 0 || count == 0 ||
 	    share(r, own) < IDLE_WORTH_SAYING)
 		return;
-	SAY(r, " %" PRIu32 " %s ran on the head, beside gcs_server.", count, count == 1 ? "task or actor" : "tasks and actors");
-	ADVISE(r, "%s%s%s keeps tasks off it", r->advice[0] ? "; " : "", SETTING(r, "num-cpus", 0), r->of_command ? "" : " of the head");
+	SAY(r, " %" PRIu32 " %s ran on the head, beside gcs_server.", count,
+	    count == 1 ? "task or actor" : "tasks and actors");
+	ADVISE(r, "%s%s%s keeps tasks off it", r->advice[0] ? "; " : "", SETTING(r, "num-cpus", 0),
+	       r->of_command ? "" : " of the head");
 }
 
 static void idle_workers_too(struct report *r)
@@ -763,7 +851,8 @@ static void idle_workers_too(struct report *r)
 	int64_t own;
 	uint32_t count = components_of_kind(&r->components, COMPONENT_IDLE, &own);
 
-	if (count >= ALIKE_MIN && share(r, own) >= IDLE_WORTH_SAYING && !strstr(r->diagnosis, "idle workers"))
+	if (count >= ALIKE_MIN && share(r, own) >= IDLE_WORTH_SAYING &&
+	    !strstr(r->diagnosis, "idle workers"))
 		SAY(r, " %" PRIu32 " idle workers held %s more.", count, SIZE_TEXT(own));
 }
 
@@ -777,11 +866,12 @@ static void promised_too_much(struct report *r)
 		ADVISE(r, r->advice[0] ? "; " : "");
 		advise_smaller_store(r);
 	}
-	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE_TEXT(n->memory),
-	    SIZE_TEXT(n->object_store), SIZE_TEXT(r->memory.limit));
+	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.",
+	    SIZE_TEXT(n->memory), SIZE_TEXT(n->object_store), SIZE_TEXT(r->memory.limit));
 	/* A budget for a task that needs more is advised with its limit. */
 	if (!strstr(r->advice, IN_FORCE))
-		ADVISE(r, "%s%s", r->advice[0] ? "; " : "", SETTING(r, "memory", offered_to_tasks(r)));
+		ADVISE(r, "%s%s", r->advice[0] ? "; " : "",
+		       SETTING(r, "memory", offered_to_tasks(r)));
 }
 
 static void part_of_isolation(struct report *r)
@@ -796,13 +886,17 @@ static void slowed_down(struct report *r)
 {
 	if (r->slowed_ns <= 0)
 		return;
-	SAY(r, "%sAbove memory.high the kernel kills nothing: processes that ask for memory have to "
-	       "wait until some is freed.", r->diagnosis[0] ? " " : "");
+	SAY(r,
+	    "%sAbove memory.high the kernel kills nothing: processes that ask for memory have to "
+	    "wait until some is freed.",
+	    r->diagnosis[0] ? " " : "");
 	if (r->memory.high <= 0)
 		return;
 	ADVISE(r, r->advice[0] ? "; or " : "");
-	ADVISE(r, r->id.pod ? "a memory request that equals the limit, for which the kubelet sets no memory.high" :
-			      "a higher memory.high");
+	ADVISE(r,
+	       r->id.pod ?
+		       "a memory request that equals the limit, for which the kubelet sets no memory.high" :
+		       "a higher memory.high");
 }
 
 static void (*const remarks[])(struct report *r) = {
@@ -816,7 +910,10 @@ static bool was_freed(const struct report *r)
 	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
 }
 
-/* They count for the limit of processes until somebody waits for them, so a larger limit fills as well. */
+/*
+ * They count for the limit of processes until somebody waits for them, so a larger limit fills as
+ * well.
+ */
 static void zombies_at_limit(struct report *r)
 {
 	const struct zombies *z = &r->zombies;
@@ -836,12 +933,17 @@ static void zombies_at_limit(struct report *r)
 	       z->of_parent && z->name[0] ? z->name : "their parent");
 }
 
-/* Another user's descriptors cannot be seen, but the limit of a process can. Each inherits that of its parent, unless it sets its own. */
+/*
+ * Another user's descriptors cannot be seen, but the limit of a process can. Each inherits that of
+ * its parent, unless it sets its own.
+ */
 static void files_at_limit(struct report *r)
 {
-	if (r->verdict.class != FAILURE_FILE_DESCRIPTORS_EXHAUSTED || !knows_largest(r) || r->large.open_files <= 0)
+	if (r->verdict.class != FAILURE_FILE_DESCRIPTORS_EXHAUSTED || !knows_largest(r) ||
+	    r->large.open_files <= 0)
 		return;
-	SAY(r, "%s (PID %d), the largest process, could have %" PRId64 " open files.", r->top[0].name, (int)r->large.pid, r->large.open_files);
+	SAY(r, "%s (PID %d), the largest process, could have %" PRId64 " open files.",
+	    r->top[0].name, (int)r->large.pid, r->large.open_files);
 	ADVISE(r, "a larger ulimit -n, or find what does not close its files");
 }
 

@@ -347,7 +347,9 @@ static struct report report_of(const struct row *row)
 	if (row->stack || row->open_files)
 		r.large = (struct large_process){ 1, known(row->stack), known(row->open_files), 1 };
 	r.large_age_ns = row->age_ns;
-	r.zombies = (struct zombies){ .n = row->zombies, .of_parent = row->of_parent, .parent = 1, .name = "supervisor" };
+	r.zombies = (struct zombies){
+		.n = row->zombies, .of_parent = row->of_parent, .parent = 1, .name = "supervisor"
+	};
 	r.memory.limit = row->limit;
 	r.memory.usage = row->usage;
 	r.memory.shmem = row->shmem;
@@ -361,8 +363,8 @@ static struct report report_of(const struct row *row)
 
 			p.pid = (pid_t)r.n_processes + 1;
 			snprintf(p.name, sizeof(p.name), "%s", row->top[i].name);
-			components_add_one(&r.components, component_of(p.name, p.command, label), label, row->top[i].own,
-					   copy < row->top[i].children);
+			components_add_one(&r.components, component_of(p.name, p.command, label),
+					   label, row->top[i].own, copy < row->top[i].children);
 			r.n_processes++;
 			if (r.n_top < REPORT_TOP_MAX)
 				r.top[r.n_top++] = p;
@@ -394,8 +396,8 @@ static void the_numbers_decide_which_sentences_are_written(void **state)
 }
 
 /*
- * What each sentence rests on: a row above whose report has the sentence, and one number of that report which, set to `value`, is
- * not known or says otherwise. Then the sentence has to go.
+ * What each sentence rests on: a row above whose report has the sentence, and one number of that
+ * report which, set to `value`, is not known or says otherwise. Then the sentence has to go.
  */
 #define NUMBER(member) offsetof(struct report, member), sizeof(((struct report *)NULL)->member)
 static const struct premise {
@@ -549,8 +551,8 @@ static void without_its_premise_each_sentence_goes(void **state)
 		memcpy((char *)&r + p->offset, &p->value, p->size);
 		if (before && !is_said(&r, p->sentence))
 			continue;
-		print_error("%s: \"%s\" is %s: \"%s\" / \"%s\"\n", p->row, p->sentence, before ? "still said" : "not said at all", r.diagnosis,
-			    r.advice);
+		print_error("%s: \"%s\" is %s: \"%s\" / \"%s\"\n", p->row, p->sentence,
+			    before ? "still said" : "not said at all", r.diagnosis, r.advice);
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
@@ -558,12 +560,14 @@ static void without_its_premise_each_sentence_goes(void **state)
 
 static void what_a_library_of_rays_places_has_no_scheduling_strategy_of_the_user(void **state)
 {
-	static const char *const names[] = { "ray::ReadParquet->Map(clean)", "ray::ServeReplica:app:Model", "ray::RayTrainWorker",
+	static const char *const names[] = { "ray::ReadParquet->Map(clean)",
+					     "ray::ServeReplica:app:Model", "ray::RayTrainWorker",
 					     "ray::ImplicitFunc" };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct row row = { "copies", OOM, FULL_4G, 0, { { names[i], GIB, 0, 3 } }, .pod = "p" };
+		struct row row = { "copies",  OOM, FULL_4G, 0, { { names[i], GIB, 0, 3 } },
+				   .pod = "p" };
 		struct report r = report_of(&row);
 
 		assert_true(is_said(&r, "of them fit into this limit at a time"));
@@ -571,7 +575,10 @@ static void what_a_library_of_rays_places_has_no_scheduling_strategy_of_the_user
 	}
 }
 
-/* Copies the longest part of the format without a conversion; "" if that is too short to be found again. */
+/*
+ * Copies the longest part of the format without a conversion; "" if that is too short to be found
+ * again.
+ */
 static void plain_part(const char *format, size_t len, char part[static 128])
 {
 	size_t best = 0, from = 0;
@@ -597,7 +604,8 @@ static void add_said_with_and_without(const struct premise *p, struct strbuf *sa
 	memcpy((char *)&without + p->offset, &p->value, p->size);
 	report_diagnose(&r);
 	report_diagnose(&without);
-	strbuf_addf(said, "%s\1%s\2%s\1%s\3", r.diagnosis, r.advice, without.diagnosis, without.advice);
+	strbuf_addf(said, "%s\1%s\2%s\1%s\3", r.diagnosis, r.advice, without.diagnosis,
+		    without.advice);
 }
 
 /* Whether a premise takes the part with it. said: as add_said_with_and_without writes it. */
@@ -613,10 +621,14 @@ static bool part_goes(const char *said, const char *part)
 	return false;
 }
 
-/* Each literal of diagnose.c that is long enough to be found in a diagnosis or an advice goes with a premise. */
+/*
+ * Each literal of diagnose.c that is long enough to be found in a diagnosis or an advice goes with
+ * a premise.
+ */
 static void each_literal_of_the_source_goes_with_a_premise(void **state)
 {
-	_cleanup_strbuf_ struct strbuf source = STRBUF_INIT(256 * 1024), said = STRBUF_INIT(1024 * 1024);
+	_cleanup_strbuf_ struct strbuf source = STRBUF_INIT(256 * 1024),
+				       said = STRBUF_INIT(1024 * 1024);
 	unsigned int wrong = 0, n = 0;
 	(void)state;
 
@@ -627,7 +639,8 @@ static void each_literal_of_the_source_goes_with_a_premise(void **state)
 		if (strncmp(at, "SAY(r,", 6) != 0 && strncmp(at, "ADVISE(r,", 9) != 0)
 			continue;
 		end = strstr(at, ");\n");
-		for (const char *open, *close; (open = strchr(at, '"')) && open < end; at = close + 1) {
+		for (const char *open, *close; (open = strchr(at, '"')) && open < end;
+		     at = close + 1) {
 			char part[128];
 
 			for (close = open + 1; *close != '"'; close++)
@@ -660,21 +673,31 @@ static void an_earlier_diagnosis_does_not_stay(void **state)
 /* A kill frees the memory, and the last sample may be from right after it. */
 static void what_held_the_memory_is_not_taken_from_a_sample_after_the_kill(void **state)
 {
-	static const struct row killed = { .class = FAILURE_KILLED, .limit = 4 * GIB, .usage = MIB, .top = { { "sh", MIB / 2, 0, 0 } },
-					   .slowed_ns = 40 * SEC, .high = 3 * GIB };
+	static const struct row killed = { .class = FAILURE_KILLED,
+					   .limit = 4 * GIB,
+					   .usage = MIB,
+					   .top = { { "sh", MIB / 2, 0, 0 } },
+					   .slowed_ns = 40 * SEC,
+					   .high = 3 * GIB };
 	struct report r = report_of(&killed);
 	(void)state;
 
 	r.memory.peak = 3 * GIB;
 	report_diagnose(&r);
-	assert_string_equal(r.diagnosis, "Above memory.high the kernel kills nothing: processes that ask for memory have to wait until some is freed.");
+	assert_string_equal(
+		r.diagnosis,
+		"Above memory.high the kernel kills nothing: processes that ask for memory have to wait until some is freed.");
 	assert_string_equal(r.advice, "a higher memory.high");
 }
 
 static void tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers(void **state)
 {
-	static const struct row row = { .class = OOM, FULL_4G, .top = { { "ray::a", GIB, 0, 0 }, { "ray::b", GIB, 0, 0 },
-									{ "ray::c", GIB / 2, 0, 0 }, { "raylet", 5 * GIB / 4, 0, 0 } },
+	static const struct row row = { .class = OOM,
+					FULL_4G,
+					.top = { { "ray::a", GIB, 0, 0 },
+						 { "ray::b", GIB, 0, 0 },
+						 { "ray::c", GIB / 2, 0, 0 },
+						 { "raylet", 5 * GIB / 4, 0, 0 } },
 					.memory = GIB - 1 };
 	struct report r = report_of(&row);
 	(void)state;
@@ -690,7 +713,8 @@ static void in_a_job_of_slurm_a_limit_has_the_form_of_its_options(void **state)
 
 	r.of_command = r.of_slurm = true;
 	report_diagnose(&r);
-	assert_non_null(strstr(r.advice, "a limit of 5.0 GiB or more (--mem=5120M, or --mem-per-cpu)"));
+	assert_non_null(
+		strstr(r.advice, "a limit of 5.0 GiB or more (--mem=5120M, or --mem-per-cpu)"));
 }
 
 static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
@@ -704,7 +728,8 @@ static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 		if (!r.diagnosis[0])
 			continue;
 		assert_int_equal(r.diagnosis[strlen(r.diagnosis) - 1], '.');
-		assert_true(strlen(r.diagnosis) < sizeof(r.diagnosis) - 1 && strlen(r.advice) < sizeof(r.advice) - 1);
+		assert_true(strlen(r.diagnosis) < sizeof(r.diagnosis) - 1 &&
+			    strlen(r.advice) < sizeof(r.advice) - 1);
 	}
 }
 

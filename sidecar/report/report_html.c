@@ -34,11 +34,13 @@ static void add_head(const struct report *r, struct strbuf *out)
 	 * The policy forbids everything but the styles above, so no script could run even if one
 	 * got into the page.
 	 */
-	strbuf_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-			 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-			 "<meta name=\"color-scheme\" content=\"light dark\">\n"
-			 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">\n"
-			 "<meta name=\"generator\" content=\"Afterglow " AFTERGLOW_VERSION "\">\n<title>");
+	strbuf_adds(
+		out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">\n"
+		"<meta name=\"generator\" content=\"Afterglow " AFTERGLOW_VERSION "\">\n<title>");
 	html_adds(out, failure_class_name(r->verdict.class));
 	html_add_in(out, " · ", r->id.pod ? r->id.pod : r->id.container, "</title>\n<style>\n");
 	strbuf_adds(out, report_css);
@@ -66,8 +68,10 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 	}
 	strbuf_adds(out, "</p>\n<h1>");
 	html_adds(out, v->sentence);
-	strbuf_addf(out, "</h1>\n<ul class=\"chips\"><li class=\"class\">%s</li><li>%s</li>", failure_class_name(v->class),
-		    v->confidence == CONFIDENCE_UNKNOWN ? "cause unknown" : confidence_name(v->confidence));
+	strbuf_addf(out, "</h1>\n<ul class=\"chips\"><li class=\"class\">%s</li><li>%s</li>",
+		    failure_class_name(v->class),
+		    v->confidence == CONFIDENCE_UNKNOWN ? "cause unknown" :
+							  confidence_name(v->confidence));
 	if (v->exit_code >= 0)
 		strbuf_addf(out, "<li>exit code %d</li>", v->exit_code);
 	if (v->signal && signal_name(v->signal))
@@ -89,21 +93,28 @@ static void add_diagnosis(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</div>\n");
 }
 
-/* Whether text is a name as Kubernetes has them. Nothing else becomes a part of a command, which a reader copies into a shell. */
+/*
+ * Whether text is a name as Kubernetes has them. Nothing else becomes a part of a command, which a
+ * reader copies into a shell.
+ */
 static bool is_object_name(const char *text)
 {
 	return text && *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
 }
 
-/* Adds what to run next. A click on a command selects all of it: the page has no script that could copy it. */
+/*
+ * Adds what to run next. A click on a command selects all of it: the page has no script that could
+ * copy it.
+ */
 static void add_commands(const struct report *r, struct strbuf *out)
 {
 	if (!is_object_name(r->id.pod) || !is_object_name(r->id.namespace))
 		return;
-	strbuf_addf(out,
-		    "<dt>Save the evidence</dt><dd><code>kubectl afterglow bundle %s evidence -n %s</code></dd>\n"
-		    "<dt>What followed</dt><dd><code>kubectl afterglow incidents -n %s</code></dd>\n",
-		    r->id.pod, r->id.namespace, r->id.namespace);
+	strbuf_addf(
+		out,
+		"<dt>Save the evidence</dt><dd><code>kubectl afterglow bundle %s evidence -n %s</code></dd>\n"
+		"<dt>What followed</dt><dd><code>kubectl afterglow incidents -n %s</code></dd>\n",
+		r->id.pod, r->id.namespace, r->id.namespace);
 }
 
 static void add_facts(const struct report *r, struct strbuf *out)
@@ -120,7 +131,8 @@ static void add_facts(const struct report *r, struct strbuf *out)
 	}
 	add_row(out, "When", line);
 	if (r->id.pod) {
-		snprintf(line, sizeof(line), "%s/%s", r->id.namespace ? r->id.namespace : "?", r->id.pod);
+		snprintf(line, sizeof(line), "%s/%s", r->id.namespace ? r->id.namespace : "?",
+			 r->id.pod);
 		add_row(out, "Pod", line);
 	}
 	add_row(out, "Ray cluster", r->id.cluster);
@@ -139,9 +151,12 @@ static void add_bar(struct strbuf *out, const char *name, int64_t value, int64_t
 {
 	if (value < 0)
 		return;
-	strbuf_addf(out, "<span>%s</span><span class=\"v\">%s</span><span class=\"track\"><span class=\"fill\" "
-			 "style=\"width:%.1f%%\"></span></span>\n",
-		    name, SIZE_TEXT(value), MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
+	strbuf_addf(
+		out,
+		"<span>%s</span><span class=\"v\">%s</span><span class=\"track\"><span class=\"fill\" "
+		"style=\"width:%.1f%%\"></span></span>\n",
+		name, SIZE_TEXT(value),
+		MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
 }
 
 static void add_accounting(const struct report *r, struct strbuf *out)
@@ -151,15 +166,21 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 
 	if (!report_counts_differ(r))
 		return;
-	strbuf_addf(out, "<div class=\"card\"><h3>The same memory, as %s count it%s</h3>\n<div class=\"bars\">\n",
-		    r->of_command ? "the kernel and Ray" : "the kernel, the kubelet and Ray", m->limit > 0 ? ", against the limit" : "");
+	strbuf_addf(
+		out,
+		"<div class=\"card\"><h3>The same memory, as %s count it%s</h3>\n<div class=\"bars\">\n",
+		r->of_command ? "the kernel and Ray" : "the kernel, the kubelet and Ray",
+		m->limit > 0 ? ", against the limit" : "");
 	add_bar(out, "kernel", m->usage, whole);
 	if (!r->of_command)
 		add_bar(out, "kubelet", memory_kubelet(m), whole);
 	add_bar(out, "Ray", memory_ray(m), whole);
-	strbuf_addf(out, "</div>\n<p class=\"note\">The limit is held against the kernel's number.%s</p></div>\n",
-		    r->of_command ? " Ray leaves out all file pages." :
-				    " The kubelet leaves out inactive file pages (its “working set”), Ray all file pages.");
+	strbuf_addf(
+		out,
+		"</div>\n<p class=\"note\">The limit is held against the kernel's number.%s</p></div>\n",
+		r->of_command ?
+			" Ray leaves out all file pages." :
+			" The kubelet leaves out inactive file pages (its “working set”), Ray all file pages.");
 }
 
 /* Adds one sentence with the numbers of the moment that is shown. */
@@ -177,13 +198,15 @@ static void add_moment(const struct report *r, struct strbuf *out)
 	else
 		strbuf_adds(out, ", no limit");
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(out, " in the last sample, %s before %s", DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
+		strbuf_addf(out, " in the last sample, %s before %s",
+			    DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
 	if (m->peak >= 0)
 		strbuf_addf(out, "; peak %s", SIZE_TEXT(m->peak));
 	if (m->swap > 0)
 		strbuf_addf(out, "; %s swapped out", SIZE_TEXT(m->swap));
 	if (m->psi_some > 0)
-		strbuf_addf(out, "; %.1f %% of the last 10 s some task waited for memory", (double)m->psi_some / 100);
+		strbuf_addf(out, "; %.1f %% of the last 10 s some task waited for memory",
+			    (double)m->psi_some / 100);
 	strbuf_adds(out, ".</p>\n");
 }
 
@@ -195,7 +218,8 @@ static void add_object_store(const struct ray_node *n, struct strbuf *out)
 	 */
 	if (n->shm_used < 0 || (n->raylet == 0 && n->object_store < 0))
 		return;
-	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", SIZE_TEXT(n->shm_used));
+	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used",
+		    SIZE_TEXT(n->shm_used));
 	if (n->shm_size > 0)
 		strbuf_addf(out, " of %s", SIZE_TEXT(n->shm_size));
 	if (n->object_store > 0)
@@ -209,21 +233,28 @@ static void add_components(const struct components *c, struct strbuf *out)
 
 	if (c->n < 2)
 		return;
-	strbuf_adds(out, "<div class=\"card long\"><h3>All processes by name</h3>\n<table><thead><tr><th>Name</th>"
-			 "<th class=\"n\">Count</th><th class=\"n\">RSS − SHR</th><th class=\"n wide\">Largest</th>"
-			 "<td class=\"wide\"></td></tr></thead><tbody>\n");
+	strbuf_adds(
+		out,
+		"<div class=\"card long\"><h3>All processes by name</h3>\n<table><thead><tr><th>Name</th>"
+		"<th class=\"n\">Count</th><th class=\"n\">RSS − SHR</th><th class=\"n wide\">Largest</th>"
+		"<td class=\"wide\"></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < c->n; i++) {
 		strbuf_adds(out, "<tr><td class=\"name\">");
 		html_adds(out, c->list[i].name);
-		strbuf_addf(out, "</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td>"
-				 "<td class=\"bar\"><span class=\"track\"><span class=\"fill\" style=\"width:%.1f%%\"></span></span>"
-				 "</td></tr>\n",
-			    c->list[i].count, SIZE_TEXT(c->list[i].own),
-			    SIZE_TEXT(c->list[i].largest), 100.0 * (double)c->list[i].own / (double)most);
+		strbuf_addf(
+			out,
+			"</td><td class=\"n\">%" PRIu32
+			"</td><td class=\"n\">%s</td><td class=\"n wide\">%s</td>"
+			"<td class=\"bar\"><span class=\"track\"><span class=\"fill\" style=\"width:%.1f%%\"></span></span>"
+			"</td></tr>\n",
+			c->list[i].count, SIZE_TEXT(c->list[i].own), SIZE_TEXT(c->list[i].largest),
+			100.0 * (double)c->list[i].own / (double)most);
 	}
 	if (c->rest_count)
-		strbuf_addf(out, "<tr><td>others</td><td class=\"n\">%" PRIu32 "</td><td class=\"n\">%s</td>"
-				 "<td class=\"n wide\"></td><td class=\"bar\"></td></tr>\n",
+		strbuf_addf(out,
+			    "<tr><td>others</td><td class=\"n\">%" PRIu32
+			    "</td><td class=\"n\">%s</td>"
+			    "<td class=\"n wide\"></td><td class=\"bar\"></td></tr>\n",
 			    c->rest_count, SIZE_TEXT(c->rest_own));
 	strbuf_adds(out, "</tbody></table></div>\n");
 }
@@ -251,14 +282,17 @@ static void add_processes(const struct report *r, struct strbuf *out)
 {
 	if (!r->n_top)
 		return;
-	strbuf_adds(out, "<h2 id=\"processes\">Processes</h2>\n<div class=\"card long\"><table><thead><tr><th class=\"n\">PID</th><th>Name</th>"
-			 "<th class=\"n\">RSS − SHR</th><th class=\"n wide\">SHR</th><th class=\"n\">Growth</th></tr></thead>"
-			 "<tbody>\n");
+	strbuf_adds(
+		out,
+		"<h2 id=\"processes\">Processes</h2>\n<div class=\"card long\"><table><thead><tr><th class=\"n\">PID</th><th>Name</th>"
+		"<th class=\"n\">RSS − SHR</th><th class=\"n wide\">SHR</th><th class=\"n\">Growth</th></tr></thead>"
+		"<tbody>\n");
 	for (size_t i = 0; i < r->n_top; i++)
 		add_process(&r->top[i], out);
 	strbuf_adds(out, "</tbody></table>\n");
 	if (r->n_processes > r->n_top)
-		strbuf_addf(out, "<p class=\"note\">The %zu largest of %" PRIu32 ".</p>\n", r->n_top, r->n_processes);
+		strbuf_addf(out, "<p class=\"note\">The %zu largest of %" PRIu32 ".</p>\n",
+			    r->n_top, r->n_processes);
 	strbuf_adds(out, "</div>\n");
 }
 
@@ -324,7 +358,10 @@ static const char *part_of(const struct page_text *t, size_t *ret_len)
 	return from;
 }
 
-/* Explains the first line of the kernel's report of an OOM kill, which readers take for the culprit. */
+/*
+ * Explains the first line of the kernel's report of an OOM kill, which readers take for the
+ * culprit.
+ */
 static void add_first_line(const char *text, size_t len, struct strbuf *out)
 {
 	static const char invoked[] = " invoked oom-killer";
@@ -336,7 +373,9 @@ static void add_first_line(const char *text, size_t len, struct strbuf *out)
 		name--;
 	strbuf_adds(out, "<p class=\"note\">“");
 	html_add(out, name, (size_t)(end - name) + sizeof(invoked) - 1);
-	strbuf_adds(out, "” says who asked for memory when none was left, and not who took it. What was killed is in the line “Killed process”.</p>");
+	strbuf_adds(
+		out,
+		"” says who asked for memory when none was left, and not who took it. What was killed is in the line “Killed process”.</p>");
 }
 
 static void add_text(const struct page_text *t, struct strbuf *out)
@@ -348,7 +387,8 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	strbuf_addf(&section, "<details class=\"card long\"%s><summary>", t->open ? " open" : "");
 	html_add_in(&section, "", t->title, "</summary>\n");
 	if (len < t->len)
-		strbuf_addf(&section, "<p class=\"note\">The %s of it; the bundle holds the rest.</p>",
+		strbuf_addf(&section,
+			    "<p class=\"note\">The %s of it; the bundle holds the rest.</p>",
 			    t->from_start ? "beginning" : "end");
 	add_first_line(from, len, &section);
 	strbuf_adds(&section, "<pre>");
@@ -379,7 +419,10 @@ static const char *last_traceback(const struct page_text *t)
 	return found;
 }
 
-/* Returns the length of a traceback: its frames, and the exception up to a line that is empty or past EXCEPTION_MAX. */
+/*
+ * Returns the length of a traceback: its frames, and the exception up to a line that is empty or
+ * past EXCEPTION_MAX.
+ */
 static size_t traceback_length(const char *from, const char *end)
 {
 	const char *at = from;
@@ -395,7 +438,8 @@ static size_t traceback_length(const char *from, const char *end)
 	return (size_t)(at - from);
 }
 
-static void add_words_card(const char *title, const char *file, const char *text, size_t len, struct strbuf *out)
+static void add_words_card(const char *title, const char *file, const char *text, size_t len,
+			   struct strbuf *out)
 {
 	strbuf_addf(out, "<div class=\"card long\"><h2>%s", title);
 	html_add_in(out, "", file, "</h2>\n<pre>");
@@ -414,11 +458,13 @@ static void add_words(const struct page *p, struct strbuf *out)
 
 		if (!at)
 			continue;
-		add_words_card("The last exception in ", t->title, at, traceback_length(at, t->text + t->len), out);
+		add_words_card("The last exception in ", t->title, at,
+			       traceback_length(at, t->text + t->len), out);
 		break;
 	}
 	if (*lines)
-		add_words_card("The last lines of the process that ended first", "", lines, strlen(lines), out);
+		add_words_card("The last lines of the process that ended first", "", lines,
+			       strlen(lines), out);
 }
 
 /* Whether memory is what a reader wants to see first. */
@@ -461,7 +507,9 @@ void report_to_html(const struct page *p, struct strbuf *out)
 	for (size_t i = 0; i < MIN(p->n_texts, (size_t)PAGE_TEXTS_MAX); i++)
 		if (p->texts[i].len)
 			add_text(&p->texts[i], out);
-	strbuf_adds(out, "<footer>Written by Afterglow " AFTERGLOW_VERSION
-			 ". RSS − SHR is what a process holds alone, without what it shares with others, as Ray's object store.</footer>\n"
-			 "</main>\n</body>\n</html>\n");
+	strbuf_adds(
+		out,
+		"<footer>Written by Afterglow " AFTERGLOW_VERSION
+		". RSS − SHR is what a process holds alone, without what it shares with others, as Ray's object store.</footer>\n"
+		"</main>\n</body>\n</html>\n");
 }

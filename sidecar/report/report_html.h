@@ -20,7 +20,10 @@ struct page_text {
 	const char *text;
 	size_t len;
 	bool open; /* it is unfolded from the start; other texts unfold at a click */
-	bool from_start; /* a long text keeps its beginning, as a backtrace should; false: its end, as a log should */
+	/*
+	 * a long text keeps its beginning, as a backtrace should; false: its end, as a log should
+	 */
+	bool from_start;
 };
 
 struct page {
@@ -31,8 +34,14 @@ struct page {
 	size_t n_texts;
 };
 
-/* Writes the page. out's ceiling should be REPORT_HTML_MAX; the page stays below it, however long the texts are. */
+/*
+ * Writes the page. out's ceiling should be REPORT_HTML_MAX; the page stays below it, however long
+ * the texts are.
+ */
 void report_to_html(const struct page *p, struct strbuf *out);
 
-/* Writes the charts of the samples (report_charts.c). Writes nothing if there are fewer than two samples. */
+/*
+ * Writes the charts of the samples (report_charts.c). Writes nothing if there are fewer than two
+ * samples.
+ */
 void report_charts(const struct page *p, struct strbuf *out);

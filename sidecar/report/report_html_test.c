@@ -28,24 +28,43 @@
 static struct report base_report(void)
 {
 	return (struct report){
-		.id = { .namespace = "ml", .cluster = "demo", .pod = "demo-small-worker-x7k2p",
-			.pod_uid = "7a0b1c2d-0000-0000-0000-000000000000", .node = "gke-pool-1-a7f3", .container = "ray-worker" },
-		.verdict = { .class = FAILURE_KERNEL_OOM_CONTAINER, .confidence = CONFIDENCE_CERTAIN, .exit_code = 137, .signal = 9,
-			     .sentence = "Container ray-worker was killed by the kernel: it reached its memory limit of 4.0 GiB." },
+		.id = { .namespace = "ml",
+			.cluster = "demo",
+			.pod = "demo-small-worker-x7k2p",
+			.pod_uid = "7a0b1c2d-0000-0000-0000-000000000000",
+			.node = "gke-pool-1-a7f3",
+			.container = "ray-worker" },
+		.verdict = { .class = FAILURE_KERNEL_OOM_CONTAINER,
+			     .confidence = CONFIDENCE_CERTAIN,
+			     .exit_code = 137,
+			     .signal = 9,
+			     .sentence =
+				     "Container ray-worker was killed by the kernel: it reached its memory limit of 4.0 GiB." },
 		.started_unix_ns = 1795224294324 * NS_PER_MS,
 		.ended_unix_ns = 1795224546324 * NS_PER_MS,
-		.memory = { .limit = 4 * GIB, .usage = 4085 * MIB, .peak = 4 * GIB, .anon = 3540 * MIB, .file = 121 * MIB,
-			    .shmem = 390 * MIB, .kernel = 34 * MIB, .inactive_file = 80 * MIB, .active_file = 41 * MIB,
+		.memory = { .limit = 4 * GIB,
+			    .usage = 4085 * MIB,
+			    .peak = 4 * GIB,
+			    .anon = 3540 * MIB,
+			    .file = 121 * MIB,
+			    .shmem = 390 * MIB,
+			    .kernel = 34 * MIB,
+			    .inactive_file = 80 * MIB,
+			    .active_file = 41 * MIB,
 			    .psi_some = 1230 },
 		.sample_age_ns = 11 * NS_PER_MS,
 		.warn_at = 0.8,
 		.n_processes = 40,
-		.node = { .shm_size = 1200 * MIB, .shm_used = 389 * MIB, .object_store = 1200 * MIB },
-		.bundle = "pvc:ray-failures/ml/demo/demo-small-worker-x7k2p.7a0b1c2d/ray-worker/20261121T012906.324Z-KernelOOMContainer",
+		.node = { .shm_size = 1200 * MIB,
+			  .shm_used = 389 * MIB,
+			  .object_store = 1200 * MIB },
+		.bundle =
+			"pvc:ray-failures/ml/demo/demo-small-worker-x7k2p.7a0b1c2d/ray-worker/20261121T012906.324Z-KernelOOMContainer",
 	};
 }
 
-static void add_top(struct report *r, pid_t pid, const char *name, const char *command, int64_t own, int64_t growth)
+static void add_top(struct report *r, pid_t pid, const char *name, const char *command, int64_t own,
+		    int64_t growth)
 {
 	struct process *p = &r->top[r->n_top++];
 
@@ -54,7 +73,8 @@ static void add_top(struct report *r, pid_t pid, const char *name, const char *c
 	snprintf(p->command, sizeof(p->command), "%s", command);
 }
 
-static void add_sample(struct history *h, const struct report *r, int64_t before, int64_t anon, int64_t shmem)
+static void add_sample(struct history *h, const struct report *r, int64_t before, int64_t anon,
+		       int64_t shmem)
 {
 	struct sample s = { .at_ns = END - before, .memory = r->memory, .n_processes = 40,
 			    .n_top = (uint32_t)MIN(r->n_top, (size_t)SAMPLE_TOP) };
@@ -65,7 +85,8 @@ static void add_sample(struct history *h, const struct report *r, int64_t before
 	for (uint32_t i = 0; i < s.n_top; i++) {
 		s.top[i].pid = r->top[i].pid;
 		s.top[i].shared = 20 * MIB;
-		s.top[i].rss = i == 0 ? MAX(anon - 380 * MIB, anon / 3) : process_own(&r->top[i]) + s.top[i].shared;
+		s.top[i].rss = i == 0 ? MAX(anon - 380 * MIB, anon / 3) :
+					process_own(&r->top[i]) + s.top[i].shared;
 	}
 	history_add(h, &s);
 }
@@ -75,27 +96,39 @@ static void leak(struct report *r, struct history *h)
 {
 	*r = base_report();
 	add_top(r, 162, "ray::load_shard", "ray::load_shard", 3160 * MIB, 12 * MIB);
-	add_top(r, 77, "python3 dashboard_agent.py", "/usr/bin/python3 -u /x/ray/dashboard/agent.py --node-ip-address=10.0.0.7", 92 * MIB, 0);
-	add_top(r, 31, "raylet", "/x/ray/core/src/ray/raylet/raylet --raylet_socket_name=/tmp/ray/s", 48 * MIB, 1 << 14);
+	add_top(r, 77, "python3 dashboard_agent.py",
+		"/usr/bin/python3 -u /x/ray/dashboard/agent.py --node-ip-address=10.0.0.7",
+		92 * MIB, 0);
+	add_top(r, 31, "raylet",
+		"/x/ray/core/src/ray/raylet/raylet --raylet_socket_name=/tmp/ray/s", 48 * MIB,
+		1 << 14);
 	add_top(r, 163, "ray::IDLE", "ray::IDLE", 41 * MIB, GROWTH_UNKNOWN);
 	for (size_t i = 0; i < r->n_top; i++)
-		components_add(&r->components, r->top[i].name, r->top[i].command, process_own(&r->top[i]));
+		components_add(&r->components, r->top[i].name, r->top[i].command,
+			       process_own(&r->top[i]));
 	for (int i = 0; i < 11; i++)
 		components_add(&r->components, "ray::IDLE", "", 40 * MIB);
 	components_sort(&r->components);
 	for (int i = 0; i < 250; i++)
-		add_sample(h, r, (251 - i) * NS_PER_SEC, 600 * MIB + i * 11 * MIB + (i > 180 ? 120 : 0) * MIB, (150 + i) * MIB);
+		add_sample(h, r, (251 - i) * NS_PER_SEC,
+			   600 * MIB + i * 11 * MIB + (i > 180 ? 120 : 0) * MIB, (150 + i) * MIB);
 	for (int i = 0; i < 50; i++)
-		add_sample(h, r, (50 - i) * 20 * NS_PER_MS + 11 * NS_PER_MS, (3470 + i + i / 2) * MIB, 390 * MIB);
+		add_sample(h, r, (50 - i) * 20 * NS_PER_MS + 11 * NS_PER_MS,
+			   (3470 + i + i / 2) * MIB, 390 * MIB);
 	verdict_add_evidence(&r->verdict, "memory.events", "oom_group_kill 0 -> 1");
 	verdict_add_evidence(&r->verdict, "memory.events", "oom_kill 0 -> 41");
-	verdict_add_evidence(&r->verdict, "launcher", "it ended with the container, without a word: SIGKILL is the usual cause");
-	verdict_add_missing(&r->verdict, "kernel log", "CAP_SYSLOG: set recording.kernelLog.enabled");
-	snprintf(r->diagnosis, sizeof(r->diagnosis),
-		 "One process, ray::load_shard, held 77 %% of the memory and grew for 4 min 10 s until the end, from 0.2 to 3.1 GiB: "
-		 "a leak, or results that it piles up; not parallelism.");
-	snprintf(r->advice, sizeof(r->advice),
-		 "find what load_shard keeps; if it needs that much: @ray.remote(memory=3.1 * 1024**3), and a limit of 5 GiB or more");
+	verdict_add_evidence(
+		&r->verdict, "launcher",
+		"it ended with the container, without a word: SIGKILL is the usual cause");
+	verdict_add_missing(&r->verdict, "kernel log",
+			    "CAP_SYSLOG: set recording.kernelLog.enabled");
+	snprintf(
+		r->diagnosis, sizeof(r->diagnosis),
+		"One process, ray::load_shard, held 77 %% of the memory and grew for 4 min 10 s until the end, from 0.2 to 3.1 GiB: "
+		"a leak, or results that it piles up; not parallelism.");
+	snprintf(
+		r->advice, sizeof(r->advice),
+		"find what load_shard keeps; if it needs that much: @ray.remote(memory=3.1 * 1024**3), and a limit of 5 GiB or more");
 }
 
 /* Makes two seconds of a program that allocates quickly, outside Kubernetes. */
@@ -104,14 +137,24 @@ static void burst(struct report *r, struct history *h)
 	*r = base_report();
 	r->id = (struct identity){ .container = "hog" };
 	r->node = RAY_NODE_UNKNOWN;
-	r->memory = (struct memory){ .limit = 256 * MIB, .usage = 255 * MIB, .peak = 256 * MIB, .anon = 254 * MIB, .file = 0,
-				     .shmem = 0, .kernel = MIB, .inactive_file = 0, .active_file = 0, .swap = -1, .psi_some = -1 };
+	r->memory = (struct memory){ .limit = 256 * MIB,
+				     .usage = 255 * MIB,
+				     .peak = 256 * MIB,
+				     .anon = 254 * MIB,
+				     .file = 0,
+				     .shmem = 0,
+				     .kernel = MIB,
+				     .inactive_file = 0,
+				     .active_file = 0,
+				     .swap = -1,
+				     .psi_some = -1 };
 	r->started_unix_ns = r->ended_unix_ns - 17 * NS_PER_SEC / 10;
 	r->bundle[0] = '\0';
 	add_top(r, 162, "hog", "hog 1G --rate 150M", 250 * MIB, 150 * MIB);
 	r->n_processes = 1;
 	for (int i = 0; i < 24; i++)
-		add_sample(h, r, 1700 * NS_PER_MS - (i < 12 ? i * 125 : 1500 + (i - 12) * 16) * NS_PER_MS,
+		add_sample(h, r,
+			   1700 * NS_PER_MS - (i < 12 ? i * 125 : 1500 + (i - 12) * 16) * NS_PER_MS,
 			   (i < 12 ? i * 19 : 228 + (i - 12) * 2) * MIB, 0);
 }
 
@@ -119,7 +162,10 @@ static void burst(struct report *r, struct history *h)
 static void crash(struct report *r, struct history *h)
 {
 	*r = base_report();
-	r->verdict = (struct verdict){ .class = FAILURE_SEGFAULT, .confidence = CONFIDENCE_CERTAIN, .exit_code = 139, .signal = 11,
+	r->verdict = (struct verdict){ .class = FAILURE_SEGFAULT,
+				       .confidence = CONFIDENCE_CERTAIN,
+				       .exit_code = 139,
+				       .signal = 11,
 				       .sentence = "Container ray-worker crashed with SIGSEGV." };
 	r->memory.usage = 275 * MIB;
 	r->memory.anon = 100 * MIB;
@@ -138,7 +184,10 @@ static void nothing(struct report *r, struct history *h)
 	(void)h;
 	*r = (struct report){ .id.container = "x", .memory = MEMORY_ABSENT, .sample_age_ns = -1, .node = RAY_NODE_UNKNOWN,
 			      .shmem_at_start = -1 };
-	r->verdict = (struct verdict){ .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN, .exit_code = -1, .sentence = "Container x: what happened is not known." };
+	r->verdict = (struct verdict){ .class = FAILURE_UNKNOWN,
+				       .confidence = CONFIDENCE_UNKNOWN,
+				       .exit_code = -1,
+				       .sentence = "Container x: what happened is not known." };
 }
 
 #define EVIL "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -193,7 +242,11 @@ static const struct page_text some_texts[] = {
 static const struct {
 	const char *name;
 	void (*fill)(struct report *r, struct history *h);
-} fixtures[] = { { "leak", leak }, { "burst", burst }, { "crash", crash }, { "nothing", nothing }, { "hostile", hostile } };
+} fixtures[] = { { "leak", leak },
+		 { "burst", burst },
+		 { "crash", crash },
+		 { "nothing", nothing },
+		 { "hostile", hostile } };
 
 static void render(size_t i, const struct page_text *texts, size_t n_texts, struct strbuf *out)
 {
@@ -201,7 +254,12 @@ static void render(size_t i, const struct page_text *texts, size_t n_texts, stru
 	struct report r;
 
 	fixtures[i].fill(&r, h);
-	report_to_html(&(struct page){ .report = &r, .history = h, .ended_ns = END, .texts = texts, .n_texts = n_texts }, out);
+	report_to_html(&(struct page){ .report = &r,
+				       .history = h,
+				       .ended_ns = END,
+				       .texts = texts,
+				       .n_texts = n_texts },
+		       out);
 	history_free(h);
 }
 
@@ -211,9 +269,12 @@ static void render(size_t i, const struct page_text *texts, size_t n_texts, stru
 static void check_page(const char *html)
 {
 	static const char *const void_elements[] = { "meta", "!DOCTYPE", "path", "br" };
-	static const char *const allowed[] = { "html", "head", "title", "style", "body", "main", "p",    "h1",	 "h2",	  "h3", "ul",
-					       "li",   "div",  "span",	"dl",	 "dt",	 "dd",	 "svg",	 "i",	 "b",	  "table", "thead",
-					       "tbody", "tr",	"th",	 "td",	 "small", "pre", "footer", "details", "summary", "nav", "a", "code" };
+	static const char *const allowed[] = {
+		"html", "head",	  "title",   "style",	"body",	 "main", "p",	"h1", "h2",
+		"h3",	"ul",	  "li",	     "div",	"span",	 "dl",	 "dt",	"dd", "svg",
+		"i",	"b",	  "table",   "thead",	"tbody", "tr",	 "th",	"td", "small",
+		"pre",	"footer", "details", "summary", "nav",	 "a",	 "code"
+	};
 	char stack[32][16];
 	size_t depth = 0;
 
@@ -221,7 +282,9 @@ static void check_page(const char *html)
 		char name[16];
 		bool closes = at[1] == '/', known = false, empty = false;
 
-		snprintf(name, sizeof(name), "%.*s", (int)MIN(strcspn(at + 1 + closes, " >\n"), sizeof(name) - 1), at + 1 + closes);
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)MIN(strcspn(at + 1 + closes, " >\n"), sizeof(name) - 1),
+			 at + 1 + closes);
 		for (size_t i = 0; i < ARRAY_SIZE(void_elements); i++)
 			empty = empty || strcmp(name, void_elements[i]) == 0;
 		for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
@@ -327,8 +390,9 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 
 static void an_exception_stands_before_the_memory_unless_the_end_is_about_memory(void **state)
 {
-	static const char words[] = "<h2>The last exception in logs/job-driver-a.log</h2>\n<pre>Traceback (most recent call last):\n"
-				    "  File &quot;train.py&quot;, line 3, in &lt;module&gt;\n    load()\nValueError: bad &lt;shard&gt;\n</pre>";
+	static const char words[] =
+		"<h2>The last exception in logs/job-driver-a.log</h2>\n<pre>Traceback (most recent call last):\n"
+		"  File &quot;train.py&quot;, line 3, in &lt;module&gt;\n    load()\nValueError: bad &lt;shard&gt;\n</pre>";
 	(void)state;
 
 	for (size_t i = 0; i < 3; i += 2) {
@@ -353,7 +417,8 @@ static void the_last_lines_of_rays_process_are_there(void **state)
 	snprintf(r.last_lines, sizeof(r.last_lines), "raylet.out: <check> failed\n");
 	report_to_html(&(struct page){ .report = &r }, &out);
 	check_page(strbuf_str(&out));
-	assert_non_null(strstr(strbuf_str(&out), "ended first</h2>\n<pre>raylet.out: &lt;check&gt; failed\n</pre>"));
+	assert_non_null(strstr(strbuf_str(&out),
+			       "ended first</h2>\n<pre>raylet.out: &lt;check&gt; failed\n</pre>"));
 }
 
 static void how_memory_is_counted_is_shown_only_where_it_differs(void **state)
@@ -383,7 +448,8 @@ static void only_a_name_of_an_object_becomes_a_part_of_a_command(void **state)
 static void what_is_not_known_is_not_shown(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
-	static const char *const absent[] = { "(null)", "<svg", "exit code", "/dev/shm", "<table", "1970", "-1", "Evidence", "<code", "#logs" };
+	static const char *const absent[] = { "(null)", "<svg", "exit code", "/dev/shm", "<table",
+					      "1970",	"-1",	"Evidence",  "<code",	 "#logs" };
 	(void)state;
 
 	render(3, NULL, 0, &out);
@@ -475,7 +541,8 @@ static void many_samples_become_few_points_and_the_peak_is_one_of_them(void **st
 
 	leak(&r, h);
 	for (int i = 0; i < 100000; i++)
-		add_sample(h, &r, 10 * NS_PER_SEC - i * NS_PER_MS / 10, i == 99950 ? 3600 * MIB : 100 * MIB, 0);
+		add_sample(h, &r, 10 * NS_PER_SEC - i * NS_PER_MS / 10,
+			   i == 99950 ? 3600 * MIB : 100 * MIB, 0);
 	report_to_html(&(struct page){ .report = &r, .history = h, .ended_ns = END }, &out);
 	path = strstr(strbuf_str(&out), "class=\"usage\"");
 	for (; *path != '>'; path++)

@@ -10,7 +10,8 @@
 
 cJSON *report_json_number(int64_t value_or_absent)
 {
-	return value_or_absent < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)value_or_absent);
+	return value_or_absent < 0 ? cJSON_CreateNull() :
+				     cJSON_CreateNumber((double)value_or_absent);
 }
 
 static void set_known(cJSON *json, const char *name, const char *text)
@@ -33,7 +34,8 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 	json_set(json, "anonBytes", report_json_number(m->anon));
 	json_set(json, "fileBytes", report_json_number(m->file));
 	json_set(json, "shmemBytes", report_json_number(m->shmem));
-	json_set(json, "sampleAgeMs", report_json_number(sample_age_ns < 0 ? -1 : sample_age_ns / NS_PER_MS));
+	json_set(json, "sampleAgeMs",
+		 report_json_number(sample_age_ns < 0 ? -1 : sample_age_ns / NS_PER_MS));
 	return json;
 }
 
@@ -41,7 +43,8 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 static cJSON *json_memory_in_full(const struct report *r)
 {
 	const struct memory *m = &r->memory;
-	cJSON *json = report_json_memory(m, r->sample_age_ns), *accounting = json_object_at(json, "accounting");
+	cJSON *json = report_json_memory(m, r->sample_age_ns),
+	      *accounting = json_object_at(json, "accounting");
 
 	json_set(accounting, "kernelBytes", report_json_number(m->usage));
 	json_set(accounting, "kubeletWorkingSetBytes", report_json_number(memory_kubelet(m)));
@@ -54,8 +57,12 @@ static cJSON *json_memory_in_full(const struct report *r)
 		return json;
 	}
 	cJSON *pressure = json_object_at(json, "pressure");
-	json_set(pressure, "someAvg10Percent", m->psi_some < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_some / 100));
-	json_set(pressure, "fullAvg10Percent", m->psi_full < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)m->psi_full / 100));
+	json_set(pressure, "someAvg10Percent",
+		 m->psi_some < 0 ? cJSON_CreateNull() :
+				   cJSON_CreateNumber((double)m->psi_some / 100));
+	json_set(pressure, "fullAvg10Percent",
+		 m->psi_full < 0 ? cJSON_CreateNull() :
+				   cJSON_CreateNumber((double)m->psi_full / 100));
 	return json;
 }
 

@@ -24,7 +24,8 @@ const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE
 		return text;
 	time_format(k->repeats_since_unix_ns, since);
 	snprintf(text, REPORT_LINE_MAX, "%s for the %" PRIu64 "%s time since %.10s %.8s UTC%s%s",
-		 k->alike_only ? "it ended like this" : "the same crash", k->repeats, ordinal(k->repeats), since, since + 11,
+		 k->alike_only ? "it ended like this" : "the same crash", k->repeats,
+		 ordinal(k->repeats), since, since + 11,
 		 k->alike_only ? ", perhaps of different causes" : "",
 		 k->report_only ? "; only this report is kept of it, more of the first" : "");
 	return text;
@@ -35,7 +36,8 @@ static void add_count(char *text, uint64_t n, const char *one, const char *many)
 	size_t len = strlen(text);
 
 	if (n)
-		snprintf(text + len, REPORT_LINE_MAX - len, "%s%" PRIu64 " %s", len ? ", " : "", n, n == 1 ? one : many);
+		snprintf(text + len, REPORT_LINE_MAX - len, "%s%" PRIu64 " %s", len ? ", " : "", n,
+			 n == 1 ? one : many);
 }
 
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX])
@@ -46,7 +48,8 @@ const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE
 	add_count(text, k->dropped_bundles, "bundle", "bundles");
 	size_t len = strlen(text);
 	if (len)
-		snprintf(text + len, REPORT_LINE_MAX - len, " of earlier failures, for want of room in the spool");
+		snprintf(text + len, REPORT_LINE_MAX - len,
+			 " of earlier failures, for want of room in the spool");
 	return text;
 }
 
@@ -61,6 +64,8 @@ const char *report_core_place(const struct report *r, char text[static REPORT_LI
 
 	text[0] = '\0';
 	if (prefix)
-		snprintf(text, REPORT_LINE_MAX, "below %s of the same store, if one is kept; MANIFEST.json names its path", prefix);
+		snprintf(text, REPORT_LINE_MAX,
+			 "below %s of the same store, if one is kept; MANIFEST.json names its path",
+			 prefix);
 	return text;
 }

@@ -62,8 +62,12 @@ static struct report plain_report(void)
 static struct report empty_report(void)
 {
 	struct report r = { .id.container = "x", .memory = MEMORY_ABSENT, .sample_age_ns = -1 };
-	const struct observation seen = { .container = "x", .before = MEMORY_ABSENT, .after = MEMORY_ABSENT,
-					  .last = MEMORY_ABSENT, .oom_age_ns = -1, .container_lives = true };
+	const struct observation seen = { .container = "x",
+					  .before = MEMORY_ABSENT,
+					  .after = MEMORY_ABSENT,
+					  .last = MEMORY_ABSENT,
+					  .oom_age_ns = -1,
+					  .container_lives = true };
 
 	classify(&seen, &r.verdict);
 	return r;
@@ -85,24 +89,37 @@ static struct report hostile_report(const char *pattern)
 	struct report r = plain_report();
 
 	fill_text(long_name, sizeof(long_name), "very-long-name.");
-	r.id = (struct identity){ long_name, long_name, long_name, long_name, long_name, long_name, NULL };
+	r.id = (struct identity){ long_name, long_name, long_name, long_name,
+				  long_name, long_name, NULL };
 	r.n_top = REPORT_TOP_MAX;
 	for (size_t i = 0; i < REPORT_TOP_MAX; i++) {
-		r.top[i] = (struct process){ .pid = INT32_MAX, .rss = (int64_t)1 << 57, .shared = (int64_t)1 << 56,
+		r.top[i] = (struct process){ .pid = INT32_MAX,
+					     .rss = (int64_t)1 << 57,
+					     .shared = (int64_t)1 << 56,
 					     .growth = -1000000000000000000 };
 		fill_text(r.top[i].name, sizeof(r.top[i].name), pattern);
 		fill_text(r.top[i].command, sizeof(r.top[i].command), pattern);
 	}
 	r.components.n = COMPONENTS_MAX;
 	for (size_t i = 0; i < COMPONENTS_MAX; i++) {
-		r.components.list[i] = (struct component){ .count = UINT32_MAX, .own = (int64_t)1 << 57, .largest = (int64_t)1 << 57 };
+		r.components.list[i] = (struct component){ .count = UINT32_MAX,
+							   .own = (int64_t)1 << 57,
+							   .largest = (int64_t)1 << 57 };
 		fill_text(r.components.list[i].name, sizeof(r.components.list[i].name), pattern);
 	}
-	r.node = (struct ray_node){ .shm_size = LARGEST, .shm_used = LARGEST, .object_store = LARGEST, .raylet = 1 };
-	r.memory = (struct memory){ .limit = LARGEST, .own_limit = LARGEST, .usage = LARGEST, .peak = LARGEST, .anon = LARGEST, .file = LARGEST,
+	r.node = (struct ray_node){
+		.shm_size = LARGEST, .shm_used = LARGEST, .object_store = LARGEST, .raylet = 1
+	};
+	r.memory = (struct memory){ .limit = LARGEST,
+				    .own_limit = LARGEST,
+				    .usage = LARGEST,
+				    .peak = LARGEST,
+				    .anon = LARGEST,
+				    .file = LARGEST,
 				    .shmem = LARGEST };
 	snprintf(r.signature, sizeof(r.signature), "v1:Segfault:x:");
-	memset(r.signature + strlen(r.signature), 'x', sizeof(r.signature) - 1 - strlen(r.signature));
+	memset(r.signature + strlen(r.signature), 'x',
+	       sizeof(r.signature) - 1 - strlen(r.signature));
 	fill_text(r.verdict.sentence, sizeof(r.verdict.sentence), "word ");
 	r.verdict.n_evidence = EVIDENCE_MAX;
 	for (size_t i = 0; i < EVIDENCE_MAX; i++) {
@@ -116,8 +133,16 @@ static struct report hostile_report(const char *pattern)
 	return r;
 }
 
-static const char *const patterns[] = { "x", "two words ", "\"", "\\", "<&>'", "caf\xc3\xa9", "\xf0\x9f\x94\xa5", "\xe6\xbc\xa2",
-					"#afterglow/1 {}", "%s%n" };
+static const char *const patterns[] = { "x",
+					"two words ",
+					"\"",
+					"\\",
+					"<&>'",
+					"caf\xc3\xa9",
+					"\xf0\x9f\x94\xa5",
+					"\xe6\xbc\xa2",
+					"#afterglow/1 {}",
+					"%s%n" };
 
 static bool is_utf8(const char *text)
 {
@@ -145,7 +170,8 @@ static void check_lines(const char *text)
 		/*
 		 * The bundle's path and the signature are not folded, so that people can copy them.
 		 */
-		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0 && strncmp(line, "  signature ", 12) != 0)
+		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0 &&
+		    strncmp(line, "  signature ", 12) != 0)
 			fail_msg("%d columns: %.*s", (int)(end - line), (int)(end - line), line);
 		for (const char *p = line; p < end; p++)
 			assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
@@ -209,7 +235,8 @@ static void check_cores_prefix(const struct report *r, const char *expected)
 
 static void a_report_names_the_place_of_a_core_that_lies_apart(void **state)
 {
-	static const char line[] = "  core       below _cores of the same store, if one is kept; MANIFEST.json names its path\n";
+	static const char line[] =
+		"  core       below _cores of the same store, if one is kept; MANIFEST.json names its path\n";
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
 	struct report r = plain_report();
 	(void)state;
@@ -252,7 +279,9 @@ static void memory_is_shown_as_users_compare_it(void **state)
 	r.memory.active_file = GIB / 4 + GIB / 16;
 	r.memory.psi_some = 1230;
 	r.memory.psi_full = 100;
-	r.node = (struct ray_node){ .shm_size = 2 * GIB, .shm_used = GIB, .object_store = GIB, .raylet = 31 };
+	r.node = (struct ray_node){
+		.shm_size = 2 * GIB, .shm_used = GIB, .object_store = GIB, .raylet = 31
+	};
 	for (int i = 0; i < 12; i++)
 		components_add(&r.components, "ray::load", "", GIB / 4);
 	components_add(&r.components, "raylet", "", 40 << 20);
@@ -272,7 +301,8 @@ static void no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_c
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX), table = STRBUF_INIT(REPORT_TEXT_MAX);
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX),
+					       table = STRBUF_INIT(REPORT_TEXT_MAX);
 		struct report r = hostile_report(patterns[i]);
 
 		report_to_text(&r, &out);
@@ -318,7 +348,8 @@ static void a_small_buffer_is_no_crash(void **state)
 static bool has_type(const cJSON *value, const char *type)
 {
 	if (strcmp(type, "integer") == 0)
-		return cJSON_IsNumber(value) && value->valuedouble == (double)(int64_t)value->valuedouble;
+		return cJSON_IsNumber(value) &&
+		       value->valuedouble == (double)(int64_t)value->valuedouble;
 	if (strcmp(type, "number") == 0)
 		return cJSON_IsNumber(value);
 	return strcmp(type, "object") == 0 ? cJSON_IsObject(value) :
@@ -339,7 +370,8 @@ static bool matches(const char *pattern, const char *text)
 	return found;
 }
 
-static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *value, const char *where)
+static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *value,
+			 const char *where)
 {
 	const cJSON *word, *item;
 	bool fits = false;
@@ -349,8 +381,10 @@ static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *va
 
 		if (strcmp(name, "$ref") == 0) {
 			assert_ptr_equal(strstr(word->valuestring, "#/$defs/"), word->valuestring);
-			check_schema(root, cJSON_GetObjectItemCaseSensitive(json_get(root, "$defs"), word->valuestring + 8), value,
-				     where);
+			check_schema(root,
+				     cJSON_GetObjectItemCaseSensitive(json_get(root, "$defs"),
+								      word->valuestring + 8),
+				     value, where);
 		} else if (strcmp(name, "const") == 0 || strcmp(name, "enum") == 0) {
 			fits = cJSON_Compare(word, value, true);
 			if (cJSON_IsArray(word))
@@ -365,7 +399,8 @@ static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *va
 					fits = fits || has_type(value, item->valuestring);
 			if (!fits)
 				fail_msg("%s has the wrong type", where);
-		} else if (!cJSON_IsObject(value) && (strcmp(name, "required") == 0 || strcmp(name, "properties") == 0)) {
+		} else if (!cJSON_IsObject(value) &&
+			   (strcmp(name, "required") == 0 || strcmp(name, "properties") == 0)) {
 			/* These apply to objects. "type" says what other values are allowed. */
 		} else if (strcmp(name, "required") == 0) {
 			cJSON_ArrayForEach(item, word)
@@ -375,10 +410,12 @@ static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *va
 			/* All schemas here forbid additional properties. */
 			assert_true(cJSON_IsFalse(json_get(schema, "additionalProperties")));
 			cJSON_ArrayForEach(item, value) {
-				const cJSON *of = cJSON_GetObjectItemCaseSensitive(word, item->string);
+				const cJSON *of =
+					cJSON_GetObjectItemCaseSensitive(word, item->string);
 
 				if (!of)
-					fail_msg("%s has %s, which the schema does not know", where, item->string);
+					fail_msg("%s has %s, which the schema does not know", where,
+						 item->string);
 				check_schema(root, of, item, item->string);
 			}
 		} else if (strcmp(name, "items") == 0) {
@@ -386,14 +423,18 @@ static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *va
 				check_schema(root, word, item, where);
 		} else if (strcmp(name, "minimum") == 0 || strcmp(name, "maximum") == 0) {
 			if (cJSON_IsNumber(value))
-				assert_true(name[1] == 'i' ? value->valuedouble >= word->valuedouble :
-							     value->valuedouble <= word->valuedouble);
+				assert_true(name[1] == 'i' ?
+						    value->valuedouble >= word->valuedouble :
+						    value->valuedouble <= word->valuedouble);
 		} else if (strcmp(name, "minLength") == 0) {
-			if (cJSON_IsString(value) && strlen(value->valuestring) < (size_t)word->valuedouble)
+			if (cJSON_IsString(value) &&
+			    strlen(value->valuestring) < (size_t)word->valuedouble)
 				fail_msg("%s is empty", where);
 		} else if (strcmp(name, "pattern") == 0) {
-			if (cJSON_IsString(value) && !matches(word->valuestring, value->valuestring))
-				fail_msg("%s: \"%s\" does not look right", where, value->valuestring);
+			if (cJSON_IsString(value) &&
+			    !matches(word->valuestring, value->valuestring))
+				fail_msg("%s: \"%s\" does not look right", where,
+					 value->valuestring);
 		} else if (!strchr("$td", name[0]) && strcmp(name, "additionalProperties") != 0) {
 			fail_msg("this test does not know %s", name);
 		}
@@ -435,8 +476,11 @@ static void every_report_is_what_the_schema_says(void **state)
 	check_report(schema, &empty);
 	empty.error = (struct ray_error){ .name = "NodeDiedError", .ip = "10.0.0.7" };
 	snprintf(empty.node.id, sizeof(empty.node.id), "76fd");
-	snprintf(empty.node.session, sizeof(empty.node.session), "session_2026-11-27_11-52-09_843279_30");
-	empty.verdict.process = (struct verdict_process){ .name = "ray::f", .pid = 7, .exit_code = -1, .worker_id = "82ab" };
+	snprintf(empty.node.session, sizeof(empty.node.session),
+		 "session_2026-11-27_11-52-09_843279_30");
+	empty.verdict.process = (struct verdict_process){
+		.name = "ray::f", .pid = 7, .exit_code = -1, .worker_id = "82ab"
+	};
 	check_report(schema, &empty);
 	empty.error.pid = 7;
 	snprintf(empty.error.node_id, sizeof(empty.error.node_id), "76fd");
@@ -447,7 +491,10 @@ static void every_report_is_what_the_schema_says(void **state)
 		check_report(schema, &r);
 	}
 	for (int signo = 1; signo <= 64; signo++) {
-		const struct observation seen = { .container = "c", .status_known = true, .wait_status = signo, .oom_age_ns = -1 };
+		const struct observation seen = { .container = "c",
+						  .status_known = true,
+						  .wait_status = signo,
+						  .oom_age_ns = -1 };
 
 		classify(&seen, &plain.verdict);
 		check_report(schema, &plain);
@@ -479,10 +526,13 @@ static void the_schema_knows_every_class_and_confidence(void **state)
 
 	assert_int_equal(cJSON_GetArraySize(classes), FAILURE_CLASS_COUNT);
 	for (int i = 0; i < FAILURE_CLASS_COUNT; i++)
-		assert_string_equal(cJSON_GetArrayItem(classes, i)->valuestring, failure_class_name((enum failure_class)i));
+		assert_string_equal(cJSON_GetArrayItem(classes, i)->valuestring,
+				    failure_class_name((enum failure_class)i));
 	for (int i = 0; i < 3; i++)
-		assert_string_equal(cJSON_GetArrayItem(json_get(schema, "properties.confidence.enum"), i)->valuestring,
-				    confidence_name((enum confidence)i));
+		assert_string_equal(
+			cJSON_GetArrayItem(json_get(schema, "properties.confidence.enum"), i)
+				->valuestring,
+			confidence_name((enum confidence)i));
 }
 
 static void absent_facts_are_null_and_never_zero(void **state)
@@ -490,11 +540,27 @@ static void absent_facts_are_null_and_never_zero(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	struct report r = empty_report();
-	static const char *const absent[] = { "signature",	   "exitCode",	       "signal",	     "namespace",	     "cluster",
-					      "pod",		   "podUID",	       "node",		     "startedAt",
-					      "endedAt",	   "memory.limitBytes", "memory.usageBytes", "memory.peakBytes",
-					      "memory.anonBytes", "memory.fileBytes",  "memory.shmemBytes", "memory.sampleAgeMs",
-					      "diagnosis",	   "advice",	       "bundle",	     "repeats",
+	static const char *const absent[] = { "signature",
+					      "exitCode",
+					      "signal",
+					      "namespace",
+					      "cluster",
+					      "pod",
+					      "podUID",
+					      "node",
+					      "startedAt",
+					      "endedAt",
+					      "memory.limitBytes",
+					      "memory.usageBytes",
+					      "memory.peakBytes",
+					      "memory.anonBytes",
+					      "memory.fileBytes",
+					      "memory.shmemBytes",
+					      "memory.sampleAgeMs",
+					      "diagnosis",
+					      "advice",
+					      "bundle",
+					      "repeats",
 					      "dropped" };
 	(void)state;
 
@@ -509,14 +575,17 @@ static void absent_facts_are_null_and_never_zero(void **state)
 
 static const char *mark_line(const char *text)
 {
-	const char *found = strncmp(text, TERMINATION_MARK, strlen(TERMINATION_MARK)) == 0 ? text : NULL;
+	const char *found =
+		strncmp(text, TERMINATION_MARK, strlen(TERMINATION_MARK)) == 0 ? text : NULL;
 
-	for (const char *p = strstr(text, "\n" TERMINATION_MARK); p; p = strstr(p + 1, "\n" TERMINATION_MARK))
+	for (const char *p = strstr(text, "\n" TERMINATION_MARK); p;
+	     p = strstr(p + 1, "\n" TERMINATION_MARK))
 		found = p + 1;
 	return found;
 }
 
-static void check_message(const struct report *r, bool final, size_t max, size_t *ret_len, bool *ret_whole)
+static void check_message(const struct report *r, bool final, size_t max, size_t *ret_len,
+			  bool *ret_whole)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(TERMINATION_MESSAGE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
@@ -537,11 +606,13 @@ static void check_message(const struct report *r, bool final, size_t max, size_t
 	assert_null(memchr(line, '\n', strlen(line) - 1));
 	line += strlen(TERMINATION_MARK);
 	if (r->id.report_key)
-		assert_true(report_mac_holds(r->id.report_key, REPORT_MAC_TERMINATION, line, strlen(line)));
+		assert_true(report_mac_holds(r->id.report_key, REPORT_MAC_TERMINATION, line,
+					     strlen(line)));
 	assert_int_equal(json_parse(line, strlen(line), &json, NULL), 0);
 	assert_int_equal(json_bool(json, "final", !final), final);
 	assert_true(final == cJSON_IsString(json_get(json, "class")));
-	assert_true(cJSON_IsArray(json_get(json, "processes")) && cJSON_IsArray(json_get(json, "missing")));
+	assert_true(cJSON_IsArray(json_get(json, "processes")) &&
+		    cJSON_IsArray(json_get(json, "missing")));
 	assert_true(cJSON_GetArraySize(json_get(json, "processes")) <= 5);
 	assert_null(json_get(json_get(json, "processes")->child, "command"));
 }
@@ -553,8 +624,13 @@ static void the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent(v
 	memcpy(named.top, hostile.top, sizeof(named.top));
 	named.n_top = REPORT_TOP_MAX;
 	named.id.report_key = hostile.id.report_key = "00112233445566778899aabbccddeeff";
-	const struct report reports[] = { plain_report(), named, empty_report(), hostile, hostile_report("caf\xc3\xa9"),
-					  hostile_report("\xf0\x9f\x94\xa5"), hostile_report("#afterglow/1 {}") };
+	const struct report reports[] = { plain_report(),
+					  named,
+					  empty_report(),
+					  hostile,
+					  hostile_report("caf\xc3\xa9"),
+					  hostile_report("\xf0\x9f\x94\xa5"),
+					  hostile_report("#afterglow/1 {}") };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
@@ -595,12 +671,16 @@ static void a_message_begins_with_the_sentence(void **state)
 	report_to_termination_message(&r, true, TERMINATION_MESSAGE_MAX, &out);
 	assert_ptr_equal(strstr(strbuf_str(&out), r.verdict.sentence), strbuf_str(&out));
 	assert_non_null(strstr(strbuf_str(&out), "\n  PID 162  2.8 GiB  ray::leak\n"));
-	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"signature\":\"v1:KernelOOMContainer:task/leak:memory\""));
+	assert_non_null(strstr(mark_line(strbuf_str(&out)),
+			       "\"signature\":\"v1:KernelOOMContainer:task/leak:memory\""));
 	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"diagnosis\":\"One process"));
 	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"advice\":\""));
 }
 
-/* --- Reports of a command ------------------------------------------------------------------------------- */
+/*
+ * --- Reports of a command
+ * -------------------------------------------------------------------------------
+ */
 
 /* A command with an exit code of its own, in a cgroup that others share. */
 static struct report command_report(void)
@@ -614,8 +694,11 @@ static struct report command_report(void)
 	r.id = (struct identity){ .container = "train.py" };
 	r.of_command = r.memory_shared = true;
 	r.diagnosis[0] = r.advice[0] = '\0';
-	r.components = (struct components){ .n = 2, .list = { { .count = 3, .own = GIB, .name = "python3 train.py" },
-							    { .count = 2, .own = 1 << 20, .name = "afterglow-launch" } } };
+	r.components = (struct components){
+		.n = 2,
+		.list = { { .count = 3, .own = GIB, .name = "python3 train.py" },
+			  { .count = 2, .own = 1 << 20, .name = "afterglow-launch" } }
+	};
 	report_leave_out_launcher(&r);
 	classify(&seen, &r.verdict);
 	verdict_add_missing(&r.verdict, "kernel log", "CAP_SYSLOG");
@@ -626,11 +709,14 @@ static struct report command_report(void)
 static void of_a_command_that_fails_by_itself_two_lines_are_enough(void **state)
 {
 	struct report r = command_report();
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX), whole = STRBUF_INIT(REPORT_TEXT_MAX);
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX),
+				       whole = STRBUF_INIT(REPORT_TEXT_MAX);
 
 	(void)state;
 	report_to_notice(&r, &out);
-	assert_non_null(strstr(strbuf_str(&out), "train.py ended with exit code 3 after 1 min 0 s.\n  class      ApplicationError, certain\n"));
+	assert_non_null(strstr(
+		strbuf_str(&out),
+		"train.py ended with exit code 3 after 1 min 0 s.\n  class      ApplicationError, certain\n"));
 	assert_null(strstr(strbuf_str(&out), "missing"));
 	verdict_add_missing(&r.verdict, "the hooks at death", "a launcher");
 	strbuf_reset(&out);
@@ -651,7 +737,9 @@ static void two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray(void 
 
 	(void)state;
 	r.verdict.confidence = CONFIDENCE_LIKELY;
-	verdict_add_evidence(&r.verdict, "launcher", "raylet (PID 300) ended with exit code 0, before the command by 1.4 s");
+	verdict_add_evidence(
+		&r.verdict, "launcher",
+		"raylet (PID 300) ended with exit code 0, before the command by 1.4 s");
 	verdict_add_evidence(&r.verdict, "raylet.out", "received SIGTERM");
 	report_to_notice(&r, &out);
 	assert_non_null(strstr(strbuf_str(&out), "evidence"));
@@ -662,7 +750,9 @@ static void two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray(void 
 	assert_null(strstr(strbuf_str(&out), "evidence"));
 	/* A program of the command ended by a signal before: that may be why. */
 	struct report also = r;
-	verdict_add_evidence(&also.verdict, "launcher", "loader (PID 310) was ended by SIGKILL, before the container by 2.0 s");
+	verdict_add_evidence(
+		&also.verdict, "launcher",
+		"loader (PID 310) was ended by SIGKILL, before the container by 2.0 s");
 	strbuf_reset(&out);
 	report_to_notice(&also, &out);
 	assert_non_null(strstr(strbuf_str(&out), "loader (PID 310) was ended by SIGKILL"));
@@ -679,8 +769,10 @@ static void memory_that_others_share_is_that_of_the_commands_processes(void **st
 
 	(void)state;
 	report_to_text(&r, &out);
-	assert_non_null(strstr(strbuf_str(&out), "  memory     1.0 GiB in 3 processes, 11 ms before the end\n"
-						 "             their cgroup, which others share, held 4.0 GiB of 4.0 GiB; peak 4.0 GiB\n"));
+	assert_non_null(strstr(
+		strbuf_str(&out),
+		"  memory     1.0 GiB in 3 processes, 11 ms before the end\n"
+		"             their cgroup, which others share, held 4.0 GiB of 4.0 GiB; peak 4.0 GiB\n"));
 	assert_null(strstr(strbuf_str(&out), "kubelet"));
 	r.memory.limit = -1;
 	strbuf_reset(&out);
@@ -693,7 +785,12 @@ static void advice_has_the_form_of_the_place(void **state)
 	struct report r = plain_report();
 
 	(void)state;
-	r.node = (struct ray_node){ .head = true, .object_store = 3 * GIB, .memory = 3 * GIB, .cpus = 1000, .raylet = 7, .shm_used = 3 * GIB };
+	r.node = (struct ray_node){ .head = true,
+				    .object_store = 3 * GIB,
+				    .memory = 3 * GIB,
+				    .cpus = 1000,
+				    .raylet = 7,
+				    .shm_used = 3 * GIB };
 	r.diagnosis[0] = r.advice[0] = '\0';
 	report_diagnose(&r);
 	assert_non_null(strstr(r.advice, "in rayStartParams"));
@@ -723,8 +820,11 @@ static void our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one(void **
 	r.top[0] = (struct process){ .pid = 99, .rss = GIB, .name = "afterglow-launch" };
 	r.top[1] = (struct process){ .pid = 1, .rss = 1 << 18, .name = "afterglow-launch" };
 	r.n_top = n + 2;
-	r.components = (struct components){ .n = 2, .list = { { .count = 1, .largest = GIB, .name = "afterglow-launch" },
-							    { .count = 1, .largest = 1 << 18, .name = "afterglow-launch" } } };
+	r.components = (struct components){
+		.n = 2,
+		.list = { { .count = 1, .largest = GIB, .name = "afterglow-launch" },
+			  { .count = 1, .largest = 1 << 18, .name = "afterglow-launch" } }
+	};
 	report_leave_out_launcher(&r);
 	assert_int_equal(r.n_top, n + 1);
 	assert_int_equal(r.n_processes, n + 1);

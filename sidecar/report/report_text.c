@@ -76,8 +76,11 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 	}
 	if (m->psi_some > 0 || m->psi_full > 0) {
 		strbuf_reset(&line);
-		strbuf_addf(&line, "pressure: some tasks waited for memory %.1f %% of the last 10 s, all of them %.1f %%",
-			    (double)MAX(m->psi_some, (int64_t)0) / 100, (double)MAX(m->psi_full, (int64_t)0) / 100);
+		strbuf_addf(
+			&line,
+			"pressure: some tasks waited for memory %.1f %% of the last 10 s, all of them %.1f %%",
+			(double)MAX(m->psi_some, (int64_t)0) / 100,
+			(double)MAX(m->psi_full, (int64_t)0) / 100);
 		add_item(out, "", strbuf_str(&line));
 	}
 }
@@ -85,7 +88,8 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 static void add_age(const struct report *r, struct strbuf *line)
 {
 	if (r->sample_age_ns >= 0)
-		strbuf_addf(line, ", %s before %s", DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
+		strbuf_addf(line, ", %s before %s", DURATION_TEXT(r->sample_age_ns),
+			    report_what_ended(r));
 	else
 		strbuf_adds(line, ", as last seen");
 }
@@ -100,7 +104,8 @@ static void add_own_memory(const struct report *r, struct strbuf *out)
 	add_size(&line, "", own);
 	strbuf_addf(&line, " in %" PRIu32 " process%s", count, count == 1 ? "" : "es");
 	add_age(r, &line);
-	add_item(out, "memory", count ? strbuf_str(&line) + 1 : "none of its processes was seen before the end");
+	add_item(out, "memory",
+		 count ? strbuf_str(&line) + 1 : "none of its processes was seen before the end");
 	if (r->memory.limit < 0)
 		return;
 	strbuf_reset(&line);
@@ -179,9 +184,11 @@ static void add_process(struct strbuf *out, const struct process *p, const char 
 	strbuf_addf(out, "%.*s\n", (int)cut_at(p->name, COLUMNS - line), p->name);
 }
 
-void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out)
+void report_process_table(const struct process *top, size_t n, const char *indent,
+			  struct strbuf *out)
 {
-	strbuf_addf(out, "%-7s  %-10s  %-10s  %-14s  %s\n", "PID", "RSS-SHR", "SHR", "GROWTH", "NAME");
+	strbuf_addf(out, "%-7s  %-10s  %-10s  %-14s  %s\n", "PID", "RSS-SHR", "SHR", "GROWTH",
+		    "NAME");
 	for (size_t i = 0; i < n; i++)
 		add_process(out, &top[i], indent);
 }
@@ -208,9 +215,9 @@ static void add_where(const struct report *r, struct strbuf *out)
 
 	if (!r->id.pod)
 		return;
-	snprintf(line, sizeof(line), "%s/%s%s%s%s%s", r->id.namespace ? r->id.namespace : "?", r->id.pod,
-		 r->id.cluster ? " of cluster " : "", r->id.cluster ? r->id.cluster : "", r->id.node ? " on node " : "",
-		 r->id.node ? r->id.node : "");
+	snprintf(line, sizeof(line), "%s/%s%s%s%s%s", r->id.namespace ? r->id.namespace : "?",
+		 r->id.pod, r->id.cluster ? " of cluster " : "", r->id.cluster ? r->id.cluster : "",
+		 r->id.node ? " on node " : "", r->id.node ? r->id.node : "");
 	add_item(out, "pod", line);
 }
 
@@ -224,7 +231,8 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 			 v->signal ? signal_name(v->signal) : "", v->signal ? ")" : "");
 		add_item(out, "exit", line);
 	}
-	snprintf(line, sizeof(line), "%s, %s", failure_class_name(v->class), confidence_name(v->confidence));
+	snprintf(line, sizeof(line), "%s, %s", failure_class_name(v->class),
+		 confidence_name(v->confidence));
 	add_item(out, "class", line);
 	for (unsigned int i = 0; i < v->n_evidence; i++) {
 		snprintf(line, sizeof(line), "%s: %s", v->evidence[i].source, v->evidence[i].text);
@@ -242,7 +250,8 @@ static void add_crash(const struct report *r, struct strbuf *out)
 		return;
 	crash_info_where(c, where, sizeof(where));
 	if (c->threads > 1)
-		snprintf(thread, sizeof(thread), ", thread %d (one of %u)", (int)c->tid, c->threads);
+		snprintf(thread, sizeof(thread), ", thread %d (one of %u)", (int)c->tid,
+			 c->threads);
 	snprintf(line, sizeof(line), "%s (PID %d)%s%s%s%s%s", c->comm[0] ? c->comm : "?",
 		 (int)c->pid, thread, where[0] ? ", in " : "", where, c->source[0] ? " at " : "",
 		 c->source);
@@ -269,16 +278,21 @@ static void add_last_lines(const struct report *r, struct strbuf *out)
 	}
 }
 
-static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own, const char *name)
+static void add_component(struct strbuf *out, const char *label, uint32_t count, int64_t own,
+			  const char *name)
 {
 	size_t line = out->len;
 
-	strbuf_addf(out, "  %-*s%-7" PRIu32 "  %-10s  ", LABEL_WIDTH - 2, label, count, SIZE_TEXT(own));
+	strbuf_addf(out, "  %-*s%-7" PRIu32 "  %-10s  ", LABEL_WIDTH - 2, label, count,
+		    SIZE_TEXT(own));
 	line = MIN(out->len - line, (size_t)COLUMNS);
 	strbuf_addf(out, "%.*s\n", (int)cut_at(name, COLUMNS - line), name);
 }
 
-/* Adds the components, if they say more than the table of processes: some name has several processes. */
+/*
+ * Adds the components, if they say more than the table of processes: some name has several
+ * processes.
+ */
 static void add_components(const struct components *c, struct strbuf *out)
 {
 	uint32_t count = c->rest_count;
@@ -289,7 +303,8 @@ static void add_components(const struct components *c, struct strbuf *out)
 		many = many || c->list[i].count > 1;
 	if (!many)
 		return;
-	strbuf_addf(out, "  %-*s%-7s  %-10s  %s\n", LABEL_WIDTH - 2, "by name", "COUNT", "RSS-SHR", "NAME");
+	strbuf_addf(out, "  %-*s%-7s  %-10s  %s\n", LABEL_WIDTH - 2, "by name", "COUNT", "RSS-SHR",
+		    "NAME");
 	for (size_t i = 0; i < c->n; i++)
 		if (i < COMPONENTS_SHOWN)
 			add_component(out, "", c->list[i].count, c->list[i].own, c->list[i].name);
@@ -325,14 +340,18 @@ static void add_keeping(const struct report *r, struct strbuf *out)
 		add_item(out, "core", line);
 }
 
-/* Adds what is missing. An exit code of the command's own is certain, whatever the kernel log says: then that is left out. */
+/*
+ * Adds what is missing. An exit code of the command's own is certain, whatever the kernel log says:
+ * then that is left out.
+ */
 static void add_missing(const struct verdict *v, bool without_kernel_log, struct strbuf *out)
 {
 	const char *label = "missing";
 	char line[sizeof(struct missing) + 16];
 
 	for (unsigned int i = 0; i < v->n_missing; i++) {
-		snprintf(line, sizeof(line), "%s (needs %s)", v->missing[i].what, v->missing[i].needs);
+		snprintf(line, sizeof(line), "%s (needs %s)", v->missing[i].what,
+			 v->missing[i].needs);
 		if (without_kernel_log && strstr(line, "kernel log"))
 			continue;
 		add_item(out, label, line);
@@ -341,8 +360,8 @@ static void add_missing(const struct verdict *v, bool without_kernel_log, struct
 }
 
 /*
- * Whether nothing but an exit code of its own is known of the command's end: no OOM kill, no crash, nothing of Ray but that a driver
- * stopped it, whose exception stands above.
+ * Whether nothing but an exit code of its own is known of the command's end: no OOM kill, no crash,
+ * nothing of Ray but that a driver stopped it, whose exception stands above.
  */
 static bool is_plain_exit(const struct report *r)
 {
@@ -355,7 +374,8 @@ static bool is_plain_exit(const struct report *r)
 			r->verdict.stopped_its_ray && (strncmp(source, "raylet.", 7) == 0 ||
 						       strncmp(text, "raylet (PID ", 12) == 0);
 
-		if (strcmp(source, "wait status") != 0 && strncmp(source, "memory.", 7) != 0 && !is_of_stop)
+		if (strcmp(source, "wait status") != 0 && strncmp(source, "memory.", 7) != 0 &&
+		    !is_of_stop)
 			return false;
 	}
 	return r->verdict.confidence == CONFIDENCE_CERTAIN || r->verdict.stopped_its_ray;
@@ -368,7 +388,8 @@ void report_to_notice(const struct report *r, struct strbuf *out)
 		return;
 	}
 	add_folded(out, r->verdict.sentence, 0);
-	strbuf_addf(out, "  %-*s%s, %s\n", LABEL_WIDTH - 2, "class", failure_class_name(r->verdict.class), confidence_name(r->verdict.confidence));
+	strbuf_addf(out, "  %-*s%s, %s\n", LABEL_WIDTH - 2, "class",
+		    failure_class_name(r->verdict.class), confidence_name(r->verdict.confidence));
 	add_missing(&r->verdict, true, out);
 }
 
@@ -389,7 +410,8 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		snprintf(line, sizeof(line), "%*s", LABEL_WIDTH, "");
 		report_process_table(r->top, r->n_top, line, out);
 		if (r->n_processes > r->n_top)
-			strbuf_addf(out, "%*s(%" PRIu32 " processes in all)\n", LABEL_WIDTH, "", r->n_processes);
+			strbuf_addf(out, "%*s(%" PRIu32 " processes in all)\n", LABEL_WIDTH, "",
+				    r->n_processes);
 	}
 	add_components(&r->components, out);
 	if (r->diagnosis[0])

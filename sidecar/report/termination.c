@@ -11,7 +11,10 @@
 
 #define TERMINATION_TOP 5
 
-/* Diagnosis and advice may take this part of a summary's room, so that the text for people is not cut for them. */
+/*
+ * Diagnosis and advice may take this part of a summary's room, so that the text for people is not
+ * cut for them.
+ */
 #define WORDS_ROOM(max) ((max) / 4 * 3)
 
 static cJSON *build_summary(const struct report *r, bool final, bool with_words, size_t n_top)
@@ -55,7 +58,8 @@ static char *summary_of_size(const struct report *r, bool final, bool with_words
 
 		if (!text)
 			return NULL;
-		utf8_mend(text); /* the API server would replace what is not UTF-8, and the MAC would not hold */
+		/* the API server would replace what is not UTF-8, and the MAC would not hold */
+		utf8_mend(text);
 		if (strlen(text) <= max)
 			return TAKE_PTR(text);
 		if (n == 0)
@@ -83,19 +87,22 @@ char *report_summary(const struct report *r, size_t max)
 	return summary_that_fits(r, true, max);
 }
 
-void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
+void report_to_termination_message(const struct report *r, bool final, size_t max,
+				   struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
 	const size_t frame =
 		strlen(TERMINATION_MARK) + 1 + (r->id.report_key ? REPORT_MAC_ROOM : 0);
-	_cleanup_free_ char *summary = max > frame ? summary_that_fits(r, final, max - frame) : NULL;
+	_cleanup_free_ char *summary =
+		max > frame ? summary_that_fits(r, final, max - frame) : NULL;
 	size_t room = max - (summary ? strlen(summary) + frame : 0);
 	char own[SIZE_TEXT_MAX];
 
 	strbuf_addf(&text, "%s\n", r->verdict.sentence);
 	for (size_t i = 0; i < MIN(r->n_top, (size_t)3); i++)
 		strbuf_addf(&text, "  PID %d  %s  %s\n", (int)r->top[i].pid,
-			    size_format((uint64_t)MAX(process_own(&r->top[i]), 0), own), r->top[i].name);
+			    size_format((uint64_t)MAX(process_own(&r->top[i]), 0), own),
+			    r->top[i].name);
 	if (r->diagnosis[0])
 		strbuf_addf(&text, "  %s\n", r->diagnosis);
 	if (text.len > room)

@@ -86,7 +86,8 @@ static void cut_method(char *name)
 		*dot = '\0';
 }
 
-enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX])
+enum component_kind component_of(const char *name, const char *command,
+				 char ret_name[static PROCESS_NAME_MAX])
 {
 	enum component_kind kind = COMPONENT_OTHER;
 	const char *label = name;
@@ -182,7 +183,8 @@ int64_t components_total(const struct components *c, uint32_t *ret_count)
 	return total;
 }
 
-uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total)
+uint32_t components_of_kind(const struct components *c, enum component_kind kind,
+			    int64_t *ret_total)
 {
 	uint32_t count = 0;
 	int64_t total = 0;

@@ -14,12 +14,14 @@
 enum component_kind {
 	COMPONENT_TASK, /* a task, or an actor: "ray::NAME" */
 	COMPONENT_IDLE, /* workers that wait for a task */
-	COMPONENT_DRIVER, /* a Python program that is not Ray's; on a worker mostly the child of a task */
+	/* a Python program that is not Ray's; on a worker mostly the child of a task */
+	COMPONENT_DRIVER,
 	COMPONENT_RAYLET,
 	COMPONENT_GCS,
 	COMPONENT_DASHBOARD,
 	COMPONENT_JOB_SUPERVISOR, /* one for each submitted job */
-	COMPONENT_HELPER, /* log monitor, autoscaler, runtime environments, `ray start` itself, our launcher, ... */
+	/* log monitor, autoscaler, runtime environments, `ray start` itself, our launcher, ... */
+	COMPONENT_HELPER,
 	COMPONENT_OTHER,
 };
 
@@ -33,7 +35,10 @@ struct component {
 	enum component_kind kind;
 	uint32_t count; /* processes */
 	uint32_t
-		children; /* of these, tasks' children that keep the title of their parent: a fork copies it */
+		/*
+		 * of these, tasks' children that keep the title of their parent: a fork copies it
+		 */
+		children;
 	int64_t own; /* bytes of RSS-SHR, of all its processes together */
 	int64_t largest; /* bytes of RSS-SHR of its largest process */
 	char name[PROCESS_NAME_MAX];
@@ -52,7 +57,8 @@ struct components {
  * line as proc_parse_cmdline makes them. The methods of an actor count as the
  * actor: Ray titles its worker "ray::Actor.method" while the method runs.
  */
-enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX]);
+enum component_kind component_of(const char *name, const char *command,
+				 char ret_name[static PROCESS_NAME_MAX]);
 
 /*
  * Adds a process of that kind and label. is_child: its parent has the same. c must be initialized
@@ -64,8 +70,14 @@ void components_add_one(struct components *c, enum component_kind kind, const ch
 /* Sorts the list, the largest component first. */
 void components_sort(struct components *c);
 
-/* Sums all components: returns their bytes of RSS-SHR, *ret_count is how many processes they have. */
+/*
+ * Sums all components: returns their bytes of RSS-SHR, *ret_count is how many processes they have.
+ */
 int64_t components_total(const struct components *c, uint32_t *ret_count);
 
-/* Sums all components of one kind: *ret_total is their bytes of RSS-SHR (may be NULL). Returns how many processes they have. */
-uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total);
+/*
+ * Sums all components of one kind: *ret_total is their bytes of RSS-SHR (may be NULL). Returns how
+ * many processes they have.
+ */
+uint32_t components_of_kind(const struct components *c, enum component_kind kind,
+			    int64_t *ret_total);

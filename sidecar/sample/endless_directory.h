@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: directories that have ever more files, as a hostile filesystem shows them. To be linked
- * with --wrap=readdir, and included by one file of a program.
+ * For tests: directories that have ever more files, as a hostile filesystem shows them. To be
+ * linked with --wrap=readdir, and included by one file of a program.
  */
 #pragma once
 
 #include <dirent.h>
 #include <stdio.h>
 
-/* So many files end the directory all the same, so that a listing without a bound fails and ends. */
+/*
+ * So many files end the directory all the same, so that a listing without a bound fails and ends.
+ */
 #define ENDLESS_MAX 2000000
 
 /* 0: directories are as they are; else they have ever more files, and it counts them. */

@@ -34,7 +34,8 @@ static unsigned int count_nvidia(int root_fd)
 
 static bool is_place(const char *name)
 {
-	return name[0] != '.' && strlen(name) < GPU_PLACE_MAX && strspn(name, "0123456789abcdefABCDEF:.") == strlen(name);
+	return name[0] != '.' && strlen(name) < GPU_PLACE_MAX &&
+	       strspn(name, "0123456789abcdefABCDEF:.") == strlen(name);
 }
 
 static unsigned int list_places(int root_fd, struct gpus *g)
@@ -53,7 +54,8 @@ static unsigned int list_places(int root_fd, struct gpus *g)
 		if (!is_place(entry->d_name))
 			continue;
 		if (n < GPUS_MAX)
-			snprintf(g->places[n], GPU_PLACE_MAX, "%.*s", GPU_PLACE_MAX - 1, entry->d_name);
+			snprintf(g->places[n], GPU_PLACE_MAX, "%.*s", GPU_PLACE_MAX - 1,
+				 entry->d_name);
 		n++;
 	}
 	closedir(dir);

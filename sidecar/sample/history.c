@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the history of one life of a container: a fast series with every sample, and a slow series with one sample a second. */
+/*
+ * Keeps the history of one life of a container: a fast series with every sample, and a slow series
+ * with one sample a second.
+ */
 #include "sidecar/sample/history.h"
 
 #include <errno.h>
@@ -47,10 +50,12 @@ struct history *history_new(void)
 	return h;
 }
 
-struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err)
+struct history *history_create(int dirfd, const char *file, const struct life *life,
+			       struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
-	int r = h ? ring_create(&h->ring, dirfd, file, &layout, err) : err_set(err, ENOMEM, "history");
+	int r = h ? ring_create(&h->ring, dirfd, file, &layout, err) :
+		    err_set(err, ENOMEM, "history");
 
 	if (r < 0) {
 		free(h);
@@ -85,8 +90,9 @@ static bool memory_valid(const struct memory *m)
 /* Checks only the counts. The entries are checked by the code that uses them. */
 static bool ray_valid(const struct life_ray *r)
 {
-	bool valid = r->n_watched >= 0 && r->n_watched <= LIFE_RAY_WATCHED_MAX && r->n_ends >= 0 && r->n_ends <= LIFE_RAY_ENDS_MAX &&
-		     in_range(r->reported_ns) && in_range(r->vital_ns) && in_range(r->oom_ns);
+	bool valid = r->n_watched >= 0 && r->n_watched <= LIFE_RAY_WATCHED_MAX && r->n_ends >= 0 &&
+		     r->n_ends <= LIFE_RAY_ENDS_MAX && in_range(r->reported_ns) &&
+		     in_range(r->vital_ns) && in_range(r->oom_ns);
 
 	for (int32_t i = 0; valid && i < r->n_ends; i++)
 		valid = in_range(r->ends[i].ended_ns);
@@ -103,24 +109,29 @@ static bool asks_to_stop(int32_t signo)
 
 static bool life_valid(const struct life *l)
 {
-	const int64_t times[] = { l->started_ns, l->oom_seen_ns, l->oom_last_ns, l->ended_ns, l->lost_from_unix_ns, l->lost_until_unix_ns,
-				  l->unix_offset_ns, l->shmem_at_start, l->victim_rss, l->asked_ns, l->message.begin, l->message.end };
+	const int64_t times[] = { l->started_ns,     l->oom_seen_ns,	   l->oom_last_ns,
+				  l->ended_ns,	     l->lost_from_unix_ns, l->lost_until_unix_ns,
+				  l->unix_offset_ns, l->shmem_at_start,	   l->victim_rss,
+				  l->asked_ns,	     l->message.begin,	   l->message.end };
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!in_range(times[i]))
 			return false;
-	return memory_valid(&l->baseline) && memory_valid(&l->after) && ray_valid(&l->ray) && memchr(l->name, '\0', sizeof(l->name)) &&
+	return memory_valid(&l->baseline) && memory_valid(&l->after) && ray_valid(&l->ray) &&
+	       memchr(l->name, '\0', sizeof(l->name)) &&
 	       memchr(l->boot_id, '\0', sizeof(l->boot_id)) &&
-	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) && memchr(l->victim, '\0', sizeof(l->victim)) &&
-	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 && l->phase >= LIFE_RUNS &&
-	       l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 && l->cgroup_version <= 2 &&
-	       asks_to_stop(l->asked_signal) && l->asked_by >= 0;
+	       memchr(l->cgroup, '\0', sizeof(l->cgroup)) &&
+	       memchr(l->victim, '\0', sizeof(l->victim)) &&
+	       memchr(l->bundle, '\0', sizeof(l->bundle)) && l->started_ns > 0 &&
+	       l->phase >= LIFE_RUNS && l->phase <= LIFE_REPORTED && l->cgroup_version >= 0 &&
+	       l->cgroup_version <= 2 && asks_to_stop(l->asked_signal) && l->asked_by >= 0;
 }
 
 struct history *history_open(int dirfd, const char *file, struct err *err)
 {
 	struct history *h = calloc(1, sizeof(*h));
-	int r = h ? ring_open(&h->ring, dirfd, file, &layout, err) : err_set(err, ENOMEM, "history");
+	int r = h ? ring_open(&h->ring, dirfd, file, &layout, err) :
+		    err_set(err, ENOMEM, "history");
 
 	if (r < 0) {
 		free(h);
@@ -165,10 +176,12 @@ static const struct sample *sample_at(const struct history *h, uint32_t series, 
 {
 	const struct sample *s = ring_at(&h->ring, series, i);
 
-	if (!s || s->n_top > SAMPLE_TOP || s->at_ns <= 0 || !in_range(s->at_ns) || !memory_valid(&s->memory))
+	if (!s || s->n_top > SAMPLE_TOP || s->at_ns <= 0 || !in_range(s->at_ns) ||
+	    !memory_valid(&s->memory))
 		return NULL;
 	for (uint32_t p = 0; p < s->n_top; p++)
-		if (!in_range(s->top[p].rss) || !in_range(s->top[p].shared) || !memchr(s->top[p].name, '\0', sizeof(s->top[p].name)))
+		if (!in_range(s->top[p].rss) || !in_range(s->top[p].shared) ||
+		    !memchr(s->top[p].name, '\0', sizeof(s->top[p].name)))
 			return NULL;
 	return s;
 }

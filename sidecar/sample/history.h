@@ -41,7 +41,10 @@ enum life_phase {
 #define LIFE_RAY_WATCHED_MAX 32
 #define LIFE_RAY_ENDS_MAX 16
 
-/* Ray's own processes: those that are watched, and the ends that may explain the container's. Kinds are those of ray_process.h. */
+/*
+ * Ray's own processes: those that are watched, and the ends that may explain the container's. Kinds
+ * are those of ray_process.h.
+ */
 struct life_ray {
 	int32_t n_watched, n_ends;
 	struct {
@@ -54,10 +57,14 @@ struct life_ray {
 		int32_t pid, kind, status_known, wait_status;
 	} ends[LIFE_RAY_ENDS_MAX];
 	int64_t reported_ns, vital_ns; /* as in struct process_watch */
-	int64_t oom_ns; /* the time of the OOM kill of a process that was reported last; 0: none was reported */
+	/* the time of the OOM kill of a process that was reported last; 0: none was reported */
+	int64_t oom_ns;
 };
 
-/* Where in the termination log our last message stands; begin is how much the container had written before. */
+/*
+ * Where in the termination log our last message stands; begin is how much the container had written
+ * before.
+ */
 struct message_place {
 	int64_t begin, end;
 };
@@ -88,15 +95,21 @@ struct life {
 	char victim[PROCESS_NAME_MAX];
 	struct life_ray ray;
 	int32_t group_ended_by_us, pod_terminating;
-	int32_t asked_signal, asked_by; /* the signal that asked it to stop (0: none), and the PID of its sender */
+	/* the signal that asked it to stop (0: none), and the PID of its sender */
+	int32_t asked_signal, asked_by;
 	int64_t asked_ns;
 	struct message_place message;
 	/* How far the sidecar has come: */
 	int32_t phase;
-	char bundle[LIFE_PATH_MAX]; /* its directory, from LIFE_REPORTING on; "": it could not be kept */
-	/* These are set from LIFE_ENDED on. With LIFE_REPORTING and ended_ns 0, a process died and the container lives. */
+	char bundle
+		[LIFE_PATH_MAX]; /* its directory, from LIFE_REPORTING on; "": it could not be kept */
+	/*
+	 * These are set from LIFE_ENDED on. With LIFE_REPORTING and ended_ns 0, a process died and
+	 * the container lives.
+	 */
 	int64_t ended_ns;
-	int64_t lost_from_unix_ns, lost_until_unix_ns; /* the time without a sidecar in which it ended; 0: a sidecar saw the end */
+	/* the time without a sidecar in which it ended; 0: a sidecar saw the end */
+	int64_t lost_from_unix_ns, lost_until_unix_ns;
 	int32_t status_known, wait_status, after_known;
 	struct memory after;
 };
@@ -108,12 +121,16 @@ struct history *history_new(void); /* a history in memory only; NULL: there is n
  * Creates a history in a file that does not exist, with its first life record. NULL with err set on
  * failure.
  */
-struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err);
+struct history *history_create(int dirfd, const char *file, const struct life *life,
+			       struct err *err);
 /*
  * Opens the history of a previous sidecar. The result is well-formed, whatever the file contains.
  */
 struct history *history_open(int dirfd, const char *file, struct err *err);
-/* Waits until the disk has it as it is now, as far as the disk can do that. For a child: it may take long. */
+/*
+ * Waits until the disk has it as it is now, as far as the disk can do that. For a child: it may
+ * take long.
+ */
 void history_sync(const struct history *h);
 /* Frees the history. Its file stays. */
 void history_free(struct history *h);
@@ -125,7 +142,8 @@ void history_set_life(struct history *h, const struct life *life);
 void history_add(struct history *h, const struct sample *s);
 
 /* Calls fn for each sample, oldest first. */
-void history_each(const struct history *h, void (*fn)(const struct sample *s, void *arg), void *arg);
+void history_each(const struct history *h, void (*fn)(const struct sample *s, void *arg),
+		  void *arg);
 
 /* The newest sample, NULL while there is none. Valid until the next history_add. */
 const struct sample *history_last(const struct history *h);

@@ -107,7 +107,9 @@ static int scratch(char path[static 64])
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static const struct life a_life = { .name = "ray-worker", .boot_id = "b", .started_ns = 7, .phase = LIFE_RUNS };
+static const struct life a_life = {
+	.name = "ray-worker", .boot_id = "b", .started_ns = 7, .phase = LIFE_RUNS
+};
 
 static void what_one_sidecar_saw_the_next_one_knows(void **state)
 {

@@ -39,11 +39,13 @@ enum isolation_part isolation_part_of(const char *cgroup)
 
 const char *isolation_name(enum isolation_part part)
 {
+	/* clang-format off */
 	static const char *const names[] = {
 		[ISOLATION_NONE] = "",		[ISOLATION_NODE] = "ray-node", [ISOLATION_SYSTEM] = "system",
 		[ISOLATION_USER] = "user",	[ISOLATION_WORKERS] = "user/workers",
 		[ISOLATION_NON_RAY] = "user/non-ray",
 	};
+	/* clang-format on */
 
 	return names[part];
 }
@@ -92,14 +94,17 @@ const char *isolation_remark(const char *line, size_t len)
 		  "Ray's own processes used more than the memory reserved for them (--system-reserved-memory)" },
 		{ "resource isolation protection", "user and system slice memory snapshot",
 		  "Ray's monitor could not read the cgroups of the resource isolation and did not protect them" },
-		{ "Failed to start CgroupManager", "", "raylet could not make the cgroups of the resource isolation" },
-		{ "Failed to initialize resource isolation", "", "raylet could not make the cgroups of the resource isolation" },
+		{ "Failed to start CgroupManager", "",
+		  "raylet could not make the cgroups of the resource isolation" },
+		{ "Failed to initialize resource isolation", "",
+		  "raylet could not make the cgroups of the resource isolation" },
 		{ "Ray's cgroup hierarchy must not be modified while Ray is running", "",
 		  "somebody else changed the cgroups of the resource isolation, which ends raylet" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (isolation_has(line, len, rows[i].first) && isolation_has(line, len, rows[i].second))
+		if (isolation_has(line, len, rows[i].first) &&
+		    isolation_has(line, len, rows[i].second))
 			return rows[i].remark;
 	return NULL;
 }

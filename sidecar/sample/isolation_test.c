@@ -55,8 +55,10 @@ static void each_part_has_a_name_and_says_who_is_in_it(void **state)
 		assert_true(isolation_holds(part)[0] != '\0');
 	}
 	assert_string_equal(isolation_name(ISOLATION_NONE), "");
-	assert_non_null(strstr(isolation_advice(ISOLATION_SYSTEM), "higher --system-reserved-memory"));
-	assert_non_null(strstr(isolation_advice(ISOLATION_WORKERS), "lower --system-reserved-memory"));
+	assert_non_null(
+		strstr(isolation_advice(ISOLATION_SYSTEM), "higher --system-reserved-memory"));
+	assert_non_null(
+		strstr(isolation_advice(ISOLATION_WORKERS), "lower --system-reserved-memory"));
 	assert_null(isolation_advice(ISOLATION_NODE));
 }
 
@@ -95,8 +97,9 @@ static void what_raylet_says_of_the_isolation_is_understood(void **state)
 
 static void a_record_of_raylet_out_about_it_is_an_event(void **state)
 {
-	static const char record[] = "[2026-11-22 05:00:00,123 E 40 60] (raylet) threshold_memory_monitor.cc:112: System slice memory usage "
-				     "620756992 bytes has exceeded the reserved system memory of 524288000 bytes. This can lead to node deaths.\n";
+	static const char record[] =
+		"[2026-11-22 05:00:00,123 E 40 60] (raylet) threshold_memory_monitor.cc:112: System slice memory usage "
+		"620756992 bytes has exceeded the reserved system memory of 524288000 bytes. This can lead to node deaths.\n";
 	struct ray_event e;
 	(void)state;
 

@@ -16,7 +16,10 @@
 #define TEXT_MAX \
 	4096 /* status has about 60 lines; it may name many groups, but VmStk comes before */
 
-/* Returns what follows the label, which begins with the end of the line before; NULL: there is none. */
+/*
+ * Returns what follows the label, which begins with the end of the line before; NULL: there is
+ * none.
+ */
 static const char *after_label(const char *text, const char *label)
 {
 	const char *at = strstr(text, label);

@@ -15,6 +15,9 @@ struct large_process {
 /* Reads it by an O_PATH descriptor of the container's root. What cannot be read is not known. */
 void large_process_read(int root_fd, pid_t pid, struct large_process *ret_process);
 
-/* Parts of it, for the tests: bytes of VmStk in /proc/PID/status, the soft limit of open files in /proc/PID/limits; -1: neither. */
+/*
+ * Parts of it, for the tests: bytes of VmStk in /proc/PID/status, the soft limit of open files in
+ * /proc/PID/limits; -1: neither.
+ */
 int64_t large_process_parse_stack(const char *status);
 int64_t large_process_parse_open_files(const char *limits);

@@ -16,7 +16,8 @@ static void the_stack_and_the_limit_are_found_by_their_lines(void **state)
 		large_process_parse_stack("Name:\tVmStk: 7\nVmStk:\t  556032 kB\nVmExe:\t 4 kB\n"),
 		556032 * 1024);
 	assert_int_equal(large_process_parse_stack("Name:\ta\nVmExe:\t 4 kB\n"), -1);
-	assert_int_equal(large_process_parse_stack("Name:\ta\nVmStk:\t99999999999999999999 kB\n"), -1);
+	assert_int_equal(large_process_parse_stack("Name:\ta\nVmStk:\t99999999999999999999 kB\n"),
+			 -1);
 	assert_int_equal(large_process_parse_stack("Name:\ta\nVmStk:\t-1 kB\n"), -1);
 	assert_int_equal(large_process_parse_stack(""), -1);
 	assert_int_equal(

@@ -24,7 +24,8 @@ bool disk_is_full(const struct disk *d)
 {
 	if (!d->point[0] || d->total <= 0 || (d->available == d->total && !d->inodes))
 		return false;
-	return d->available < MIN(d->total / 1000 + NOTHING, LARGE) || (d->inodes > 0 && d->free_inodes == 0);
+	return d->available < MIN(d->total / 1000 + NOTHING, LARGE) ||
+	       (d->inodes > 0 && d->free_inodes == 0);
 }
 
 int64_t limits_parse_refused(const char *events)
@@ -47,7 +48,8 @@ int64_t limits_parse_throttled(const char *cpu_stat)
 /* Accepts only local filesystems: statfs of a network filesystem may never return. */
 static bool is_local(const char *type)
 {
-	return TEXT_IS_ONE_OF(type, "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "f2fs");
+	return TEXT_IS_ONE_OF(type, "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs",
+			      "zfs", "f2fs");
 }
 
 static bool is_below(const char *point, const char *directory)
@@ -66,8 +68,9 @@ void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, vo
 		const char *end = strchrnul(line, '\n');
 		struct mount m;
 
-		bool wanted = mount_parse(line, &m) && is_local(m.type) && strncmp(m.options, "rw", 2) == 0 &&
-			      !is_below(m.point, "/proc") && !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
+		bool wanted = mount_parse(line, &m) && is_local(m.type) &&
+			      strncmp(m.options, "rw", 2) == 0 && !is_below(m.point, "/proc") &&
+			      !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
 		for (size_t i = 0; wanted && i < found; i++)
 			wanted = strcmp(devices[i], m.device) != 0;
 		if (wanted) {
@@ -98,7 +101,8 @@ bool limits_local_point(const char *mountinfo, const char *path, char *ret_point
 		struct mount m;
 		size_t len;
 
-		if (mount_parse(line, &m) && (len = strlen(m.point)) < MIN(size, sizeof(m.point) - 1) && len >= longest &&
+		if (mount_parse(line, &m) &&
+		    (len = strlen(m.point)) < MIN(size, sizeof(m.point) - 1) && len >= longest &&
 		    (len == 1 || is_below(path, m.point))) {
 			longest = len;
 			local = is_local(m.type);
@@ -117,7 +121,8 @@ bool limits_mount_may_be_shared(const char *mountinfo, long id)
 
 		if (strtol(line, NULL, 10) == id)
 			return !mount_parse(line, &m) ||
-			       (strcmp(m.point, "/") != 0 && !strstr(m.root, "/kubernetes.io~empty-dir/"));
+			       (strcmp(m.point, "/") != 0 &&
+				!strstr(m.root, "/kubernetes.io~empty-dir/"));
 		line = *end ? end + 1 : end;
 	}
 	return true;
@@ -178,18 +183,22 @@ static void limits_look_at(const char *point, void *arg)
 	if (disk_is_full(&d))
 		limits_look_at_full(look, &d);
 	else if (!fullest->point[0] ||
-		 (!disk_is_full(fullest) && (double)d.available / (double)d.total <
-						    (double)fullest->available / (double)fullest->total))
+		 (!disk_is_full(fullest) &&
+		  (double)d.available / (double)d.total <
+			  (double)fullest->available / (double)fullest->total))
 		*fullest = d;
 }
 
-static int64_t read_number(int root_fd, const char *directory, const char *file, int64_t (*parse)(const char *text))
+static int64_t read_number(int root_fd, const char *directory, const char *file,
+			   int64_t (*parse)(const char *text))
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
 	char path[640];
 
 	snprintf(path, sizeof(path), "%s/%s", directory, file);
-	return rootfd_read(root_fd, path, &text, NULL) < 0 ? 0 : MAX(parse(strbuf_str(&text)), (int64_t)0);
+	return rootfd_read(root_fd, path, &text, NULL) < 0 ?
+		       0 :
+		       MAX(parse(strbuf_str(&text)), (int64_t)0);
 }
 
 static int limits_read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *text)
@@ -234,5 +243,6 @@ void limits_read(int root_fd, pid_t pid, const struct limits *before, struct lim
 		return;
 	ret_limits->processes = read_number(root_fd, directory, "pids.current", memcg_parse_value);
 	ret_limits->processes_max = read_number(root_fd, directory, "pids.max", memcg_parse_value);
-	ret_limits->processes_refused = read_number(root_fd, directory, "pids.events", limits_parse_refused);
+	ret_limits->processes_refused =
+		read_number(root_fd, directory, "pids.events", limits_parse_refused);
 }

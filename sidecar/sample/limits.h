@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads limits other than the memory limit, at one moment: how many processes the
- * container may have, how often it was refused one, its fullest filesystem, and what its files in memory hold. Open
- * files are missing, because the sidecar cannot read /proc/PID/fd of another user.
+ * Reads limits other than the memory limit, at one moment: how many processes the container may
+ * have, how often it was refused one, its fullest filesystem, and what its files in memory hold.
+ * Open files are missing, because the sidecar cannot read /proc/PID/fd of another user.
  */
 #pragma once
 
@@ -23,16 +23,22 @@ struct disk {
 #define LIMITS_FULL_MAX 8 /* full filesystems that are remembered */
 
 struct limits {
-	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
-	int64_t processes_refused; /* how often that cgroup refused a fork; 0 also if that is not known */
+	/* of the pids cgroup, threads count; 0 not known, max 0: none */
+	int64_t processes, processes_max;
+	/* how often that cgroup refused a fork; 0 also if that is not known */
+	int64_t processes_refused;
 	struct disk fullest; /* first of those that are full, one that was not so before */
 	dev_t full[LIMITS_FULL_MAX]; /* all that are full */
 	/*
-	 * The periods (a tenth of a second, as a rule) in which the container ran, and those of them in which its CPU limit
-	 * stopped it; 0 not known, or there is no such limit.
+	 * The periods (a tenth of a second, as a rule) in which the container ran, and those of
+	 * them in which its CPU limit stopped it; 0 not known, or there is no such limit.
 	 */
 	int64_t cpu_periods, cpu_throttled;
-	int64_t tmpfs_used; /* bytes of files in the container's tmpfs filesystems: /dev/shm and memory volumes; 0 not known */
+	/*
+	 * bytes of files in the container's tmpfs filesystems: /dev/shm and memory volumes; 0 not
+	 * known
+	 */
+	int64_t tmpfs_used;
 };
 
 /*
@@ -74,8 +80,9 @@ int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text);
 #define LIMITS_MOUNTS_MAX (256 * 1024)
 
 /*
- * Whether other pods may have what is mounted as the mount of that ID, too: it is neither the container's root nor an emptyDir on
- * a disk. An emptyDir in memory looks like a hostPath of the node's /dev/shm. True also if mountinfo has no such mount. Pure.
+ * Whether other pods may have what is mounted as the mount of that ID, too: it is neither the
+ * container's root nor an emptyDir on a disk. An emptyDir in memory looks like a hostPath of the
+ * node's /dev/shm. True also if mountinfo has no such mount. Pure.
  */
 bool limits_mount_may_be_shared(const char *mountinfo, long id);
 
@@ -87,4 +94,5 @@ int64_t limits_parse_throttled(const char *cpu_stat);
  * Calls visit for a mount point of each relevant device: local, writable, not the kernel's and not
  * ours.
  */
-void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg), void *arg);
+void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg),
+		      void *arg);

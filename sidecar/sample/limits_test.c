@@ -19,7 +19,10 @@
 #define GIB ((int64_t)1 << 30)
 
 /* It needs a root of its own, with the mounts that /proc shows. The machine's own is one. */
-/* The mounts of a pod: 40 is its root, 42 its emptyDir, 41 may be the node's /dev/shm, 43 is of the node's /run, 46 is cut. */
+/*
+ * The mounts of a pod: 40 is its root, 42 its emptyDir, 41 may be the node's /dev/shm, 43 is of the
+ * node's /run, 46 is cut.
+ */
 static void a_mount_may_be_shared_unless_it_is_the_pods_own(void **state)
 {
 	static const char mountinfo[] =
@@ -203,7 +206,8 @@ static void a_path_lies_below_the_nearest_mount_point(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (limits_local_point(mountinfo, rows[i].path, point, sizeof(point)) != (rows[i].point != NULL))
+		if (limits_local_point(mountinfo, rows[i].path, point, sizeof(point)) !=
+		    (rows[i].point != NULL))
 			fail_msg("%s", rows[i].path);
 		if (rows[i].point)
 			assert_string_equal(point, rows[i].point);

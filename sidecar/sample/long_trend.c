@@ -69,7 +69,8 @@ static size_t long_trend_unroll(const struct long_trend *t, int64_t v[static LON
 static size_t last_rest(const int64_t *v, size_t n, size_t start)
 {
 	for (size_t i = n - MIN(n, (size_t)STEPS_MIN); i > start && i >= REST_STEPS; i--) {
-		double before = (double)(v[i] - v[i - REST_STEPS]) / REST_STEPS, after = (double)(v[n - 1] - v[i]) / (double)(n - 1 - i);
+		double before = (double)(v[i] - v[i - REST_STEPS]) / REST_STEPS,
+		       after = (double)(v[n - 1] - v[i]) / (double)(n - 1 - i);
 
 		if (before <= REST * after)
 			return i;
@@ -158,9 +159,11 @@ static double slope_of(const double parts[static PARTS])
 }
 
 /* Judges the growth of the last n readings. `whole`: a whole day was seen. */
-static bool long_trend_verdict(const int64_t *v, size_t n, bool whole, double room, struct long_growth *ret_growth)
+static bool long_trend_verdict(const int64_t *v, size_t n, bool whole, double room,
+			       struct long_growth *ret_growth)
 {
-	double hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC), ahead = hours * (whole ? AHEAD : AHEAD_FIRST_DAY);
+	double hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC),
+	       ahead = hours * (whole ? AHEAD : AHEAD_FIRST_DAY);
 	double parts[PARTS], rate, left;
 
 	if (n < STEPS_MIN)
@@ -172,7 +175,8 @@ static bool long_trend_verdict(const int64_t *v, size_t n, bool whole, double ro
 	left = rate > 0 ? MAX(room, 0.0) / rate : ahead + 1;
 	if (left > ahead || left * 3600 * NS_PER_SEC > (double)LONG_TREND_LEFT_MAX_NS)
 		return false;
-	*ret_growth = (struct long_growth){ .rate = (int64_t)(rate * KIB), .grew_ns = (int64_t)n * LONG_TREND_STEP_NS,
+	*ret_growth = (struct long_growth){ .rate = (int64_t)(rate * KIB),
+					    .grew_ns = (int64_t)n * LONG_TREND_STEP_NS,
 					    .left_ns = (int64_t)(left * 3600 * NS_PER_SEC) };
 	return true;
 }
@@ -188,7 +192,8 @@ bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_grow
 	starts[1] = last_rest(v, n, starts[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		if (is_new_territory(v, n, starts[i]) &&
-		    long_trend_verdict(v + starts[i], n - starts[i], n == LONG_TREND_STEPS, (double)room / KIB, ret_growth))
+		    long_trend_verdict(v + starts[i], n - starts[i], n == LONG_TREND_STEPS,
+				       (double)room / KIB, ret_growth))
 			return true;
 	return false;
 }

@@ -9,12 +9,14 @@
  * it is a straight line above all earlier values:
  *
  *  - it lasted two hours or more, after an hour of warm-up that does not count;
- *  - it rose in nearly all of seventeen equal parts (a step or two, when actors start, rise in few of them);
+ *  - it rose in nearly all of seventeen equal parts (a step or two, when actors start, rise in few
+ *    of them);
  *  - each quarter has its share of it (a step, or the wave of a day's load, has it in one or two);
  *  - it does not slow down so that it comes to rest below the limit, as a cache that fills does;
  *  - the memory was not as large before in that day (with a load that repeats daily, it was);
- *  - the limit will be reached within a day, and within three times the duration of the growth; as long as no whole day was seen,
- *    within the duration of the growth, because it may be the rise of a daily load.
+ *  - the limit will be reached within a day, and within three times the duration of the growth; as
+ *    long as no whole day was seen, within the duration of the growth, because it may be the rise
+ *    of a daily load.
  *
  * The slope is Theil and Sen's: the median of the slopes between any two of the seventeen parts. A
  * load that rises in a straight line for hours on the first day, to more than half of the room,
@@ -58,7 +60,7 @@ struct long_growth {
 bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes);
 
 /*
- * Judges the growth. room: bytes up to the limit. Returns false, and leaves *ret_growth unchanged, if
- * the memory does not grow as described above.
+ * Judges the growth. room: bytes up to the limit. Returns false, and leaves *ret_growth unchanged,
+ * if the memory does not grow as described above.
  */
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth);

@@ -41,7 +41,10 @@ static double gcs_leak(double t) { return 1000 + 20 * t; }
 static double noisy_gcs_leak(double t) { return 1000 + 20 * t + 3 * noise(); }
 static double driver_leak(double t) { return 800 + 600 * t + 20 * noise(); }
 static double leak_under_a_saw(double t) { return 500 + 100 * t + 150 * saw(t, 0.13); }
-static double leak_after_an_idle_day(double t) { return 600 + (t < 30 ? 0 : 60 * (t - 30)) + 2 * noise(); }
+static double leak_after_an_idle_day(double t)
+{
+	return 600 + (t < 30 ? 0 : 60 * (t - 30)) + 2 * noise();
+}
 static double leak_in_small_steps(double t) { return 500 + 8 * floor(t * 10); }
 static double leak_after_warm_up(double t) { return 400 + 300 * (1 - exp(-t * 6)) + 50 * t; }
 static double quicker_and_quicker(double t) { return 500 + 40 * t + 0.3 * t * t; }
@@ -60,8 +63,15 @@ static double plateau(double t) { return 700 + 250 * fmin(t, 2); }
 static double growth_that_ended(double t) { return 700 + 150 * fmin(t, 2.5); }
 static double day_and_night(double t) { return 1000 - 500 * cos(2 * PI * t / 24); }
 static double day_and_night_from_noon(double t) { return 1000 + 500 * cos(2 * PI * t / 24); }
-static double day_and_night_from_morning(double t) { return 1000 + 500 * sin(2 * PI * t / 24) + 10 * noise(); }
-static double ramps_each_day(double t) { double d = fmod(t + 17, 24); return 500 + 250 * fmax(0, fmin(d - 7, 5) - 2.5 * fmax(0, d - 19)); }
+static double day_and_night_from_morning(double t)
+{
+	return 1000 + 500 * sin(2 * PI * t / 24) + 10 * noise();
+}
+static double ramps_each_day(double t)
+{
+	double d = fmod(t + 17, 24);
+	return 500 + 250 * fmax(0, fmin(d - 7, 5) - 2.5 * fmax(0, d - 19));
+}
 static double too_slow(double t) { return 1000 + 2 * t; }
 static double tiny(double t) { return 2035 + 0.5 * t; }
 static double falling(double t) { return 1900 - 20 * t; }
@@ -119,8 +129,8 @@ static void what_is_no_leak_is_never_reported(void **state)
 		struct seen seen = watch(rows[i].memory, rows[i].limit, rows[i].hours);
 
 		if (seen.first_h >= 0)
-			fail_msg("%s: told after %.1f h of %.1f MiB per hour, %.1f h left", rows[i].name, seen.first_h, seen.mib_per_hour,
-				 seen.left_h);
+			fail_msg("%s: told after %.1f h of %.1f MiB per hour, %.1f h left",
+				 rows[i].name, seen.first_h, seen.mib_per_hour, seen.left_h);
 	}
 }
 
@@ -148,10 +158,14 @@ static void leaks_are_reported_in_time_with_their_slope(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct seen seen = watch(rows[i].memory, rows[i].limit, rows[i].end_h);
 
-		if (seen.first_h < 2.9 || seen.first_h > rows[i].by_h || fabs(seen.mib_per_hour / rows[i].slope - 1) > 0.15 ||
-		    fabs(seen.first_h + seen.left_h - rows[i].end_h) > 0.2 * rows[i].end_h || seen.last_h < rows[i].end_h - 0.4)
-			fail_msg("%s: told after %.1f h of %.1f MiB per hour, %.1f h left, until %.1f h", rows[i].name, seen.first_h,
-				 seen.mib_per_hour, seen.left_h, seen.last_h);
+		if (seen.first_h < 2.9 || seen.first_h > rows[i].by_h ||
+		    fabs(seen.mib_per_hour / rows[i].slope - 1) > 0.15 ||
+		    fabs(seen.first_h + seen.left_h - rows[i].end_h) > 0.2 * rows[i].end_h ||
+		    seen.last_h < rows[i].end_h - 0.4)
+			fail_msg(
+				"%s: told after %.1f h of %.1f MiB per hour, %.1f h left, until %.1f h",
+				rows[i].name, seen.first_h, seen.mib_per_hour, seen.left_h,
+				seen.last_h);
 	}
 }
 

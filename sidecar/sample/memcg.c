@@ -14,7 +14,9 @@
 #define COUNTER_FILE_MAX 8192 /* memory.stat of v2 has about 1.5 kB on Linux 6.x */
 #define V1_NO_LIMIT ((int64_t)1 << 60)
 
-/* A file with one number, which goes to the member of struct memory at this offset, or with more. */
+/*
+ * A file with one number, which goes to the member of struct memory at this offset, or with more.
+ */
 struct counter_file {
 	const char *name;
 	size_t offset;
@@ -93,7 +95,8 @@ static void parse_keys(const char *text, const struct key *keys, size_t n_keys, 
 		for (size_t i = 0; blank && i < n_keys; i++)
 			if (strlen(keys[i].name) == (size_t)(blank - line) &&
 			    memcmp(keys[i].name, line, (size_t)(blank - line)) == 0)
-				*(int64_t *)((char *)m + keys[i].offset) = memcg_parse_value(blank + 1);
+				*(int64_t *)((char *)m + keys[i].offset) =
+					memcg_parse_value(blank + 1);
 		line = *end ? end + 1 : end;
 	}
 }
@@ -203,7 +206,8 @@ static int64_t pressure_of(const char *text, const char *word)
 	char point;
 
 	if (!at || (at != text && at[-1] != '\n') ||
-	    sscanf(at + strlen(word), " avg10=%3u%c%2u", &whole, &point, &hundredths) != 3 || point != '.' || whole > 100)
+	    sscanf(at + strlen(word), " avg10=%3u%c%2u", &whole, &point, &hundredths) != 3 ||
+	    point != '.' || whole > 100)
 		return -1;
 	return (int64_t)whole * 100 + hundredths;
 }
@@ -231,7 +235,8 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 
 	if (r >= 0)
 		r = memcg_read_proc(root_fd, pid, "mountinfo", &mounts, err);
-	return r < 0 ? r : memcg_find_place(strbuf_str(&cgroup), strbuf_str(&mounts), ret_place, err);
+	return r < 0 ? r :
+		       memcg_find_place(strbuf_str(&cgroup), strbuf_str(&mounts), ret_place, err);
 }
 
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version)
@@ -290,7 +295,9 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 	for (size_t k = 0; k < MEMCG_FILES_MAX; k++) {
 		size_t i = reading_order[k];
 		char text[COUNTER_FILE_MAX];
-		ssize_t n = !files[i].name || m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
+		ssize_t n = !files[i].name || m->fds[i] < 0 ?
+				    0 :
+				    pread(m->fds[i], text, sizeof(text) - 1, 0);
 
 		/*
 		 * Only the first file is needed, because it has the usage. Pressure fails with

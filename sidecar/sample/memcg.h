@@ -17,7 +17,10 @@
 #include "lib/err.h"
 #include "lib/macros.h"
 
-/* One reading of the kernel's counters: bytes and counts; -1 for values that the kernel does not report. */
+/*
+ * One reading of the kernel's counters: bytes and counts; -1 for values that the kernel does not
+ * report.
+ */
 struct memory {
 	int64_t limit; /* -1 also for "no limit"; v1: the smallest of its own limit and those above it */
 	int64_t own_limit; /* the limit of this cgroup alone */
@@ -31,7 +34,10 @@ struct memory {
 	int64_t oom_kill; /* processes of this cgroup that the OOM killer took */
 	int64_t oom_group_kill; /* v2 from Linux 5.17: times it took the whole cgroup */
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
-	/* v2: times this cgroup, or one below it, met its own limit even after reclaim. A limit above does not count here. */
+	/*
+	 * v2: times this cgroup, or one below it, met its own limit even after reclaim. A limit
+	 * above does not count here.
+	 */
 	int64_t oom;
 	/*
 	 * v2: above this usage the kernel slows processes down until pages are freed, and kills
@@ -45,15 +51,33 @@ struct memory {
 	int64_t high_hits;
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */
-	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */
+	/*
+	 * v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a
+	 * percent.
+	 */
 	int64_t psi_some, psi_full;
 };
 
-#define MEMORY_ABSENT                                                                                        \
-	((struct memory){ .limit = -1, .own_limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1,    \
-			  .shmem = -1, .oom = -1, .high = -1, .high_hits = -1,                                 \
-			  .inactive_file = -1, .active_file = -1, .oom_kill = -1, .oom_group_kill = -1,      \
-			  .limit_hits = -1, .kernel = -1, .swap = -1, .psi_some = -1, .psi_full = -1 })
+#define MEMORY_ABSENT \
+	((struct memory){ .limit = -1, \
+			  .own_limit = -1, \
+			  .usage = -1, \
+			  .peak = -1, \
+			  .anon = -1, \
+			  .file = -1, \
+			  .shmem = -1, \
+			  .oom = -1, \
+			  .high = -1, \
+			  .high_hits = -1, \
+			  .inactive_file = -1, \
+			  .active_file = -1, \
+			  .oom_kill = -1, \
+			  .oom_group_kill = -1, \
+			  .limit_hits = -1, \
+			  .kernel = -1, \
+			  .swap = -1, \
+			  .psi_some = -1, \
+			  .psi_full = -1 })
 
 /*
  * Usage as the kubelet counts it ("working set", by which it evicts), and as Ray counts it; -1: not
@@ -66,7 +90,9 @@ static inline int64_t memory_kubelet(const struct memory *m)
 
 static inline int64_t memory_ray(const struct memory *m)
 {
-	return memory_kubelet(m) >= 0 && m->active_file >= 0 ? MAX(memory_kubelet(m) - m->active_file, 0) : -1;
+	return memory_kubelet(m) >= 0 && m->active_file >= 0 ?
+		       MAX(memory_kubelet(m) - m->active_file, 0) :
+		       -1;
 }
 
 #define MEMCG_FILES_MAX 8
@@ -79,9 +105,12 @@ struct memcg_place {
 	size_t top; /* the length of the mount point in path: cgroups above it cannot be seen */
 	int version; /* 1 or 2 */
 	bool own; /* it is the process's own cgroup, not a cgroup above */
-	bool whole; /* the mount shows this container's cgroup and what is below it, and nothing else */
-	bool writable; /* the mount is writable: processes may make cgroups, and move to others that it shows */
-	bool local_events; /* v2 mounted with memory_localevents: a cgroup does not count what happens below it */
+	/* the mount shows this container's cgroup and what is below it, and nothing else */
+	bool whole;
+	/* the mount is writable: processes may make cgroups, and move to others that it shows */
+	bool writable;
+	/* v2 mounted with memory_localevents: a cgroup does not count what happens below it */
+	bool local_events;
 };
 
 struct memcg {
@@ -104,14 +133,17 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
  * process's own cgroup: then the result is the cgroup that is mounted, and processes of
  * others may be in it.
  */
-int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
-	       struct err *err);
+int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
+	       int *ret_version, struct err *err);
 
-/* Whether a mountinfo shows v2 mounted so that a cgroup does not count what happens below it. Pure. */
+/*
+ * Whether a mountinfo shows v2 mounted so that a cgroup does not count what happens below it. Pure.
+ */
 bool memcg_local_events(const char *mountinfo_text);
 
 /* Does the same as memcg_find, and returns everything that mountinfo shows about the cgroup. */
-int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err);
+int memcg_find_place(const char *cgroup_text, const char *mountinfo_text,
+		     struct memcg_place *ret_place, struct err *err);
 
 /*
  * Sets place to the container's cgroup if its processes have made a cgroup below it and moved
@@ -121,21 +153,22 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 void memcg_place_to_container(struct memcg_place *place);
 
 /*
- * Sets place to the cgroup that was made for the container. `made` is its directory, below the root in which place was found. The
- * process at place may have been moved out of it since. Returns false if `made` is not below the same mount.
+ * Sets place to the cgroup that was made for the container. `made` is its directory, below the root
+ * in which place was found. The process at place may have been moved out of it since. Returns false
+ * if `made` is not below the same mount.
  */
 bool memcg_place_to_made(struct memcg_place *place, const char *made);
 
 /*
- * For a place that is not the process's own cgroup, because our cgroup namespace hides the names above us ("/../../scope"): sets
- * place to the process's own cgroup, which follows from home, the known place of a neighbouring process. Returns false if it does
- * not follow, or cannot be seen.
+ * For a place that is not the process's own cgroup, because our cgroup namespace hides the names
+ * above us ("/../../scope"): sets place to the process's own cgroup, which follows from home, the
+ * known place of a neighbouring process. Returns false if it does not follow, or cannot be seen.
  */
 bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *place);
 
 /* Like memcg_find, for any controller ("pids"). */
-int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
-		int *ret_version, struct err *err);
+int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text,
+		char *ret_path, size_t size, int *ret_version, struct err *err);
 
 /*
  * Finds the memory cgroup of process pid (as the container's /proc numbers it), even if the process
@@ -147,8 +180,8 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version);
 
 /*
- * Opens the memory cgroup at a place. -ENOENT: it is not there, or it is the topmost one, in which the
- * whole machine is counted: a process there has no memory cgroup of its own.
+ * Opens the memory cgroup at a place. -ENOENT: it is not there, or it is the topmost one, in which
+ * the whole machine is counted: a process there has no memory cgroup of its own.
  */
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);

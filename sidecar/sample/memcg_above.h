@@ -12,10 +12,12 @@
 struct memcg_above {
 	int root_fd; /* the owner's */
 	struct memcg_place place; /* of the container */
-	int limit_fds[MEMCG_ABOVE_MAX]; /* the limit files, that of the nearest cgroup first; -1: the cgroup has none */
+	/* the limit files, that of the nearest cgroup first; -1: the cgroup has none */
+	int limit_fds[MEMCG_ABOVE_MAX];
 	size_t ends[MEMCG_ABOVE_MAX]; /* the length of each path within the container's path */
 	size_t n;
-	size_t tightest; /* the index of the cgroup that is open in memcg, if memcg.version is not 0 */
+	/* the index of the cgroup that is open in memcg, if memcg.version is not 0 */
+	size_t tightest;
 	struct memcg memcg; /* version 0: none has a limit */
 	bool applied; /* the last call of memcg_above_apply replaced counters */
 	int64_t looked_ns;

@@ -23,7 +23,8 @@ static void put(const struct tree *t, const char *path, const char *text)
 	fake_root_put(&t->root, path, text);
 }
 
-static void put_v2(const struct tree *t, const char *cgroup, const char *usage, const char *limit, int kills)
+static void put_v2(const struct tree *t, const char *cgroup, const char *usage, const char *limit,
+		   int kills)
 {
 	char path[512], text[64];
 
@@ -32,7 +33,8 @@ static void put_v2(const struct tree *t, const char *cgroup, const char *usage, 
 	snprintf(path, sizeof(path), "%s/memory.max", cgroup);
 	put(t, path, limit);
 	snprintf(path, sizeof(path), "%s/memory.events", cgroup);
-	snprintf(text, sizeof(text), "high %d\nmax %d\noom_kill %d\noom_group_kill 0\n", kills + 20, kills + 10, kills);
+	snprintf(text, sizeof(text), "high %d\nmax %d\noom_kill %d\noom_group_kill 0\n", kills + 20,
+		 kills + 10, kills);
 	put(t, path, text);
 }
 

@@ -32,7 +32,8 @@ static bool list_has(const char *list, size_t len, const char *word)
  * Finds the path. A line is "ID:CONTROLLERS:PATH"; v2 has ID 0 and no controllers. Hybrid hosts
  * have lines of both versions, and the controller belongs to v1 if v1 lists it.
  */
-static int find_cgroup(const char *controller, const char *text, char *ret_path, size_t size, int *ret_version)
+static int find_cgroup(const char *controller, const char *text, char *ret_path, size_t size,
+		       int *ret_version)
 {
 	*ret_version = 0;
 	for (const char *line = text; *line;) {
@@ -59,8 +60,8 @@ int memcg_find_cgroup(const char *text, char *ret_path, size_t size, int *ret_ve
 	return find_cgroup("memory", text, ret_path, size, ret_version);
 }
 
-int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size, int *ret_version,
-	       struct err *err)
+int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
+	       int *ret_version, struct err *err)
 {
 	return cgroup_find("memory", cgroup_text, mountinfo_text, ret_path, size, ret_version, err);
 }
@@ -84,8 +85,8 @@ static int place_in(const struct mount *m, const char *path, struct memcg_place 
 {
 	size_t root_len = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
 
-	place->own = strncmp(path, m->root, root_len) == 0 && (path[root_len] == '/' || !path[root_len]) &&
-		     !is_above(path + root_len);
+	place->own = strncmp(path, m->root, root_len) == 0 &&
+		     (path[root_len] == '/' || !path[root_len]) && !is_above(path + root_len);
 	const char *rest = place->own ? path + root_len : "";
 	place->top = strlen(m->point);
 	/*
@@ -94,9 +95,10 @@ static int place_in(const struct mount *m, const char *path, struct memcg_place 
 	 */
 	place->whole = place->own && is_above(m->root) && !ends_above(m->root);
 	place->writable = strncmp(m->options, "rw", 2) == 0;
-	place->local_events = list_has(m->super_options, strlen(m->super_options), "memory_localevents");
-	return (size_t)snprintf(place->path, sizeof(place->path), "%s%s", m->point, strcmp(rest, "/") ? rest : "") <
-			       sizeof(place->path) ?
+	place->local_events =
+		list_has(m->super_options, strlen(m->super_options), "memory_localevents");
+	return (size_t)snprintf(place->path, sizeof(place->path), "%s%s", m->point,
+				strcmp(rest, "/") ? rest : "") < sizeof(place->path) ?
 		       0 :
 		       -1;
 }
@@ -106,7 +108,8 @@ static bool memcg_find_is_of(const struct mount *m, const struct memcg_place *pl
 {
 	if (place->version == 2)
 		return strcmp(m->type, "cgroup2") == 0;
-	return strcmp(m->type, "cgroup") == 0 && list_has(m->super_options, strlen(m->super_options), controller);
+	return strcmp(m->type, "cgroup") == 0 &&
+	       list_has(m->super_options, strlen(m->super_options), controller);
 }
 
 static int find_place(const char *controller, const char *cgroup_text, const char *mountinfo_text,
@@ -115,7 +118,8 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 	struct memcg_place place = { .version = 0 }, found = { .version = 0 };
 	char point[FIELD_MAX] = "";
 
-	if (find_cgroup(controller, cgroup_text, place.cgroup, sizeof(place.cgroup), &place.version) < 0)
+	if (find_cgroup(controller, cgroup_text, place.cgroup, sizeof(place.cgroup),
+			&place.version) < 0)
 		return err_set(err, ENOENT, "no %s cgroup in /proc/PID/cgroup", controller);
 	for (const char *line = mountinfo_text; *line;) {
 		const char *end = strchrnul(line, '\n');
@@ -128,7 +132,8 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 			 * A later mount hides an earlier one at the same point, as happens in a
 			 * container within a container.
 			 */
-			if (!found.version || strcmp(point, m.point) == 0 || (place.own && !found.own)) {
+			if (!found.version || strcmp(point, m.point) == 0 ||
+			    (place.own && !found.own)) {
 				found = place;
 				memcpy(point, m.point, sizeof(point));
 			}
@@ -141,7 +146,8 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 	return 0;
 }
 
-int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err)
+int memcg_find_place(const char *cgroup_text, const char *mountinfo_text,
+		     struct memcg_place *ret_place, struct err *err)
 {
 	return find_place("memory", cgroup_text, mountinfo_text, ret_place, err);
 }
@@ -149,7 +155,9 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 void memcg_place_to_container(struct memcg_place *place)
 {
 	const char *isolated = isolation_node(place->path + place->top);
-	size_t len = strlen(place->path), cut = place->whole ? len - place->top : isolated ? strlen(isolated) : 0;
+	size_t len = strlen(place->path), cut = place->whole ? len - place->top :
+						isolated     ? strlen(isolated) :
+							       0;
 
 	/*
 	 * A directory with a name like those of Ray's that is above the known part of the
@@ -163,13 +171,15 @@ void memcg_place_to_container(struct memcg_place *place)
 
 bool memcg_place_to_made(struct memcg_place *place, const char *made)
 {
-	size_t shown = strlen(place->path) - place->top, cgroup_len = strcmp(place->cgroup, "/") == 0 ? 0 : strlen(place->cgroup);
+	size_t shown = strlen(place->path) - place->top,
+	       cgroup_len = strcmp(place->cgroup, "/") == 0 ? 0 : strlen(place->cgroup);
 
 	/* The mount does not show this part, which is the same for both. */
 	size_t hidden = cgroup_len - shown;
 
-	if (!place->own || shown > cgroup_len || strncmp(made, place->path, place->top) != 0 || made[place->top] != '/' ||
-	    strlen(made) >= sizeof(place->path) || hidden + strlen(made + place->top) >= sizeof(place->cgroup))
+	if (!place->own || shown > cgroup_len || strncmp(made, place->path, place->top) != 0 ||
+	    made[place->top] != '/' || strlen(made) >= sizeof(place->path) ||
+	    hidden + strlen(made + place->top) >= sizeof(place->cgroup))
 		return false;
 	snprintf(place->cgroup + hidden, sizeof(place->cgroup) - hidden, "%s", made + place->top);
 	snprintf(place->path, sizeof(place->path), "%s", made);
@@ -224,8 +234,8 @@ bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *plac
 	return true;
 }
 
-int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text, char *ret_path, size_t size,
-		int *ret_version, struct err *err)
+int cgroup_find(const char *controller, const char *cgroup_text, const char *mountinfo_text,
+		char *ret_path, size_t size, int *ret_version, struct err *err)
 {
 	struct memcg_place place;
 	int r = find_place(controller, cgroup_text, mountinfo_text, &place, err);

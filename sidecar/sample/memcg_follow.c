@@ -23,14 +23,18 @@ static bool memcg_follow_is_known(struct memcg_follow *f, const char *cgroup)
 	return false;
 }
 
-enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid, const struct memcg_place *home, bool below_too)
+enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid,
+				  const struct memcg_place *home, bool below_too)
 {
 	char cgroup[MEMCG_PATH_MAX];
 	int version;
 
-	if (memcg_cgroup_of(root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 || version != home->version)
+	if (memcg_cgroup_of(root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 ||
+	    version != home->version)
 		return MEMCG_MOVE_UNKNOWN;
-	if (strcmp(cgroup, home->cgroup) == 0 || (below_too && memcg_path_is_below(cgroup, home->cgroup)) || memcg_follow_is_known(f, cgroup))
+	if (strcmp(cgroup, home->cgroup) == 0 ||
+	    (below_too && memcg_path_is_below(cgroup, home->cgroup)) ||
+	    memcg_follow_is_known(f, cgroup))
 		return MEMCG_MOVE_NONE;
 	return MEMCG_MOVE_NEW;
 }

@@ -21,4 +21,5 @@ enum memcg_move {
  * is new. home is the container's cgroup; below_too: the cgroups below it count as the container's
  * too.
  */
-enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid, const struct memcg_place *home, bool below_too);
+enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid,
+				  const struct memcg_place *home, bool below_too);

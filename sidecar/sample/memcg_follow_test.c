@@ -12,7 +12,8 @@
 
 static const struct memcg_place home = { .version = 2, .path = "/cg/job/c", .cgroup = "/job/c" };
 
-static enum memcg_move look(const struct fake_root *root, struct memcg_follow *f, const char *cgroup, bool below_too)
+static enum memcg_move look(const struct fake_root *root, struct memcg_follow *f,
+			    const char *cgroup, bool below_too)
 {
 	fake_root_put(root, "proc/7/cgroup", cgroup);
 	return memcg_follow_look(f, root->fd, 7, &home, below_too);

@@ -18,7 +18,8 @@ static void find(const char *cgroup, const char *mountinfo)
 
 	if (memcg_find_place(cgroup, mountinfo, &place, NULL) == 0) {
 		memcg_place_to_container(&place);
-		if (strnlen(place.path, sizeof(place.path)) < place.top || strnlen(place.cgroup, sizeof(place.cgroup)) == sizeof(place.cgroup))
+		if (strnlen(place.path, sizeof(place.path)) < place.top ||
+		    strnlen(place.cgroup, sizeof(place.cgroup)) == sizeof(place.cgroup))
 			abort();
 	}
 	if (memcg_find(cgroup, mountinfo, path, sizeof(path), &version, NULL) < 0)

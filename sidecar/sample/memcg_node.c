@@ -13,13 +13,17 @@
 
 #define COUNTER_TEXT_MAX 512 /* memory.events has about a hundred bytes */
 
-static const char *const v1_files[MEMCG_NODE_FILES] = { "memory.oom_control", "memory.usage_in_bytes", "memory.limit_in_bytes",
+static const char *const v1_files[MEMCG_NODE_FILES] = { "memory.oom_control",
+							"memory.usage_in_bytes",
+							"memory.limit_in_bytes",
 							"memory.max_usage_in_bytes" };
-static const char *const v2_files[MEMCG_NODE_FILES] = { "memory.events", "memory.current", "memory.max", "memory.peak" };
+static const char *const v2_files[MEMCG_NODE_FILES] = { "memory.events", "memory.current",
+							"memory.max", "memory.peak" };
 
 static void memcg_node_parse(struct memcg_node *node, size_t file, const char *text)
 {
-	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit, &node->peak };
+	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit,
+						     &node->peak };
 
 	if (file == MEMCG_NODE_KILLS) {
 		node->kills = memcg_parse_key(text, "oom_kill");
@@ -55,7 +59,9 @@ bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const ch
 {
 	const char *const *files = version == 1 ? v1_files : v2_files;
 
-	*node = (struct memcg_node){ .kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1, .usage_before = -1 };
+	*node = (struct memcg_node){
+		.kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1, .usage_before = -1
+	};
 	snprintf(node->path, sizeof(node->path), "%s", path);
 	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
 		char file[sizeof(node->path) + 64];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the counters of one memory cgroup. Its files stay open, so that they can be read right after an OOM kill. */
+/*
+ * Reads the counters of one memory cgroup. Its files stay open, so that they can be read right
+ * after an OOM kill.
+ */
 #pragma once
 
 #include "sidecar/sample/memcg.h"
@@ -9,11 +12,14 @@ enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, ME
 struct memcg_node {
 	char path[MEMCG_PATH_MAX]; /* from the container's root */
 	int fds[MEMCG_NODE_FILES];
-	bool outside; /* it is not below the container's own; a process of the container was moved there */
-	bool only_limits; /* it is above such a cgroup, and its limit applies to it; its kills are counted there */
+	/* it is not below the container's own; a process of the container was moved there */
+	bool outside;
+	/* it is above such a cgroup, and its limit applies to it; its kills are counted there */
+	bool only_limits;
 	/* The values of the last reading; -1 if the kernel does not report them. */
 	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
-	int64_t ooms; /* v2: how often the kernel killed at the limit of this cgroup, or of a cgroup below it */
+	/* v2: how often the kernel killed at the limit of this cgroup, or of a cgroup below it */
+	int64_t ooms;
 	int64_t usage, limit, peak;
 	int64_t usage_before; /* at the reading before the last; -1: there was none */
 	int64_t kills_before, ooms_before; /* before anything had happened */

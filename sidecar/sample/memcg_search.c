@@ -54,10 +54,12 @@ static void search_in(struct search *s, const char *path, unsigned int depth)
 		char below[MEMCG_PATH_MAX];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
-		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= sizeof(below))
+		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >=
+			    sizeof(below))
 			continue;
 		s->visits++;
-		if (strlen(entry->d_name) == s->name_len && memcmp(entry->d_name, s->name, s->name_len) == 0)
+		if (strlen(entry->d_name) == s->name_len &&
+		    memcmp(entry->d_name, s->name, s->name_len) == 0)
 			memcpy(s->found, below, strlen(below) + 1);
 		else if (depth < MEMCG_SEARCH_DEPTH_MAX)
 			search_in(s, below, depth + 1);

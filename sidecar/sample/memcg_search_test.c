@@ -34,7 +34,8 @@ static int tree_setup(void **state)
 
 	fake_root_init(&t);
 	make(&t, "/system.slice/containerd.service");
-	make(&t, "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-1.scope");
+	make(&t,
+	     "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-1.scope");
 	make(&t, POD "/" ID RAY "/user/non-ray");
 	*state = &t;
 	return 0;
@@ -81,11 +82,16 @@ static void a_name_like_rays_around_the_container_is_not_below_it(void **state)
 	struct memcg_place place;
 
 	make(t, "/ray-node_of_somebody/with/a/long/name/that/goes/on/and/on/and/on/and/on");
-	make(t, "/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
-	assert_int_equal(memcg_find_place("0::/../docker-46b3e0a4df44b752b841aecca454e6e7\n", MOUNT, &place, NULL), 0);
+	make(t,
+	     "/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	assert_int_equal(memcg_find_place("0::/../docker-46b3e0a4df44b752b841aecca454e6e7\n", MOUNT,
+					  &place, NULL),
+			 0);
 	assert_true(memcg_search(t->fd, &place));
 	memcg_place_to_container(&place);
-	assert_string_equal(place.path, "/sys/fs/cgroup/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	assert_string_equal(
+		place.path,
+		"/sys/fs/cgroup/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
 	assert_string_equal(place.cgroup, "/../docker-46b3e0a4df44b752b841aecca454e6e7");
 }
 
@@ -99,9 +105,11 @@ static void a_hierarchy_without_end_is_given_up(void **state)
 		snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/deep");
 	snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/%.64s-other.scope", ID);
 	make(t, deep);
-	assert_int_equal(memcg_find_place("0::/../cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950-other.scope\n", MOUNT,
-					  &place, NULL),
-			 0);
+	assert_int_equal(
+		memcg_find_place(
+			"0::/../cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950-other.scope\n",
+			MOUNT, &place, NULL),
+		0);
 	assert_false(memcg_search(t->fd, &place));
 	assert_false(place.own);
 	assert_string_equal(place.path, "/sys/fs/cgroup");

@@ -71,12 +71,15 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(finds); i++) {
 		/* On the heap and of exactly this size, so that ASan sees a read beyond its end. */
-		_cleanup_free_ char *cgroup = strdup(finds[i].cgroup), *mounts = strdup(finds[i].mountinfo);
+		_cleanup_free_ char *cgroup = strdup(finds[i].cgroup),
+				    *mounts = strdup(finds[i].mountinfo);
 		char path[512] = "untouched";
 		struct err err = { 0 };
-		int version = -1, r = memcg_find(cgroup, mounts, path, sizeof(path), &version, &err);
+		int version = -1,
+		    r = memcg_find(cgroup, mounts, path, sizeof(path), &version, &err);
 
-		if ((r >= 0) != (finds[i].path != NULL) || (r >= 0 && strcmp(path, finds[i].path) != 0))
+		if ((r >= 0) != (finds[i].path != NULL) ||
+		    (r >= 0 && strcmp(path, finds[i].path) != 0))
 			print_error("row: %s\n", finds[i].what);
 		if (!finds[i].path) {
 			assert_int_equal(r, -ENOENT);
@@ -121,8 +124,10 @@ static void a_shared_cgroup_is_distinguished_from_the_processs_own(void **state)
 		int version;
 
 		snprintf(cgroup, sizeof(cgroup), "0::%s\n", rows[i].cgroup);
-		snprintf(mounts, sizeof(mounts), "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
-		assert_int_equal(memcg_find(cgroup, mounts, path, sizeof(path), &version, NULL), rows[i].own ? 0 : 1);
+		snprintf(mounts, sizeof(mounts),
+			 "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
+		assert_int_equal(memcg_find(cgroup, mounts, path, sizeof(path), &version, NULL),
+				 rows[i].own ? 0 : 1);
 		if (!rows[i].own)
 			assert_string_equal(path, "/sys/fs/cgroup");
 	}
@@ -160,7 +165,8 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 		struct memcg_place place;
 
 		snprintf(cgroup, sizeof(cgroup), "0::%s\n", rows[i].cgroup);
-		snprintf(mounts, sizeof(mounts), "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
+		snprintf(mounts, sizeof(mounts),
+			 "30 1 0:26 %s /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", rows[i].root);
 		assert_int_equal(memcg_find_place(cgroup, mounts, &place, NULL), 0);
 		memcg_place_to_container(&place);
 		assert_string_equal(place.path, rows[i].path);
@@ -170,7 +176,8 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **state)
 {
 	static const struct {
-		const char *home_cgroup, *home_path, *cgroup, *path; /* path NULL: it is not found */
+		/* path NULL: it is not found */
+		const char *home_cgroup, *home_path, *cgroup, *path;
 	} rows[] = {
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../pod2/x", "/cg/kubepods/pod2/x" },
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../other", "/cg/kubepods/pod1/other" },
@@ -189,7 +196,8 @@ static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct memcg_place home = { .top = 3, .version = 2, .own = true }, place = { .top = 3, .version = 2 };
+		struct memcg_place home = { .top = 3, .version = 2, .own = true },
+				   place = { .top = 3, .version = 2 };
 
 		snprintf(home.cgroup, sizeof(home.cgroup), "%s", rows[i].home_cgroup);
 		snprintf(home.path, sizeof(home.path), "%s", rows[i].home_path);
@@ -226,9 +234,11 @@ static void a_launcher_that_was_moved_at_once_leaves_the_cgroup_that_was_made_fo
 
 		snprintf(place.path, sizeof(place.path), "%s", rows[i].path);
 		snprintf(place.cgroup, sizeof(place.cgroup), "%s", rows[i].cgroup);
-		assert_int_equal(memcg_place_to_made(&place, rows[i].made), rows[i].made_cgroup != NULL);
+		assert_int_equal(memcg_place_to_made(&place, rows[i].made),
+				 rows[i].made_cgroup != NULL);
 		assert_string_equal(place.path, rows[i].made_cgroup ? rows[i].made : rows[i].path);
-		assert_string_equal(place.cgroup, rows[i].made_cgroup ? rows[i].made_cgroup : rows[i].cgroup);
+		assert_string_equal(place.cgroup,
+				    rows[i].made_cgroup ? rows[i].made_cgroup : rows[i].cgroup);
 	}
 }
 
@@ -252,7 +262,8 @@ static void a_mount_over_another_hides_it(void **state)
 		char mounts[512];
 		struct memcg_place place;
 
-		snprintf(mounts, sizeof(mounts), "%s%s%s", rows[i].mounts[0], rows[i].mounts[1], rows[i].mounts[2]);
+		snprintf(mounts, sizeof(mounts), "%s%s%s", rows[i].mounts[0], rows[i].mounts[1],
+			 rows[i].mounts[2]);
 		assert_int_equal(memcg_find_place("0::/pod/ray\n", mounts, &place, NULL), 0);
 		assert_true(place.own);
 		assert_string_equal(place.path, rows[i].path);
@@ -266,13 +277,13 @@ static void a_path_too_long_is_an_error_and_not_another_path(void **state)
 	(void)state;
 
 	snprintf(cgroup, sizeof(cgroup), "0::/%0500d\n", 1);
-	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
-				    &version, NULL),
+	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+				    path, sizeof(path), &version, NULL),
 			 -ENAMETOOLONG);
 	/* A line that is longer than any field is ignored. */
 	snprintf(cgroup, sizeof(cgroup), "0::/%0800d\n", 1);
-	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
-				    &version, NULL),
+	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+				    path, sizeof(path), &version, NULL),
 			 -ENOENT);
 }
 
@@ -310,11 +321,12 @@ static void v1_counts_the_tree_and_shmem_apart_from_the_page_cache(void **state)
 	struct memory m = MEMORY_ABSENT;
 	(void)state;
 
-	memcg_parse_v1_stat("cache 1\nrss 2\nshmem 3\n"
-			    "hierarchical_memory_limit 536870912\nhierarchical_memsw_limit 9223372036854771712\n"
-			    "total_cache 700\ntotal_rss 100\ntotal_rss_huge 50\ntotal_shmem 300\n"
-			    "total_inactive_file 250\ntotal_active_file 150\n",
-			    &m);
+	memcg_parse_v1_stat(
+		"cache 1\nrss 2\nshmem 3\n"
+		"hierarchical_memory_limit 536870912\nhierarchical_memsw_limit 9223372036854771712\n"
+		"total_cache 700\ntotal_rss 100\ntotal_rss_huge 50\ntotal_shmem 300\n"
+		"total_inactive_file 250\ntotal_active_file 150\n",
+		&m);
 	assert_int_equal(m.anon, 100);
 	assert_int_equal(m.file, 400);
 	assert_int_equal(m.shmem, 300);
@@ -357,7 +369,9 @@ static void cut_and_forged_lines_leave_a_counter_absent(void **state)
 	struct memory m = MEMORY_ABSENT;
 	(void)state;
 
-	memcg_parse_v2_stat("anon\nfile \nshmem x\nanonymous 5\n anon 7\ninactive_file -3\nactive_file 99999999999999999999\nano", &m);
+	memcg_parse_v2_stat(
+		"anon\nfile \nshmem x\nanonymous 5\n anon 7\ninactive_file -3\nactive_file 99999999999999999999\nano",
+		&m);
 	assert_int_equal(m.anon, -1);
 	assert_int_equal(m.file, -1);
 	assert_int_equal(m.shmem, -1);
@@ -407,7 +421,8 @@ static void kernel_memory_is_one_number_or_the_sum_of_its_parts(void **state)
 		int64_t kernel;
 	} rows[] = {
 		{ "anon 1\nkernel 100\nkernel_stack 5\npagetables 6\npercpu 7\nsock 30\nslab 50\n", 130 },
-		{ "anon 1\nkernel_stack 5\npagetables 6\npercpu 7\nsock 30\nslab 50\n", 98 }, /* before Linux 5.18 */
+		/* before Linux 5.18 */
+		{ "anon 1\nkernel_stack 5\npagetables 6\npercpu 7\nsock 30\nslab 50\n", 98 },
 		{ "anon 1\nkernel 0\nslab 50\n", 0 },
 		{ "anon 1\nslab 50\nslab_reclaimable 40\n", 50 },
 		{ "anon 1\nkernel x\n", -1 },
@@ -541,7 +556,8 @@ static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void 
 
 	fake_root_put(t, "cg/memory.current", "900\n");
 	fake_root_put(t, "cg/memory.max", "1000\n");
-	assert_int_equal(mkdirat(t->fd, "cg/memory.pressure", 0755), 0); /* opens, and cannot be read */
+	/* opens, and cannot be read */
+	assert_int_equal(mkdirat(t->fd, "cg/memory.pressure", 0755), 0);
 	assert_int_equal(open_of(&m, t->fd, 7, &err), 0);
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.usage, 900);

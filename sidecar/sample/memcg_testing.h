@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of memory cgroups: a temporary directory that stands for a container's root. Include after cmocka.h. */
+/*
+ * For tests of memory cgroups: a temporary directory that stands for a container's root. Include
+ * after cmocka.h.
+ */
 #pragma once
 
 #include <fcntl.h>
@@ -45,7 +48,8 @@ static inline void fake_root_put(const struct fake_root *root, const char *path,
 	assert_int_equal(file_write(root->fd, path, text, strlen(text), 0644, NULL), 0);
 }
 
-static inline int fake_root_remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static inline int fake_root_remove_one(const char *path, const struct stat *st, int flag,
+				       struct FTW *ftw)
 {
 	(void)st;
 	(void)flag;

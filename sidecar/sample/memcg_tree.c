@@ -80,7 +80,8 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 	if (ran_out_before_it_went(t, node))
 		t->gone = *node; /* its descriptors are not used any more */
 	if (!node->only_limits && (memcg_tree_sums(t) || node->outside)) {
-		t->kills_gone += node->outside ? memcg_tree_rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
+		t->kills_gone += node->outside ? memcg_tree_rise(node->kills_before, node->kills) :
+						 MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
 	}
 	memcg_node_close(node);
@@ -124,7 +125,8 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		if (depth == MEMCG_DEPTH_MAX || w->visits == MEMCG_VISITS_MAX ||
-		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= sizeof(below)) {
+		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >=
+			    sizeof(below)) {
 			w->tree->too_many = true;
 			return;
 		}
@@ -206,8 +208,9 @@ static void memcg_tree_notice(struct memcg_tree *t, int64_t now_ns)
 	struct stat st;
 
 	if (t->inotify_fd < 0) {
-		t->changed |= now_ns - t->walked_ns >= ALMOST_NEVER_NS ||
-			      (t->base_fd >= 0 && fstat(t->base_fd, &st) == 0 && st.st_nlink != t->links);
+		t->changed |=
+			now_ns - t->walked_ns >= ALMOST_NEVER_NS ||
+			(t->base_fd >= 0 && fstat(t->base_fd, &st) == 0 && st.st_nlink != t->links);
 		return;
 	}
 	for (int i = 0; i < 16 && (n = read(t->inotify_fd, buf, sizeof(buf))) > 0; i++) {
@@ -400,7 +403,8 @@ static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *n
 	if (node->limit <= 0 || node->peak < node->limit)
 		return false;
 	for (size_t i = 0; i < t->n_nodes; i++)
-		if (memcg_path_is_below(t->nodes[i].path, node->path) && memcg_tree_rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
+		if (memcg_path_is_below(t->nodes[i].path, node->path) &&
+		    memcg_tree_rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
 			return true;
 	return false;
 }
@@ -411,8 +415,10 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		const struct memcg_node *node = &t->nodes[i];
-		bool met = t->place.version == 2 ? node->limit > 0 && memcg_tree_rise(node->ooms_before, node->ooms) > 0 :
-						   limit_was_met(t, node);
+		bool met = t->place.version == 2 ?
+				   node->limit > 0 &&
+					   memcg_tree_rise(node->ooms_before, node->ooms) > 0 :
+				   limit_was_met(t, node);
 
 		/* v2 counts in the parents as well, so the lowest one is the right one. */
 		if (met && (!found || memcg_path_is_below(node->path, found->path)))
@@ -423,7 +429,8 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 
 bool memcg_tree_was_full(const struct memcg_node *node)
 {
-	return node->limit > 0 && (double)MAX(node->usage, node->usage_before) >= FULL * (double)node->limit;
+	return node->limit > 0 &&
+	       (double)MAX(node->usage, node->usage_before) >= FULL * (double)node->limit;
 }
 
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t)

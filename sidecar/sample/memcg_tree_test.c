@@ -27,7 +27,8 @@ static void put(const struct tree *t, const char *path, const char *text)
 	fake_root_put(&t->root, path, text);
 }
 
-static void put_v1(const struct tree *t, const char *cgroup, int kills, const char *usage, const char *limit, const char *peak)
+static void put_v1(const struct tree *t, const char *cgroup, int kills, const char *usage,
+		   const char *limit, const char *peak)
 {
 	char path[512], text[96];
 
@@ -42,12 +43,14 @@ static void put_v1(const struct tree *t, const char *cgroup, int kills, const ch
 	put(t, path, peak);
 }
 
-static void put_v2(const struct tree *t, const char *cgroup, int ooms, int kills, const char *usage, const char *limit)
+static void put_v2(const struct tree *t, const char *cgroup, int ooms, int kills, const char *usage,
+		   const char *limit)
 {
 	char path[512], text[96];
 
 	snprintf(path, sizeof(path), "%s/memory.events", cgroup);
-	snprintf(text, sizeof(text), "low 0\nhigh 0\nmax 9\noom %d\noom_kill %d\noom_group_kill 0\n", ooms, kills);
+	snprintf(text, sizeof(text),
+		 "low 0\nhigh 0\nmax 9\noom %d\noom_kill %d\noom_group_kill 0\n", ooms, kills);
 	put(t, path, text);
 	snprintf(path, sizeof(path), "%s/memory.current", cgroup);
 	put(t, path, usage);
@@ -62,7 +65,8 @@ static void begin(struct tree *t, int version)
 
 	put(t, "proc/7/cgroup", version == 1 ? "4:memory:/job/c\n" : "0::/job/c\n");
 	put(t, "proc/7/mountinfo",
-	    version == 1 ? "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n" : "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	    version == 1 ? "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n" :
+			   "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	put(t, "cg/job/c/cgroup.procs", "7\n");
 	assert_int_equal(memcg_place_of(t->root.fd, 7, &place, NULL), 0);
 	assert_string_equal(place.path, "/cg/job/c");
@@ -144,7 +148,8 @@ static void with_local_events_v2_is_summed_as_well(void **state)
 
 	begin(t, 2);
 	memcg_tree_close(&t->t);
-	put(t, "proc/7/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw,nsdelegate,memory_localevents\n");
+	put(t, "proc/7/mountinfo",
+	    "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw,nsdelegate,memory_localevents\n");
 	assert_int_equal(memcg_place_of(t->root.fd, 7, &place, NULL), 0);
 	assert_true(place.local_events);
 	memcg_tree_init(&t->t, t->root.fd, &place);
@@ -295,7 +300,8 @@ static void a_cgroup_that_came_and_went_is_reported_as_unseen(void **state)
 	assert_int_equal(mkdirat(t->root.fd, "cg/job/c/brief", 0755), 0);
 	assert_int_equal(unlinkat(t->root.fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
 	look(t, T0 + NS_PER_SEC);
-	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC), "a memory cgroup below that was removed"));
+	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC),
+			       "a memory cgroup below that was removed"));
 	/* This is too long ago to explain an end. */
 	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
 }
@@ -308,7 +314,9 @@ static void one_that_ran_out_is_known_after_it_is_gone(void **state)
 	look(t, T0);
 	assert_null(memcg_tree_ran_out(&t->t));
 	/* A test cannot make a file whose cgroup is gone; e2e/deaths does that. */
-	t->t.gone = (struct memcg_node){ .path = "cg/job/c/sub", .kills = 1, .limit = 900, .peak = 900 };
+	t->t.gone = (struct memcg_node){
+		.path = "cg/job/c/sub", .kills = 1, .limit = 900, .peak = 900
+	};
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "sub");
 	/* A cgroup that still exists shows more. */
 	put_v1(t, "cg/job/c/live", 1, "5\n", "900\n", "900\n");
@@ -378,7 +386,8 @@ static void hostile_files_and_links_are_no_cgroups(void **state)
 	put_v1(t, "cg/job/other", 9, "5\n", "900\n", "900\n");
 	assert_int_equal(symlinkat("../other", t->root.fd, "cg/job/c/link"), 0);
 	put(t, "cg/job/c/empty/nothing", "");
-	put(t, "cg/job/c/junk/memory.oom_control", "oom_kill\noom_kill x\noom_kill -5\noom_killer 7\n");
+	put(t, "cg/job/c/junk/memory.oom_control",
+	    "oom_kill\noom_kill x\noom_kill -5\noom_killer 7\n");
 	assert_int_equal(mkdirat(t->root.fd, "cg/job/c/fifo", 0755), 0);
 	assert_int_equal(mkfifoat(t->root.fd, "cg/job/c/fifo/memory.oom_control", 0644), 0);
 	look(t, T0);
@@ -408,7 +417,8 @@ static void a_process_that_was_moved_is_followed(void **state)
 	look(t, T0 + NS_PER_MS);
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
 	assert_int_equal(memcg_tree_kills_outside(&t->t), 1);
-	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/system/run-1.scope");
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)),
+			    "/system/run-1.scope");
 }
 
 static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void **state)

@@ -17,7 +17,9 @@ static int octal_byte(const char *p)
 	return value & 0xff;
 }
 
-/* mountinfo writes blank, tab, newline and backslash as \ooo. Unescapes the field at *p into buf. */
+/*
+ * mountinfo writes blank, tab, newline and backslash as \ooo. Unescapes the field at *p into buf.
+ */
 static void take_field(const char **p, char *buf, size_t size)
 {
 	size_t n = 0;

@@ -13,5 +13,8 @@ struct mount {
 	char super_options[MOUNT_FIELD_MAX]; /* of the filesystem: a v1 cgroup's controllers */
 };
 
-/* Parses "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; returns false for a shorter line. */
+/*
+ * Parses "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; returns false
+ * for a shorter line.
+ */
 bool mount_parse(const char *line, struct mount *ret_mount);

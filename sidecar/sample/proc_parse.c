@@ -11,7 +11,8 @@
 #include "lib/macros.h"
 #include "lib/printable.h"
 
-bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared, uint64_t *ret_code)
+bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared,
+		      uint64_t *ret_code)
 {
 	char *end;
 
@@ -27,7 +28,10 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 	unsigned long long code = strtoull(end, NULL, 10);
 	if (rss == 0)
 		return false;
-	/* No address space has more than 57 bits; sums and differences of such sizes do not overflow. */
+	/*
+	 * No address space has more than 57 bits; sums and differences of such sizes do not
+	 * overflow.
+	 */
 	if (rss > (1ULL << 57) / (unsigned long long)page_size || shared > rss)
 		return false;
 	*ret_rss = (int64_t)rss * page_size;
@@ -131,7 +135,9 @@ static enum option python_option(const char *arg, size_t len, size_t *ret_module
 	if (len == 1)
 		return OPTION_NO_FILE;
 	if (arg[1] == '-')
-		return len == 2 ? OPTION_LAST : proc_parse_is(arg, len, "--check-hash-based-pycs") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+		return len == 2						  ? OPTION_LAST :
+		       proc_parse_is(arg, len, "--check-hash-based-pycs") ? OPTION_TAKES_NEXT :
+									    OPTION_PLAIN;
 	for (size_t i = 1; i < len; i++)
 		switch (arg[i]) {
 		case 'c':
@@ -157,7 +163,10 @@ static enum option shell_option(const char *arg, size_t len)
 	if (proc_parse_is(arg, len, "-") || proc_parse_is(arg, len, "--"))
 		return OPTION_LAST;
 	if (len > 1 && arg[1] == '-')
-		return proc_parse_is(arg, len, "--rcfile") || proc_parse_is(arg, len, "--init-file") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+		return proc_parse_is(arg, len, "--rcfile") ||
+				       proc_parse_is(arg, len, "--init-file") ?
+			       OPTION_TAKES_NEXT :
+			       OPTION_PLAIN;
 	if (*arg == '-' && (memchr(arg, 'c', len) || memchr(arg, 's', len)))
 		return OPTION_NO_FILE;
 	return memchr(arg, 'o', len) || memchr(arg, 'O', len) ? OPTION_TAKES_NEXT : OPTION_PLAIN;
@@ -203,8 +212,9 @@ static size_t script_argument(const char *data, size_t len, bool shell, const ch
  */
 static const char *secret_word(const char *arg, size_t len)
 {
-	static const char *const words[] = { "password", "passwd", "secret", "token", "credential", "access_key", "access-key",
-					     "api_key", "api-key" };
+	static const char *const words[] = { "password",   "passwd",	 "secret",
+					     "token",	   "credential", "access_key",
+					     "access-key", "api_key",	 "api-key" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		for (size_t n = strlen(words[i]), at = 0; at + n <= len; at++)
@@ -275,7 +285,9 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 	if (first_len == 0)
 		return true; /* for "" or "dir/" the name that is set already says more */
 	copy_name(name, PROCESS_NAME_MAX, first, first_len);
-	size_t script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
+	size_t script_len = is_python(name) || is_shell(name) ?
+				    script_argument(data, len, is_shell(name), &script) :
+				    0;
 	if (script_len > 0)
 		script = proc_parse_base_name(script, &script_len);
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {

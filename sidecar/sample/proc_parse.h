@@ -18,7 +18,8 @@
  * only when the process executes another program (0 if missing). Returns false if the text is not a
  * statm, or nothing is resident.
  */
-bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared, uint64_t *ret_code);
+bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int64_t *ret_shared,
+		      uint64_t *ret_code);
 
 /* /proc/PID/stat: the parent, and the name in parentheses. */
 bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS_NAME_MAX]);

@@ -20,7 +20,12 @@ static void check(const char *text, size_t max)
 	if (strnlen(text, max) == max)
 		abort();
 	while (*p) {
-		size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+		size_t n = *p < 0x80 ? 1 :
+			   *p < 0xc2 ? 0 :
+			   *p < 0xe0 ? 2 :
+			   *p < 0xf0 ? 3 :
+			   *p < 0xf5 ? 4 :
+				       0;
 
 		if (n == 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
 			abort();
@@ -40,7 +45,8 @@ static void parse_text(char which, const char *text)
 	pid_t ppid;
 
 	if (which == 'm') {
-		if (proc_parse_statm(text, 4096, &rss, &shared, &code) && (rss <= 0 || shared < 0 || shared > rss))
+		if (proc_parse_statm(text, 4096, &rss, &shared, &code) &&
+		    (rss <= 0 || shared < 0 || shared > rss))
 			abort();
 	} else {
 		proc_parse_stat(text, &ppid, name);

@@ -39,7 +39,8 @@ static void statm_gives_bytes_and_refuses_what_cannot_be(void **state)
 		int64_t rss = -7, shared = -7;
 		uint64_t code = 7;
 
-		assert_int_equal(proc_parse_statm(rows[i].text, 4096, &rss, &shared, &code), rows[i].ok);
+		assert_int_equal(proc_parse_statm(rows[i].text, 4096, &rss, &shared, &code),
+				 rows[i].ok);
 		assert_int_equal(rss, rows[i].ok ? rows[i].rss : -7);
 		assert_int_equal(shared, rows[i].ok ? rows[i].shared : -7);
 		assert_int_equal(code, rows[i].ok ? rows[i].code : 7);
@@ -227,7 +228,8 @@ static void a_command_line_becomes_the_name_that_people_know(void **state)
 		char name[PROCESS_NAME_MAX] = "old", command[PROCESS_COMMAND_MAX] = "old";
 
 		memcpy(data, lines[i].data, lines[i].len);
-		assert_int_equal(proc_parse_cmdline(data, lines[i].len, name, command), lines[i].ok);
+		assert_int_equal(proc_parse_cmdline(data, lines[i].len, name, command),
+				 lines[i].ok);
 		assert_string_equal(name, lines[i].name);
 		assert_string_equal(command, lines[i].command);
 	}

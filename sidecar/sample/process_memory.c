@@ -18,11 +18,13 @@
  * sidecar. With more processes than this, those that rest get no descriptor.
  */
 #define STATM_FDS_MAX 256
-#define STATM_FDS_SHARE 4 /* of so many files that may be open, one; a look at a process takes another */
+/* of so many files that may be open, one; a look at a process takes another */
+#define STATM_FDS_SHARE 4
 #define REST_CHANGE ((int64_t)64 << 10) /* bytes of RSS-SHR; a smaller difference is no change */
 #define REST_AFTER 3 /* a process rests after so many readings without a change */
 
-ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size)
+ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf,
+		     size_t size)
 {
 	char path[40];
 
@@ -80,7 +82,8 @@ static void update_growth(struct entry *e, int64_t now_ns)
 		e->newer = (struct mark){ now_ns, own };
 	}
 	if (now_ns > e->older.at_ns) {
-		double growth = (double)(own - e->older.own) * (double)NS_PER_SEC / (double)(now_ns - e->older.at_ns);
+		double growth = (double)(own - e->older.own) * (double)NS_PER_SEC /
+				(double)(now_ns - e->older.at_ns);
 
 		e->growth = (int64_t)MAX(MIN(growth, GROWTH_MAX), -GROWTH_MAX);
 	}
@@ -203,7 +206,9 @@ static void find_leaders(struct process_table *t)
 		if (may_lead(&t->entries[i]))
 			t->n_leaders = process_memory_insert(t, t->leaders, t->n_leaders,
 							     PROCESSES_TOP_MAX, i);
-	t->leaders_floor = t->n_leaders == PROCESSES_TOP_MAX ? entry_own(&t->entries[t->leaders[PROCESSES_TOP_MAX - 1]]) : INT64_MIN;
+	t->leaders_floor = t->n_leaders == PROCESSES_TOP_MAX ?
+				   entry_own(&t->entries[t->leaders[PROCESSES_TOP_MAX - 1]]) :
+				   INT64_MIN;
 }
 
 static size_t process_memory_pick(const struct process_table *t, size_t *ret_list, size_t n)

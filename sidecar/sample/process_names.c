@@ -48,12 +48,14 @@ static void refresh_name(struct process_table *t, struct entry *e, int64_t now_n
 	e->named_own = entry_own(e);
 	ssize_t len = process_read(t, e->pid, "cmdline", data, sizeof(data));
 	memcpy(name, process_title_name(e->title), strlen(process_title_name(e->title)) + 1);
-	if (len <= 0 || !proc_parse_cmdline(data, (size_t)len, name, command) || process_title_is(e->title, name, command))
+	if (len <= 0 || !proc_parse_cmdline(data, (size_t)len, name, command) ||
+	    process_title_is(e->title, name, command))
 		return;
 	struct process_title *title = process_title_new(name, command);
 	if (!title)
 		return;
-	if (title->kind != e->title->kind || strcmp(process_title_label(title), process_title_label(e->title)) != 0)
+	if (title->kind != e->title->kind ||
+	    strcmp(process_title_label(title), process_title_label(e->title)) != 0)
 		process_run_end(t, e);
 	free(e->title);
 	e->title = title;
@@ -92,7 +94,10 @@ bool process_table_new_names(const struct process_table *t)
 	return t->new_names && !t->naming;
 }
 
-/* Returns whether it is the child of a task that has the task's title, as those of a DataLoader have. */
+/*
+ * Returns whether it is the child of a task that has the task's title, as those of a DataLoader
+ * have.
+ */
 static bool keeps_title(const struct process_table *t, const struct entry *e)
 {
 	const struct entry *parent =
@@ -150,7 +155,9 @@ void process_table_zombies(const struct process_table *t, struct zombies *ret_zo
 
 void process_describe(const struct entry *e, struct process *ret_process)
 {
-	struct process p = { .pid = e->pid, .rss = e->rss, .shared = e->shared, .growth = e->growth };
+	struct process p = {
+		.pid = e->pid, .rss = e->rss, .shared = e->shared, .growth = e->growth
+	};
 	const char *name = process_title_name(e->title), *command = process_title_command(e->title);
 
 	memcpy(p.name, name, strlen(name) + 1);
@@ -161,12 +168,14 @@ void process_describe(const struct entry *e, struct process *ret_process)
 pid_t process_table_find(const struct process_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->entries[i].ours && strcmp(process_title_name(t->entries[i].title), name) == 0)
+		if (t->entries[i].ours &&
+		    strcmp(process_title_name(t->entries[i].title), name) == 0)
 			return t->entries[i].pid;
 	return 0;
 }
 
-void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg)
+void process_table_each(const struct process_table *t,
+			void (*fn)(const struct process *p, void *arg), void *arg)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct process p;

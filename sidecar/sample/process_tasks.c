@@ -19,12 +19,16 @@ static bool is_task(const struct entry *e)
 	return e->ours && !e->ended && e->title->kind == COMPONENT_TASK;
 }
 
-/* Returns the process, it or one above it, whose title is that of a task; NULL: there is none. Raylet starts the workers. */
+/*
+ * Returns the process, it or one above it, whose title is that of a task; NULL: there is none.
+ * Raylet starts the workers.
+ */
 static struct entry *task_above(const struct process_table *t, struct entry *e)
 {
 	struct entry *found = NULL, *above;
 
-	for (int i = 0; i < ANCESTORS_MAX && e->ours && e->title->kind != COMPONENT_RAYLET; i++, e = above) {
+	for (int i = 0; i < ANCESTORS_MAX && e->ours && e->title->kind != COMPONENT_RAYLET;
+	     i++, e = above) {
 		if (is_task(e))
 			found = e;
 		above = e->ppid > 0 ? process_lookup(t, e->ppid) : NULL;
@@ -35,7 +39,10 @@ static struct entry *task_above(const struct process_table *t, struct entry *e)
 	return found;
 }
 
-/* Sums up the memory of each task in with_children. Returns that of the processes which are neither tasks nor idle workers. */
+/*
+ * Sums up the memory of each task in with_children. Returns that of the processes which are neither
+ * tasks nor idle workers.
+ */
 static int64_t tasks_sum_up(struct process_table *t)
 {
 	int64_t beside = 0;
@@ -56,7 +63,10 @@ static int64_t tasks_sum_up(struct process_table *t)
 	return beside;
 }
 
-/* Memory that came after the title was read may be that of the next task: it counts as soon as the title is read again. */
+/*
+ * Memory that came after the title was read may be that of the next task: it counts as soon as the
+ * title is read again.
+ */
 static void run_note(struct process_table *t, struct entry *e)
 {
 	if (!e->named_ns || process_name_is_old(e))

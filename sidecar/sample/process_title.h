@@ -18,7 +18,8 @@ struct process_title {
 };
 
 /* Makes a title, which the caller frees with free. NULL: there is no memory. */
-struct process_title *process_title_new(const char name[static PROCESS_NAME_MAX], const char command[static PROCESS_COMMAND_MAX]);
+struct process_title *process_title_new(const char name[static PROCESS_NAME_MAX],
+					const char command[static PROCESS_COMMAND_MAX]);
 
 bool process_title_is(const struct process_title *t, const char *name, const char *command);
 

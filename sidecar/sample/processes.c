@@ -16,8 +16,9 @@
 #define CAP_MIN 64 /* entries */
 #define RESTING_SHARE 16 /* a sweep reads this part of those that rest */
 /*
- * The container may show any directory as its /proc, and a sweep runs on the event loop. The kernel lists processes by their PIDs:
- * to take one up that is not the last of the table, or that is gone when it is looked at, is rare and costs more.
+ * The container may show any directory as its /proc, and a sweep runs on the event loop. The kernel
+ * lists processes by their PIDs: to take one up that is not the last of the table, or that is gone
+ * when it is looked at, is rare and costs more.
  */
 #define LISTED_MAX (8 * PROCESSES_MAX) /* entries of the directory; the rest is not looked at */
 #define STRAYS_MAX 1024 /* in one sweep; the rest is taken up by the next ones */
@@ -74,9 +75,11 @@ bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t
 	char text[512];
 	unsigned long long start;
 
-	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_start(text, &start) || proc_parse_dying(text))
+	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 ||
+	    !proc_parse_start(text, &start) || proc_parse_dying(text))
 		return false;
-	return start <= (unsigned long long)MAX(at_ns, (int64_t)0) / (unsigned long long)(NS_PER_SEC / sysconf(_SC_CLK_TCK));
+	return start <= (unsigned long long)MAX(at_ns, (int64_t)0) /
+				(unsigned long long)(NS_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
 /* Returns the index of the first entry with at least this PID. */
@@ -123,14 +126,16 @@ static bool processes_is_ours(const struct process_table *t, pid_t pid, pid_t pp
 }
 
 /* Reads who the process is. Returns false if it is gone or there is no memory. */
-static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, struct entry *ret_entry)
+static bool introduce(const struct process_table *t, pid_t pid, ino_t inode,
+		      struct entry *ret_entry)
 {
 	struct entry e = { .pid = pid, .inode = inode, .growth = GROWTH_UNKNOWN, .statm_fd = -1 };
 	char text[512], name[PROCESS_NAME_MAX] = "";
 	static const char no_command[PROCESS_COMMAND_MAX];
 	pid_t ppid;
 
-	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_stat(text, &ppid, name))
+	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 ||
+	    !proc_parse_stat(text, &ppid, name))
 		return false;
 	e.ours = processes_is_ours(t, pid, ppid);
 	e.doubtful = !e.ours;
@@ -283,7 +288,10 @@ static int processes_sweep(struct process_table *t, int64_t now_ns, bool all, st
 		struct entry *e = pid > 0 ? processes_listed(t, pid, d->d_ino, &next) : NULL;
 
 		if (!e) {
-			/* A process that the table does not take counts only if all processes of /proc are the container's. */
+			/*
+			 * A process that the table does not take counts only if all processes of
+			 * /proc are the container's.
+			 */
 			t->count += pid > 0 && !takes_more(t) && t->launcher == 1;
 			continue;
 		}

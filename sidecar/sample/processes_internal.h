@@ -25,16 +25,21 @@ struct entry {
 	bool ended; /* it holds no memory any more: a zombie, if it is still listed */
 	uint8_t quiet; /* readings in a row that found it unchanged */
 	pid_t ppid; /* its parent when it was first seen */
-	bool doubtful; /* the sweep that found it did not take it for ours, and it must be checked again */
+	/* the sweep that found it did not take it for ours, and it must be checked again */
+	bool doubtful;
 	int64_t first_ns; /* when it was first seen */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* its RSS-SHR at that time, bytes */
 	uint64_t code; /* pages of its program's code */
 	struct process_title *title; /* NULL: not ours */
 	struct mark older, newer;
-	uint8_t task; /* the place of the task's name that it runs in struct task_memory, plus 1; 0: it runs none */
+	/*
+	 * the place of the task's name that it runs in struct task_memory, plus 1; 0: it runs none
+	 */
+	uint8_t task;
 	int64_t task_peak; /* the most that this run has held, bytes */
-	int64_t with_children; /* what it holds with its children, as of the last process_table_note_tasks */
+	/* what it holds with its children, as of the last process_table_note_tasks */
+	int64_t with_children;
 };
 
 struct process_table {
@@ -56,7 +61,8 @@ struct process_table {
 	bool naming; /* the last refresh read some names for the first time, so more may follow */
 	pid_t largest[PROCESSES_TOP_MAX]; /* of the last process_table_top */
 	size_t n_largest;
-	size_t leaders[PROCESSES_TOP_MAX]; /* indices of the largest entries, when all entries were last compared */
+	/* indices of the largest entries, when all entries were last compared */
+	size_t leaders[PROCESSES_TOP_MAX];
 	size_t n_leaders;
 	int64_t leaders_floor; /* no other entry had more at that time, bytes */
 	struct task_memory *tasks; /* NULL: none was noted yet */
@@ -68,7 +74,8 @@ static inline int64_t entry_own(const struct entry *e)
 }
 
 /* Reads PID/FILE below proc into buf, with a final NUL. Returns its length, or -errno. */
-ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size);
+ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf,
+		     size_t size);
 
 /* The entry of that PID; NULL: there is none. */
 struct entry *process_lookup(const struct process_table *t, pid_t pid);

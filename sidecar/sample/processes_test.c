@@ -24,7 +24,8 @@
 
 static unsigned int opened; /* files, in all tables */
 static unsigned int
-	endless; /* 0: directories are as they are; else they have ever more entries, and it counts them */
+	/* 0: directories are as they are; else they have ever more entries, and it counts them */
+	endless;
 
 int __real_rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
 int __wrap_rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
@@ -64,7 +65,8 @@ static void put(const struct tree *t, int pid, const char *file, const void *dat
 	assert_int_equal(file_put(t->fd, path, data, len, 0644, NULL), 0);
 }
 
-static void put_process(const struct tree *t, int pid, int ppid, int rss_pages, int shared_pages, const char *name)
+static void put_process(const struct tree *t, int pid, int ppid, int rss_pages, int shared_pages,
+			const char *name)
 {
 	char text[128];
 
@@ -378,8 +380,10 @@ static void each_end_of_a_process_is_counted(void **state)
 
 static void a_process_lives_on_if_it_is_the_same_and_not_dying(void **state)
 {
-	static const char lives[] = "30 (python3) t 1 30 30 0 -1 4194304 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
-	static const char dumps[] = "31 (python3) R 1 31 31 0 -1 4195328 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
+	static const char lives[] =
+		"30 (python3) t 1 30 30 0 -1 4194304 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
+	static const char dumps[] =
+		"31 (python3) R 1 31 31 0 -1 4195328 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
 	const int64_t start_ns = 500 * (NS_PER_SEC / sysconf(_SC_CLK_TCK));
 	struct tree *t = *state;
 	struct process_table *table;
@@ -794,7 +798,8 @@ static void on_the_real_proc_a_child_that_eats_is_on_top(void **state)
 		/* So that a failed test leaves no process behind */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* A compiler could optimize malloc and memset away. */
-		if (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+		if (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
 			_exit(1);
 		if (write(ready[1], "x", 1) == 1)
 			pause();

@@ -129,8 +129,9 @@ void ray_node_read_shm(struct ray_node *n, int shm_fd)
 }
 
 /*
- * The raylet of ray.init() is a child of the program that called it. That of `ray start` is a child of `ray start`, and later of
- * whoever gets its orphans. A program with an argument "start" may be a `ray start` of another name.
+ * The raylet of ray.init() is a child of the program that called it. That of `ray start` is a child
+ * of `ray start`, and later of whoever gets its orphans. A program with an argument "start" may be
+ * a `ray start` of another name.
  */
 static bool ray_node_is_of_driver(int root_fd, pid_t raylet)
 {

@@ -19,18 +19,31 @@ struct ray_node {
 	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
 	int64_t object_store; /* bytes, --object_store_memory; -1: not known */
 	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
-	int64_t cpus; /* logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no tasks has 0. */
+	/*
+	 * logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no
+	 * tasks has 0.
+	 */
+	int64_t cpus;
 	bool head;
-	/* A Python program began it by ray.init(): it was raylet's parent when raylet was read. False: `ray start`, or not known. */
+	/*
+	 * A Python program began it by ray.init(): it was raylet's parent when raylet was read.
+	 * False: `ray start`, or not known.
+	 */
 	bool of_driver;
 	char id[RAY_NODE_ID_MAX]; /* Ray's ID of the node, hexadecimal; "": not known */
-	/* Ray's name of the session, which all nodes of a cluster share: "session_2026-11-27_11-52-09_843279_30"; "": not known */
+	/*
+	 * Ray's name of the session, which all nodes of a cluster share:
+	 * "session_2026-11-27_11-52-09_843279_30"; "": not known
+	 */
 	char session[RAY_NODE_SESSION_MAX];
-	char spill_dir[RAY_NODE_PATH_MAX]; /* the directory for spilled objects, --fallback_directory; "": not known, or no directory */
+	char spill_dir
+		[RAY_NODE_PATH_MAX]; /* the directory for spilled objects, --fallback_directory; "": not known, or no directory */
 	pid_t raylet; /* the PID of the raylet that was read; 0: none yet */
 };
 
-#define RAY_NODE_UNKNOWN ((struct ray_node){ .shm_size = -1, .shm_used = -1, .object_store = -1, .memory = -1, .cpus = -1 })
+#define RAY_NODE_UNKNOWN \
+	((struct ray_node){ \
+		.shm_size = -1, .shm_used = -1, .object_store = -1, .memory = -1, .cpus = -1 })
 
 /*
  * Parses raylet's command line, len bytes with NULs in between. What it does not contain stays as
@@ -39,8 +52,8 @@ struct ray_node {
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
 
 /*
- * Reads the command lines of raylet and of its parent, unless they were read already; raylet 0: there is none. Returns false
- * if n is unchanged.
+ * Reads the command lines of raylet and of its parent, unless they were read already; raylet 0:
+ * there is none. Returns false if n is unchanged.
  */
 bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);
 

@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	ray_node_parse((const char *)data, size, &n);
 	/* The values are so small that their sums and differences cannot overflow. */
-	if (n.object_store < -1 || n.memory < -1 || n.cpus < -1 || n.object_store > 1L << 60 || n.memory > 1L << 60 ||
-	    n.cpus > 1L << 60 || n.raylet != 0)
+	if (n.object_store < -1 || n.memory < -1 || n.cpus < -1 || n.object_store > 1L << 60 ||
+	    n.memory > 1L << 60 || n.cpus > 1L << 60 || n.raylet != 0)
 		abort();
 	return 0;
 }

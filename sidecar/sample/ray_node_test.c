@@ -50,10 +50,10 @@ static void raylet_says_what_its_node_was_given(void **state)
 
 		memcpy(line, rows[i].line, rows[i].len);
 		ray_node_parse(line, rows[i].len, &n);
-		if (n.object_store != rows[i].object_store || n.memory != rows[i].memory || n.cpus != rows[i].cpus ||
-		    n.head != rows[i].head)
-			fail_msg("%s: %lld %lld %lld %d", rows[i].what, (long long)n.object_store, (long long)n.memory,
-				 (long long)n.cpus, n.head);
+		if (n.object_store != rows[i].object_store || n.memory != rows[i].memory ||
+		    n.cpus != rows[i].cpus || n.head != rows[i].head)
+			fail_msg("%s: %lld %lld %lld %d", rows[i].what, (long long)n.object_store,
+				 (long long)n.memory, (long long)n.cpus, n.head);
 	}
 }
 

@@ -74,12 +74,14 @@ static struct slot *slot_at(const struct ring *r, uint32_t series, uint64_t numb
 {
 	size_t i = (number - 1) % r->layout.series[series].slots;
 
-	return (struct slot *)(r->map + offset_of(&r->layout, series) + i * slot_size(&r->layout, series));
+	return (struct slot *)(r->map + offset_of(&r->layout, series) +
+			       i * slot_size(&r->layout, series));
 }
 
 static bool holds(const struct ring *r, uint32_t series, const struct slot *s, uint64_t number)
 {
-	return s->number == number && s->checksum == checksum_of(number, s->record, r->layout.series[series].size);
+	return s->number == number &&
+	       s->checksum == checksum_of(number, s->record, r->layout.series[series].size);
 }
 
 static void write_header(struct ring *r)
@@ -113,14 +115,16 @@ static void find_newest(struct ring *r)
 			const struct slot *s = slot_at(r, series, i + 1);
 			uint64_t n = s->number;
 
-			if (n > r->written[series] && n < NUMBER_MAX && slot_at(r, series, n) == s && holds(r, series, s, n))
+			if (n > r->written[series] && n < NUMBER_MAX &&
+			    slot_at(r, series, n) == s && holds(r, series, s, n))
 				r->written[series] = n;
 		}
 }
 
 static int map(struct ring *r, int fd, struct err *err)
 {
-	void *at = mmap(NULL, r->len, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, r->len, PROT_READ | PROT_WRITE,
+			fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
 		return err_set(err, errno, "mmap");
@@ -145,15 +149,18 @@ int ring_create_anonymous(struct ring *r, const struct ring_layout *layout, stru
 	return 0;
 }
 
-int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err)
+int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout,
+		struct err *err)
 {
 	struct ring made = prepared(layout);
-	_cleanup_close_ int fd = openat(dirfd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, RING_FILE_MODE);
+	_cleanup_close_ int fd = openat(
+		dirfd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, RING_FILE_MODE);
 
 	if (fd < 0)
 		return err_set(err, errno, "create %s", file);
 	int rc = posix_fallocate(fd, 0, (off_t)made.len);
-	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", made.len, file) : map(&made, fd, err);
+	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", made.len, file) :
+		  map(&made, fd, err);
 	if (rc < 0) {
 		unlinkat(dirfd, file, 0);
 		return rc;
@@ -163,7 +170,8 @@ int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_l
 	return 0;
 }
 
-int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err)
+int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout,
+	      struct err *err)
 {
 	struct ring opened = prepared(layout);
 	_cleanup_close_ int fd = openat(dirfd, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -175,7 +183,8 @@ int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_lay
 		return err_set(err, EPROTO, "%s is no whole ring of this version", file);
 	/* Blocks are allocated now, because the mapping could not report a full disk. */
 	int rc = posix_fallocate(fd, 0, (off_t)opened.len);
-	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", opened.len, file) : map(&opened, fd, err);
+	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", opened.len, file) :
+		  map(&opened, fd, err);
 	if (rc >= 0)
 		rc = check_header(&opened, file, err);
 	if (rc < 0) {

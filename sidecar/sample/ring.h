@@ -41,11 +41,13 @@ struct ring {
 };
 
 /* Creates a file (-EEXIST if it exists); on failure nothing is left of it. */
-int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
+int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout,
+		struct err *err);
 /* Creates a ring that is only in the memory of this process. */
 int ring_create_anonymous(struct ring *r, const struct ring_layout *layout, struct err *err);
 /* Opens an existing file; -EPROTO: it does not have that layout. */
-int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
+int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout,
+	      struct err *err);
 /* Waits until the disk has what was added, if the disk can do that. */
 void ring_sync(const struct ring *r);
 /* Closing twice is allowed. The file stays. */
@@ -55,7 +57,10 @@ void ring_add(struct ring *r, uint32_t series, const void *record);
 
 /* The number of records that can be read. */
 size_t ring_count(const struct ring *r, uint32_t series);
-/* The i-th of these records, 0 is the oldest; NULL if it is incomplete. Valid until ring_add overwrites it. */
+/*
+ * The i-th of these records, 0 is the oldest; NULL if it is incomplete. Valid until ring_add
+ * overwrites it.
+ */
 const void *ring_at(const struct ring *r, uint32_t series, size_t i);
 /* The newest complete record; NULL: there is none. */
 const void *ring_newest(const struct ring *r, uint32_t series);

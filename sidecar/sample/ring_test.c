@@ -177,12 +177,14 @@ static void a_record_torn_at_any_byte_is_passed_over(void **state)
 	/* The first bytes are new and the rest is old, and the reverse. */
 	for (size_t cut = 0; cut <= before.len; cut++)
 		for (int turn = 0; turn < 2; turn++) {
-			struct strbuf *first = turn ? &before : &after, *rest = turn ? &after : &before;
+			struct strbuf *first = turn ? &before : &after,
+				      *rest = turn ? &after : &before;
 			int fd = openat(dirfd_, FILE_NAME, O_WRONLY | O_TRUNC | O_CLOEXEC);
 			uint64_t newest;
 
 			assert_int_equal(fd_write_all(fd, first->data, cut, NULL), 0);
-			assert_int_equal(fd_write_all(fd, rest->data + cut, before.len - cut, NULL), 0);
+			assert_int_equal(fd_write_all(fd, rest->data + cut, before.len - cut, NULL),
+					 0);
 			close(fd);
 			assert_int_equal(ring_open(&again, dirfd_, FILE_NAME, &layout, NULL), 0);
 			assert_true(readable(&again, 1) >= 4);
@@ -263,7 +265,8 @@ static void noise_behind_a_right_header_holds_no_record(void **state)
 
 static void a_writer_killed_at_any_moment_loses_nothing_it_had_finished(void **state)
 {
-	_Atomic uint64_t *finished = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *finished =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int seed = 42;
 	(void)state;
 
@@ -286,7 +289,8 @@ static void a_writer_killed_at_any_moment_loses_nothing_it_had_finished(void **s
 		ring_close(&r);
 		assert_int_equal(ring_open(&again, dirfd_, FILE_NAME, &layout, NULL), 0);
 		newest = ring_newest(&again, 1);
-		assert_true(newest ? newest->n == *finished || newest->n == *finished + 1 : *finished == 0);
+		assert_true(newest ? newest->n == *finished || newest->n == *finished + 1 :
+				     *finished == 0);
 		assert_true(readable(&again, 1) >= MIN(*finished, 4u));
 		ring_close(&again);
 	}

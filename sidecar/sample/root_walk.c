@@ -116,7 +116,9 @@ static bool take_component(struct walk *w, char name[static NAME_MAX + 1])
 
 static int open_at(int dir_fd, const char *name, int flags)
 {
-	int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY));
+	int fd = openat(dir_fd, name,
+			flags | O_NOFOLLOW | O_CLOEXEC |
+				(flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY));
 
 	return fd < 0 ? -errno : fd;
 }

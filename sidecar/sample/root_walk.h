@@ -14,13 +14,14 @@
 #include <stdbool.h>
 
 #define ROOT_WALK_LINKS_MAX 40 /* as in the kernel */
-#define ROOT_WALK_DEPTH_MAX 128 /* directories below each other, each of which holds a descriptor during the walk */
+/* directories below each other, each of which holds a descriptor during the walk */
+#define ROOT_WALK_DEPTH_MAX 128
 
 /*
- * Returns whether that root is also ours, as where exec runs a command on a machine. Then other users
- * of the machine may have made links in directories such as /tmp, which lead to files that we may
- * read and they may not. So links are followed only if root or our own user made them, as the kernel
- * does where fs.protected_symlinks is 1; the others fail with -EACCES.
+ * Returns whether that root is also ours, as where exec runs a command on a machine. Then other
+ * users of the machine may have made links in directories such as /tmp, which lead to files that we
+ * may read and they may not. So links are followed only if root or our own user made them, as the
+ * kernel does where fs.protected_symlinks is 1; the others fail with -EACCES.
  */
 bool root_walk_is_own(int root_fd);
 

@@ -17,7 +17,8 @@ static int open_by_kernel(int root_fd, const char *path, int flags, unsigned lon
 {
 	struct open_how how = {
 		/* openat2 refuses flags that O_PATH would ignore. */
-		.flags = (unsigned long long)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
+		.flags = (unsigned long long)(flags | O_CLOEXEC |
+					      (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
 		.resolve = resolve,
 	};
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
@@ -58,7 +59,8 @@ int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
 
 int rootfd_open_no_links(int dir_fd, const char *path, int flags)
 {
-	int fd = open_by_kernel(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	int fd = open_by_kernel(dir_fd, path, flags,
+				RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	return must_walk(fd) ? root_walk_open(dir_fd, path, flags, 0, false) : fd;
 }

@@ -2,11 +2,10 @@
 /*
  * Opens files of a container through an O_PATH descriptor of its root directory.
  *
- * Everything below that root belongs to the user of the container and is taken
- * as hostile: symbolic links resolve inside the root and nowhere else, magic
- * links are refused, FIFOs and devices are neither waited for nor read. From Linux
- * 5.6 on, the kernel's openat2(2) does this; elsewhere, and where a link is met below a root that is
- * also ours, sample/root_walk does.
+ * Everything below that root belongs to the user of the container and is taken as hostile: symbolic
+ * links resolve inside the root and nowhere else, magic links are refused, FIFOs and devices are
+ * neither waited for nor read. From Linux 5.6 on, the kernel's openat2(2) does this; elsewhere, and
+ * where a link is met below a root that is also ours, sample/root_walk does.
  */
 #pragma once
 
@@ -17,8 +16,8 @@
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
 
 /*
- * Does the same, but refuses symbolic links in the path, and ".." out of dir_fd. A negative errno on
- * failure.
+ * Does the same, but refuses symbolic links in the path, and ".." out of dir_fd. A negative errno
+ * on failure.
  */
 int rootfd_open_no_links(int dir_fd, const char *path, int flags);
 

@@ -88,7 +88,8 @@ static int setup(void **state)
 	if (mkdir(root, 0755) < 0 || close(open(outside, O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) < 0)
 		return -1;
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0 || mkdirat(root_fd, "d", 0755) < 0 || mkdirat(root_fd, "d/e", 0755) < 0 || mkfifoat(root_fd, "fifo", 0644) < 0)
+	if (root_fd < 0 || mkdirat(root_fd, "d", 0755) < 0 || mkdirat(root_fd, "d/e", 0755) < 0 ||
+	    mkfifoat(root_fd, "fifo", 0644) < 0)
 		return -1;
 	make_file("file", "file");
 	make_file("d/e/f", "f");
@@ -180,7 +181,8 @@ static void expect_same(const char *path, int flags, int a, int b)
 
 	if (a < 0 || b < 0) {
 		if (a != b)
-			fail_msg("\"%.60s\", flags %x: %d by the kernel, %d by hand", path, (unsigned)flags, a, b);
+			fail_msg("\"%.60s\", flags %x: %d by the kernel, %d by hand", path,
+				 (unsigned)flags, a, b);
 		return;
 	}
 	assert_int_equal(fstat(a, &of_a), 0);
@@ -252,7 +254,8 @@ static void long_paths_and_names_end_as_in_the_kernel(void **state)
 
 static void no_link_is_followed_where_none_is_wanted(void **state)
 {
-	static const char *const links[] = { "relative", "absolute", "d/e/up/e/f", "loop", "root/file", "out" };
+	static const char *const links[] = { "relative", "absolute",  "d/e/up/e/f",
+					     "loop",	 "root/file", "out" };
 	static const char *const others[] = { "file", "d/e/f", "d/./e/../e/f", "fifo", "nothing" };
 	(void)state;
 
@@ -268,7 +271,9 @@ static void no_link_is_followed_where_none_is_wanted(void **state)
 static void a_magic_link_is_refused(void **state)
 {
 	_cleanup_close_ int slash = open("/", O_PATH | O_CLOEXEC);
-	static const char *const links[] = { "cwd", "root", "exe", "fd/0", "root/etc/passwd", "cwd/x", "ns/mnt", "task/../exe" };
+	static const char *const links[] = {
+		"cwd", "root", "exe", "fd/0", "root/etc/passwd", "cwd/x", "ns/mnt", "task/../exe"
+	};
 	char path[96];
 	(void)state;
 
@@ -328,7 +333,8 @@ static void take_openat2_away(int code)
 	};
 	const struct sock_fprog program = { ARRAY_SIZE(filter), filter };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		_exit(2);
 }
 
@@ -336,7 +342,8 @@ static bool reads(const char *path, const char *expected)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
 
-	return rootfd_read(root_fd, path, &text, NULL) == 0 && strcmp(strbuf_str(&text), expected) == 0;
+	return rootfd_read(root_fd, path, &text, NULL) == 0 &&
+	       strcmp(strbuf_str(&text), expected) == 0;
 }
 
 static void without_openat2_files_are_read_and_the_root_is_not_left(void **state)
@@ -350,9 +357,11 @@ static void without_openat2_files_are_read_and_the_root_is_not_left(void **state
 
 		if (pid == 0) {
 			take_openat2_away(codes[i]);
-			_exit(!(reads("file", "file") && reads("d/e/up/e/f", "f") && reads("above", "f") && !kernel_has_openat2() &&
+			_exit(!(reads("file", "file") && reads("d/e/up/e/f", "f") &&
+				reads("above", "f") && !kernel_has_openat2() &&
 				rootfd_open(root_fd, "out", O_RDONLY, NULL) == -ENOENT &&
-				rootfd_open_no_links(root_fd, "relative", O_RDONLY) == -ELOOP && !reads("fifo", "")));
+				rootfd_open_no_links(root_fd, "relative", O_RDONLY) == -ELOOP &&
+				!reads("fifo", "")));
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
@@ -424,7 +433,8 @@ static void a_dead_fuse_is_refused_without_being_asked(void **state)
 			assert_int_equal(status, 0);
 	}
 	if (!possible) {
-		print_message("SKIPPED [1] sidecar/sample/rootfd_test.c: this machine has no FUSE\n");
+		print_message(
+			"SKIPPED [1] sidecar/sample/rootfd_test.c: this machine has no FUSE\n");
 		skip();
 	}
 }

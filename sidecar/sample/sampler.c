@@ -37,7 +37,8 @@ static int64_t sampler_choose(const struct sampler *s, int64_t usage, int64_t li
 {
 	if (limit < 0)
 		return SAMPLE_MAX_NS;
-	double delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
+	double delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) *
+		       (double)NS_PER_SEC / 2;
 	/* Forged numbers may make delay too small for an integer. */
 	return delay > (double)SAMPLE_MAX_NS ? SAMPLE_MAX_NS : (int64_t)MAX(delay, 0.0);
 }
@@ -47,7 +48,8 @@ int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t l
 	int64_t rate = 0, delay;
 
 	if (s->last_ns && now_ns > s->last_ns)
-		rate = (int64_t)MIN((double)(usage - s->last_usage) * (double)NS_PER_SEC / (double)(now_ns - s->last_ns),
+		rate = (int64_t)MIN((double)(usage - s->last_usage) * (double)NS_PER_SEC /
+					    (double)(now_ns - s->last_ns),
 				    RATE_MAX);
 	sampler_refill(s, now_ns);
 	s->last_ns = s->looked_ns = now_ns;
@@ -71,7 +73,9 @@ int64_t sampler_hurry(struct sampler *s, int64_t now_ns)
 	if (s->looked_ns && since < SAMPLE_CALM_NS) {
 		if (left > 0 && left <= SAMPLE_MIN_NS)
 			return left;
-		delay = MAX((may_hurry(s) ? SAMPLE_MIN_NS : SAMPLE_CALM_NS) - MAX(since, (int64_t)0), (int64_t)0);
+		delay = MAX((may_hurry(s) ? SAMPLE_MIN_NS : SAMPLE_CALM_NS) -
+				    MAX(since, (int64_t)0),
+			    (int64_t)0);
 	}
 	if (left > 0)
 		delay = MIN(delay, left);

@@ -36,7 +36,8 @@ struct sampler {
 	int64_t fastest_ns;
 	int64_t spent_ns; /* the part of the allowance for frequent samples that is used up */
 	int64_t refilled_ns; /* when the allowance was last refilled */
-	int64_t looked_ns, due_ns; /* the times of the last look and of the next, as sampler_next decided */
+	/* the times of the last look and of the next, as sampler_next decided */
+	int64_t looked_ns, due_ns;
 };
 
 /* Nanoseconds until the next sample. limit < 0: none. Usage and limit in bytes. */

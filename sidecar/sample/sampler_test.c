@@ -49,9 +49,10 @@ static void the_delay_is_half_the_headroom_over_the_fastest_rate(void **state)
 		struct sampler s = { 0 };
 		int64_t delay = 0;
 
-		for (size_t j = 0; j < ARRAY_SIZE(rows[i].readings) && rows[i].readings[j].limit; j++)
-			delay = sampler_next(&s, rows[i].readings[j].at_ns, rows[i].readings[j].usage,
-					     rows[i].readings[j].limit);
+		for (size_t j = 0; j < ARRAY_SIZE(rows[i].readings) && rows[i].readings[j].limit;
+		     j++)
+			delay = sampler_next(&s, rows[i].readings[j].at_ns,
+					     rows[i].readings[j].usage, rows[i].readings[j].limit);
 		/* The rounding of a forged usage may differ. */
 		if (delay < rows[i].delay_ns - MS || delay > rows[i].delay_ns + MS)
 			fail_msg("%s: %lld ns", rows[i].what, (long long)delay);
@@ -131,9 +132,12 @@ static void events_and_timers_share_one_budget(void **state)
 		 * At first there are 200 urgent looks, and then no more than at the limit without
 		 * events.
 		 */
-		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
-		assert_in_range(looks_under_events(GIB, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
-		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, false), 60 * 40, 200 + 60 * 80);
+		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, true), 60 * 40,
+				200 + 60 * 80);
+		assert_in_range(looks_under_events(GIB, 60, event_ns, true), 60 * 40,
+				200 + 60 * 80);
+		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, false), 60 * 40,
+				200 + 60 * 80);
 	}
 	/* A hundred events a second ask for fewer looks, and get fewer. */
 	assert_in_range(looks_under_events(GIB / 8, 60, 10 * MS, true), 60 * 40, 200 + 60 * 80);

@@ -9,7 +9,8 @@
 static void sweep_plan_refill(struct sweep_plan *p, int64_t now_ns)
 {
 	if (p->refilled_ns && now_ns > p->refilled_ns)
-		p->spent_ns = MAX(p->spent_ns - (now_ns - p->refilled_ns) / SWEEP_SHARE, (int64_t)0);
+		p->spent_ns =
+			MAX(p->spent_ns - (now_ns - p->refilled_ns) / SWEEP_SHARE, (int64_t)0);
 	p->refilled_ns = now_ns;
 }
 
@@ -32,8 +33,10 @@ bool sweep_plan_due(struct sweep_plan *p, int64_t now_ns, enum sweep_reason reas
 		return true;
 	if (!sweep_plan_may_spend(p, now_ns))
 		return false;
-	return reason == SWEEP_NEWS ? since >= SWEEP_REST_MIN_NS :
-				      reason == SWEEP_MOVED && since >= MAX(SWEEP_MIN_NS, p->cost_ns * SWEEP_BURST_SHARE);
+	return reason == SWEEP_NEWS ?
+		       since >= SWEEP_REST_MIN_NS :
+		       reason == SWEEP_MOVED &&
+			       since >= MAX(SWEEP_MIN_NS, p->cost_ns * SWEEP_BURST_SHARE);
 }
 
 void sweep_plan_spend(struct sweep_plan *p, int64_t cost_ns)

@@ -22,7 +22,8 @@
 #define SWEEP_REST_SHARE 2500
 #define SWEEP_BURST_SHARE 5
 #define SWEEP_ALLOWANCE_MAX_NS (250 * NS_PER_MS)
-#define SWEEP_DEBT_MAX_NS NS_PER_SEC /* the most by which sweeps after OOM kills may overdraw the allowance */
+/* the most by which sweeps after OOM kills may overdraw the allowance */
+#define SWEEP_DEBT_MAX_NS NS_PER_SEC
 
 enum sweep_reason {
 	SWEEP_REST, /* there is no reason */

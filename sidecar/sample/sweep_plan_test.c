@@ -55,7 +55,8 @@ static void where_memory_moves_they_are_many_at_first_and_bounded_in_the_long_ru
 	 * in an hour one part in 64 of the time.
 	 */
 	assert_in_range(sweeps(3 * S / 2, 5 * MS, 30 * MS, SWEEP_MOVED), 8, 10);
-	assert_in_range(sweeps(60 * MINUTE, 5 * MS, 30 * MS, SWEEP_MOVED) * 30 * MS, 60 * MINUTE / 70,
+	assert_in_range(sweeps(60 * MINUTE, 5 * MS, 30 * MS, SWEEP_MOVED) * 30 * MS,
+			60 * MINUTE / 70,
 			60 * MINUTE / SWEEP_SHARE + SWEEP_ALLOWANCE_MAX_NS + 30 * MS);
 }
 
@@ -72,7 +73,8 @@ static void an_oom_kill_is_followed_by_a_sweep_when_nothing_is_left(void **state
 	assert_true(sweep_plan_due(&p, S + 100 * MS, SWEEP_KILLED));
 	/* Endless kills in a container do not cause endless sweeps. */
 	assert_in_range(sweeps(60 * MINUTE, 5 * MS, 30 * MS, SWEEP_KILLED) * 30 * MS, S,
-			60 * MINUTE / SWEEP_SHARE + SWEEP_ALLOWANCE_MAX_NS + SWEEP_DEBT_MAX_NS + 30 * MS);
+			60 * MINUTE / SWEEP_SHARE + SWEEP_ALLOWANCE_MAX_NS + SWEEP_DEBT_MAX_NS +
+				30 * MS);
 }
 
 static void new_names_are_swept_for_soon(void **state)

@@ -39,7 +39,10 @@ static void others_add(struct task_need *others, const struct task_need *one)
 		others->by_peak[i] += one->by_peak[i];
 }
 
-/* Returns the place of the name that needs least and does not run, now a free one; TASK_OTHERS if there is none. */
+/*
+ * Returns the place of the name that needs least and does not run, now a free one; TASK_OTHERS if
+ * there is none.
+ */
 static unsigned int place_vacate(struct task_memory *m)
 {
 	unsigned int least = TASK_OTHERS;
@@ -84,7 +87,8 @@ void task_memory_raise(struct task_memory *m, unsigned int place, int64_t from, 
 	need->by_peak[bucket_of(from)]--;
 	need->by_peak[bucket_of(to)]++;
 	need->peak = MAX(need->peak, to);
-	if (need->labelled || place == TASK_OTHERS || need->peak < TASK_LABEL_FROM || m->n_labelled == TASK_LABELS_MAX)
+	if (need->labelled || place == TASK_OTHERS || need->peak < TASK_LABEL_FROM ||
+	    m->n_labelled == TASK_LABELS_MAX)
 		return;
 	need->labelled = true;
 	m->n_labelled++;

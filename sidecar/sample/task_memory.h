@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps how much memory the runs of each task and actor of a container had at most. Pure: the process table
- * (processes.h) says when a run begins, what it holds and when it ends.
+ * Keeps how much memory the runs of each task and actor of a container had at most. Pure: the
+ * process table (processes.h) says when a run begins, what it holds and when it ends.
  *
- * A run is a process as long as its title names the same task or actor, and its memory is RSS-SHR of the process and of its
- * children together. A worker that runs one task several times without a pause between them shows as one run, and a run
- * between two samples does not show at all: so the numbers of runs are what was seen, and never more than there were.
+ * A run is a process as long as its title names the same task or actor, and its memory is RSS-SHR
+ * of the process and of its children together. A worker that runs one task several times without a
+ * pause between them shows as one run, and a run between two samples does not show at all: so the
+ * numbers of runs are what was seen, and never more than there were.
  *
- * A Ray container can set any title. There are TASK_NAMES_MAX names; if another comes, the one that needs least and does
- * not run is counted among the others. If all names run, the new one is.
+ * A Ray container can set any title. There are TASK_NAMES_MAX names; if another comes, the one that
+ * needs least and does not run is counted among the others. If all names run, the new one is.
  */
 #pragma once
 
@@ -20,8 +21,8 @@
 #define TASK_NAMES_MAX 64
 #define TASK_OTHERS TASK_NAMES_MAX /* the place of all other names together */
 /*
- * The distribution of peaks: four buckets for each doubling, so that a quantile is at most 19 % too large. The first ends at
- * a MiB, and the last has everything from 724 GiB on.
+ * The distribution of peaks: four buckets for each doubling, so that a quantile is at most 19 % too
+ * large. The first ends at a MiB, and the last has everything from 724 GiB on.
  */
 #define TASK_BUCKETS 80
 /* Names that metrics may have; such a name keeps its place. */
@@ -41,7 +42,8 @@ struct task_need {
 struct task_memory {
 	struct task_need list[TASK_NAMES_MAX + 1];
 	uint32_t n, n_labelled;
-	int64_t beside; /* the most that all processes but those of tasks and idle workers had, bytes */
+	/* the most that all processes but those of tasks and idle workers had, bytes */
+	int64_t beside;
 };
 
 /* Begins a run, whose peak is 0 at first. Returns the place of its name. */

@@ -71,7 +71,8 @@ static void a_run_counts_in_the_bucket_of_its_own_peak(void **state)
 		if (rows[i].top < 727 * GIB)
 			assert_int_equal(task_bucket_top(bucket), rows[i].top);
 		else
-			assert_true(bucket == TASK_BUCKETS - 1 || task_bucket_top(bucket) >= rows[i].peak);
+			assert_true(bucket == TASK_BUCKETS - 1 ||
+				    task_bucket_top(bucket) >= rows[i].peak);
 	}
 }
 
@@ -105,7 +106,8 @@ static void runs_at_once_are_those_that_one_sweep_has_seen(void **state)
 static void ten_thousand_names_leave_the_large_ones_in_place(void **state)
 {
 	_cleanup_free_ struct task_memory *m = task_memory_make();
-	unsigned int large = run(m, "ray::large", 40 * MIB), alive = task_memory_begin(m, "ray::alive");
+	unsigned int large = run(m, "ray::large", 40 * MIB),
+		     alive = task_memory_begin(m, "ray::alive");
 	uint64_t runs = 0;
 	char name[PROCESS_NAME_MAX];
 	(void)state;
@@ -141,7 +143,9 @@ static void if_all_names_run_a_new_one_is_one_of_the_others(void **state)
 	assert_false(m->list[TASK_OTHERS].labelled);
 }
 
-/* Each label is a series of its own in Prometheus, so a container has few, and they do not change. */
+/*
+ * Each label is a series of its own in Prometheus, so a container has few, and they do not change.
+ */
 static void few_names_get_a_label_and_keep_it(void **state)
 {
 	_cleanup_free_ struct task_memory *m = task_memory_make();

@@ -46,12 +46,16 @@ static int64_t meminfo_find(const char *meminfo, const char *name)
 	int64_t kib;
 	int n = 0;
 
-	return at && sscanf(at + strlen(name), "%15" SCNd64 " kB%n", &kib, &n) == 1 && n > 0 && kib >= 0 ? kib * 1024 : -1;
+	return at && sscanf(at + strlen(name), "%15" SCNd64 " kB%n", &kib, &n) == 1 && n > 0 &&
+			       kib >= 0 ?
+		       kib * 1024 :
+		       -1;
 }
 
 void vm_events_parse_memory(const char *meminfo, struct machine_memory *ret_memory)
 {
-	int64_t total = meminfo_find(meminfo, "MemTotal:"), available = meminfo_find(meminfo, "MemAvailable:");
+	int64_t total = meminfo_find(meminfo, "MemTotal:"),
+		available = meminfo_find(meminfo, "MemAvailable:");
 	int64_t used = total - available - MAX(meminfo_find(meminfo, "Hugetlb:"), (int64_t)0);
 
 	*ret_memory = (struct machine_memory){ 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what the kernel counts for the whole machine: /proc/vmstat and /proc/meminfo are the same in all containers, but
- * where LXCFS stands in the place of one. That file is not read: it is a container's, and its server may not answer.
+ * Reads what the kernel counts for the whole machine: /proc/vmstat and /proc/meminfo are the same
+ * in all containers, but where LXCFS stands in the place of one. That file is not read: it is a
+ * container's, and its server may not answer.
  */
 #pragma once
 
@@ -18,7 +19,10 @@ int64_t vm_events_oom_kills(void);
 
 struct machine_memory {
 	int64_t total; /* bytes; 0: not known */
-	int64_t used; /* bytes that the kernel cannot take back for others, without huge pages that were set aside */
+	/*
+	 * bytes that the kernel cannot take back for others, without huge pages that were set aside
+	 */
+	int64_t used;
 };
 
 /* Reads it from /proc/meminfo (MemTotal, MemAvailable, Hugetlb; Linux 3.14, 4.16). */

@@ -71,7 +71,10 @@ static void this_machine_counts(void **state)
 	assert_true(vm_events_oom_kills() >= 0);
 }
 
-/* Mounts a FUSE over the file, as LXCFS does; nobody reads its requests. Returns 77 if mounting is not permitted. */
+/*
+ * Mounts a FUSE over the file, as LXCFS does; nobody reads its requests. Returns 77 if mounting is
+ * not permitted.
+ */
 static int look_behind_a_dead_lxcfs(void)
 {
 	struct machine_memory memory;
@@ -79,7 +82,8 @@ static int look_behind_a_dead_lxcfs(void)
 	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
 	snprintf(options, sizeof(options), "fd=%d,rootmode=100444,user_id=0,group_id=0", device);
-	if (device < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (device < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("lxcfs", "/proc/meminfo", "fuse", 0, options) < 0)
 		return 77;
 	alarm(60);

@@ -14,4 +14,5 @@ struct azure {
 };
 
 /* Sends a file in blocks. Blocks that an earlier run has sent are not sent again. */
-int azure_put_blocks(struct object_store *o, const struct item *item, const char *key, struct fault *fault);
+int azure_put_blocks(struct object_store *o, const struct item *item, const char *key,
+		     struct fault *fault);

@@ -10,8 +10,12 @@
 #include "sidecar/ship/store_error.h"
 #include "sidecar/ship/xml_leaves.h"
 
-/* --- Errors --------------------------------------------------------------------------------------------- */
+/*
+ * --- Errors
+ * ---------------------------------------------------------------------------------------------
+ */
 
+/* clang-format off */
 static const struct store_error_row rows[] = {
 	{ "AuthenticationFailed", FAULT_CREDENTIALS, "the store does not accept the account key or the SAS token, or the SAS token has expired" },
 	{ "InvalidAuthenticationInfo", FAULT_CREDENTIALS, "the store does not accept the credentials" },
@@ -53,12 +57,16 @@ static const struct store_error_row rows[] = {
 	{ "OperationTimedOut", FAULT_SERVER, "the store did not finish in time" },
 	{ "InternalError", FAULT_SERVER, "the store has an internal error" },
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct store_error_table errors = {
 	.service = "Azure Blob Storage", .place = "account and endpoint", .rows = rows, .n = ARRAY_SIZE(rows),
 };
+/* clang-format on */
 
-int azure_fault(const struct http_answer *answer, const struct azure_place *place, struct fault *fault)
+int azure_fault(const struct http_answer *answer, const struct azure_place *place,
+		struct fault *fault)
 {
 	struct store_error_table table = errors;
 	struct store_error e;
@@ -67,7 +75,8 @@ int azure_fault(const struct http_answer *answer, const struct azure_place *plac
 	if (!place->is_signed)
 		table.clock_code = "AuthenticationFailed";
 	store_error_explain(&table, answer, &e, fault);
-	if (place->has_expired && fault->kind == FAULT_CREDENTIALS && strcmp(e.code, "AuthenticationFailed") == 0)
+	if (place->has_expired && fault->kind == FAULT_CREDENTIALS &&
+	    strcmp(e.code, "AuthenticationFailed") == 0)
 		fault_set(fault, FAULT_EXPIRED, "the SAS token has expired (%s)", e.code);
 	return fault_wrap(fault, "container %s at %s", place->container, place->endpoint);
 }
@@ -86,17 +95,21 @@ bool azure_no_blob(const struct http_answer *answer)
 	return strcmp(e.code, "BlobNotFound") == 0;
 }
 
-/* --- Blocks --------------------------------------------------------------------------------------------- */
+/*
+ * --- Blocks
+ * ---------------------------------------------------------------------------------------------
+ */
 
 #define ID_BYTES 48 /* of the 64 that Azure allows; base64 of so many needs no padding */
-#define ID_MD5 32   /* of ID_BYTES */
+#define ID_MD5 32 /* of ID_BYTES */
 
 void azure_block_id(const char *md5, int64_t part, size_t i, char ret_id[static AZURE_BLOCK_ID_MAX])
 {
 	char text[ID_BYTES + 1];
 
 	_Static_assert(BASE64_MAX(ID_BYTES) <= AZURE_BLOCK_ID_MAX, "an id has room");
-	snprintf(text, sizeof(text), "%-*.*s-%08llx-%06zu", ID_MD5, ID_MD5, md5, (unsigned long long)part & 0xffffffff, i % 1000000);
+	snprintf(text, sizeof(text), "%-*.*s-%08llx-%06zu", ID_MD5, ID_MD5, md5,
+		 (unsigned long long)part & 0xffffffff, i % 1000000);
 	base64_encode(text, ID_BYTES, ret_id);
 }
 
@@ -111,7 +124,8 @@ static size_t index_of(const struct azure_blocks *b, const char *id)
 	unsigned char text[ID_BYTES + 1] = "";
 	char md5[ID_MD5 + 1], wanted[AZURE_BLOCK_ID_MAX];
 
-	if (strlen(id) != AZURE_BLOCK_ID_MAX - 1 || base64_decode(id, AZURE_BLOCK_ID_MAX - 1, text) != ID_BYTES)
+	if (strlen(id) != AZURE_BLOCK_ID_MAX - 1 ||
+	    base64_decode(id, AZURE_BLOCK_ID_MAX - 1, text) != ID_BYTES)
 		return b->n;
 	size_t i = strtoul((const char *)text + ID_BYTES - 6, NULL, 10);
 	snprintf(md5, sizeof(md5), "%s", (const char *)text);

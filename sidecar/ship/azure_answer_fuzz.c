@@ -26,7 +26,9 @@ static void check_blocks(const char *text, size_t size)
 
 		if (len != 0 && len != AZURE_BLOCK_ID_MAX - 1)
 			abort();
-		if (strspn(ids[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/") != len)
+		if (strspn(ids[i],
+			   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/") !=
+		    len)
 			abort();
 	}
 }
@@ -34,7 +36,9 @@ static void check_blocks(const char *text, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct azure_place place = { .container = "c", .endpoint = "e" };
-	struct http_answer answer = { .status = size % 2 ? 404 : 403, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	struct http_answer answer = { .status = size % 2 ? 404 : 403,
+				      .length = -1,
+				      .body = STRBUF_INIT(1 << 20) };
 	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 

@@ -20,7 +20,8 @@ static int explain(const struct http_answer *answer, struct fault *fault)
 	struct http_answer redirect = *answer;
 	int r;
 
-	snprintf(redirect.location, sizeof(redirect.location), "https://else\33[2Jwhere\r/c?sig=secret");
+	snprintf(redirect.location, sizeof(redirect.location),
+		 "https://else\33[2Jwhere\r/c?sig=secret");
 	r = azure_fault(&redirect, &place, fault);
 	assert_null(strstr(fault->text, "secret"));
 	assert_null(strpbrk(fault->text, "\33\r"));
@@ -107,8 +108,12 @@ static void a_wrong_clock_and_an_old_token_are_to_blame_only_where_they_can_be(v
 		struct fault fault = { 0 };
 
 		a.clock_off_s = rows[i].clock_off_s;
-		azure_fault(&a, &(struct azure_place){ "c", "e", rows[i].is_signed, rows[i].has_expired }, &fault);
-		if (fault.kind != rows[i].kind || strncmp(fault.text, "container c at e: ", 18) != 0)
+		azure_fault(
+			&a,
+			&(struct azure_place){ "c", "e", rows[i].is_signed, rows[i].has_expired },
+			&fault);
+		if (fault.kind != rows[i].kind ||
+		    strncmp(fault.text, "container c at e: ", 18) != 0)
 			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
 		strbuf_release(&a.body);
 	}
@@ -151,17 +156,20 @@ static void read_list(struct azure_blocks *blocks, const char *const *names)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(1 << 20);
 
-	strbuf_adds(&xml, "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList><UncommittedBlocks>");
+	strbuf_adds(&xml,
+		    "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList><UncommittedBlocks>");
 	for (; *names; names += 2)
-		strbuf_addf(&xml, "<Block><Name>%s</Name><Size>%s</Size></Block>", names[0], names[1]);
+		strbuf_addf(&xml, "<Block><Name>%s</Name><Size>%s</Size></Block>", names[0],
+			    names[1]);
 	strbuf_adds(&xml, "</UncommittedBlocks></BlockList>");
 	assert_int_equal(azure_read_blocks(strbuf_str(&xml), xml.len, blocks, NULL), 0);
 }
 
 static void blocks_that_may_be_of_this_file_are_known_by_their_names(void **state)
 {
-	char first[AZURE_BLOCK_ID_MAX], second[AZURE_BLOCK_ID_MAX], last[AZURE_BLOCK_ID_MAX], beyond[AZURE_BLOCK_ID_MAX],
-		smaller[AZURE_BLOCK_ID_MAX], other[AZURE_BLOCK_ID_MAX], ids[3][AZURE_BLOCK_ID_MAX] = { "" };
+	char first[AZURE_BLOCK_ID_MAX], second[AZURE_BLOCK_ID_MAX], last[AZURE_BLOCK_ID_MAX],
+		beyond[AZURE_BLOCK_ID_MAX], smaller[AZURE_BLOCK_ID_MAX], other[AZURE_BLOCK_ID_MAX],
+		ids[3][AZURE_BLOCK_ID_MAX] = { "" };
 	struct azure_blocks blocks = { .size = 25, .part = 10, .n = 3, .ids = ids };
 	(void)state;
 
@@ -173,8 +181,9 @@ static void blocks_that_may_be_of_this_file_are_known_by_their_names(void **stat
 	azure_block_id(OTHER_MD5, 10, 0, other);
 	assert_int_equal(strlen(first), 64);
 	assert_int_equal(strlen(last), 64);
-	read_list(&blocks, (const char *const[]){ smaller, "10", beyond, "10", "x", "10", "", "10", second, "9", second, "-10", second, "1e1",
-						  last, "5", NULL });
+	read_list(&blocks,
+		  (const char *const[]){ smaller, "10", beyond, "10", "x", "10", "", "10", second,
+					 "9", second, "-10", second, "1e1", last, "5", NULL });
 	assert_string_equal(ids[0], "");
 	assert_string_equal(ids[1], "");
 	assert_string_equal(ids[2], last);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends a large file in blocks. Azure keeps uncommitted blocks for a week. The name of each of our blocks contains its place and
- * its MD5. A run that follows a run that died therefore asks Azure which blocks are there and sends the others, without any note
- * of ours; and it never uses a block of another file or of other content. At the end, Put Block List makes the blob out of all
- * blocks at once.
+ * Sends a large file in blocks. Azure keeps uncommitted blocks for a week. The name of each of our
+ * blocks contains its place and its MD5. A run that follows a run that died therefore asks Azure
+ * which blocks are there and sends the others, without any note of ours; and it never uses a block
+ * of another file or of other content. At the end, Put Block List makes the blob out of all blocks
+ * at once.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED /* see object.c */
 #include <openssl/md5.h>
@@ -28,9 +29,13 @@ static int azure_blocks_cut(struct upload_of_blocks *u, int64_t wanted, struct f
 {
 	if (parts_cut(&u->parts, wanted, fault) < 0)
 		return -1;
-	u->blocks = (struct azure_blocks){ .size = u->parts.item->size, .part = u->parts.size, .n = u->parts.n,
+	u->blocks = (struct azure_blocks){ .size = u->parts.item->size,
+					   .part = u->parts.size,
+					   .n = u->parts.n,
 					   .ids = calloc(u->parts.n, sizeof(*u->blocks.ids)) };
-	return u->blocks.ids ? 0 : fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->parts.item->name);
+	return u->blocks.ids ?
+		       0 :
+		       fault_set(fault, FAULT_MEMORY, "%s: out of memory", u->parts.item->name);
 }
 
 /* If the list cannot be read, for example with a token that may only write, all blocks are sent. */
@@ -38,7 +43,9 @@ static int find_blocks(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const struct object_request request = {
-		.http.method = "GET", .key = u->parts.key, .params = { { "blocklisttype", "uncommitted" }, { "comp", "blocklist" } },
+		.http.method = "GET",
+		.key = u->parts.key,
+		.params = { { "blocklisttype", "uncommitted" }, { "comp", "blocklist" } },
 	};
 
 	if (object_call(u->parts.store, &request, &t, fault) < 0)
@@ -46,7 +53,8 @@ static int find_blocks(struct upload_of_blocks *u, struct fault *fault)
 	if (t->answer.status >= 500)
 		return object_refused(u->parts.store, &t->answer, fault);
 	if (t->answer.status == 200)
-		azure_read_blocks(strbuf_str(&t->answer.body), t->answer.body.len, &u->blocks, NULL);
+		azure_read_blocks(strbuf_str(&t->answer.body), t->answer.body.len, &u->blocks,
+				  NULL);
 	for (size_t i = 0; i < u->parts.n; i++)
 		u->parts.there[i] = *u->blocks.ids[i];
 	return 0;
@@ -64,13 +72,19 @@ static bool block_is_there(struct parts *p, size_t i, const struct object_digest
 
 static void block_address(const struct parts *p, size_t i, char *, struct object_request *request)
 {
-	request->params[0] = (struct object_param){ "blockid", ((const struct upload_of_blocks *)p)->blocks.ids[i] };
+	request->params[0] =
+		(struct object_param){ "blockid",
+				       ((const struct upload_of_blocks *)p)->blocks.ids[i] };
 	request->params[1] = (struct object_param){ "comp", "block" };
 }
 
-static const struct parts_service azure_parts = { .is_there = block_is_there, .address = block_address };
+static const struct parts_service azure_parts = { .is_there = block_is_there,
+						  .address = block_address };
 
-/* --- The end -------------------------------------------------------------------------------------------- */
+/*
+ * --- The end
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void add_list(const struct azure_blocks *blocks, struct strbuf *xml)
 {
@@ -93,18 +107,25 @@ static int azure_blocks_commit(struct upload_of_blocks *u, struct fault *fault)
 	/* Azure compares it with the data that it receives. */
 	MD5((const unsigned char *)strbuf_str(&xml), xml.len, digest);
 	base64_encode(digest, sizeof(digest), md5);
+	/* clang-format off */
 	const struct object_request request = {
 		.http = { .method = "PUT", .body = strbuf_str(&xml), .len = (int64_t)xml.len, .stall_s = COMMIT_STALL_S },
 		.key = u->parts.key, .md5 = md5, .params = { { "comp", "blocklist" } }, .creates = u->parts.item,
 	};
+	/* clang-format on */
 	if (object_call(u->parts.store, &request, &t, fault) < 0)
 		return -1;
-	return t->answer.status == u->parts.store->service->stored ? 0 : object_refused(u->parts.store, &t->answer, fault);
+	return t->answer.status == u->parts.store->service->stored ?
+		       0 :
+		       object_refused(u->parts.store, &t->answer, fault);
 }
 
-int azure_put_blocks(struct object_store *o, const struct item *item, const char *key, struct fault *fault)
+int azure_put_blocks(struct object_store *o, const struct item *item, const char *key,
+		     struct fault *fault)
 {
-	struct upload_of_blocks u = { .parts = { .service = &azure_parts, .store = o, .item = item, .key = key } };
+	struct upload_of_blocks u = {
+		.parts = { .service = &azure_parts, .store = o, .item = item, .key = key }
+	};
 	int r = azure_blocks_cut(&u, o->store.context->options->azure_block, fault);
 
 	if (r == 0)

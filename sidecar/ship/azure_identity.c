@@ -34,7 +34,8 @@ static int take_key(struct azure_identity *id, struct fault *fault)
 
 	id->kind = AZURE_KEY;
 	if (azure_key_decode(id->credentials.account_key, id->key, &id->key_len, &err) < 0)
-		return fault_set(fault, FAULT_CREDENTIALS, "credential account-key: %s", err_text(&err));
+		return fault_set(fault, FAULT_CREDENTIALS, "credential account-key: %s",
+				 err_text(&err));
 	return 0;
 }
 
@@ -42,17 +43,20 @@ static int take_key(struct azure_identity *id, struct fault *fault)
  * Refuses or warns if a token would be sent unencrypted: whoever reads it could use it. A key only
  * signs and is never sent.
  */
-static int check_plain_text(const struct azure_identity *id, const char *endpoint, struct fault *fault)
+static int check_plain_text(const struct azure_identity *id, const char *endpoint,
+			    struct fault *fault)
 {
 	if (!endpoint || strncmp(endpoint, "http://", 7) != 0 || id->kind == AZURE_KEY)
 		return 0;
 	if (id->kind == AZURE_WORKLOAD)
-		return fault_set(fault, FAULT_CREDENTIALS, "%s: a token is sent by https alone, not to %s", what, endpoint);
+		return fault_set(fault, FAULT_CREDENTIALS,
+				 "%s: a token is sent by https alone, not to %s", what, endpoint);
 	log_warning("the SAS token goes over the network in plain text: https:// would not do so");
 	return 0;
 }
 
-int azure_identity_open(struct azure_identity *id, const struct ship_options *options, struct fault *fault)
+int azure_identity_open(struct azure_identity *id, const struct ship_options *options,
+			struct fault *fault)
 {
 	struct credentials *c = &id->credentials;
 	int r = 0;
@@ -61,7 +65,8 @@ int azure_identity_open(struct azure_identity *id, const struct ship_options *op
 	if (credentials_read(options->credentials, c, fault) < 0)
 		return -1;
 	if (c->sas_token && !is_sas(c->sas_token + (c->sas_token[0] == '?')))
-		r = fault_set(fault, FAULT_CREDENTIALS, "credential sas-token is no SAS token, such as sv=...&sig=...");
+		r = fault_set(fault, FAULT_CREDENTIALS,
+			      "credential sas-token is no SAS token, such as sv=...&sig=...");
 	else if (c->sas_token)
 		id->kind = AZURE_SAS;
 	else if (c->account_key)
@@ -69,10 +74,12 @@ int azure_identity_open(struct azure_identity *id, const struct ship_options *op
 	else if (getenv("AZURE_FEDERATED_TOKEN_FILE"))
 		id->kind = AZURE_WORKLOAD;
 	else
-		r = fault_set(fault, FAULT_CREDENTIALS,
-			      "Azure needs account-key or sas-token, %s%s; or the variables of AKS workload identity, which pods with the label "
-			      "azure.workload.identity/use: \"true\" get",
-			      options->credentials ? "in " : "and there is no --credentials", options->credentials ? options->credentials : "");
+		r = fault_set(
+			fault, FAULT_CREDENTIALS,
+			"Azure needs account-key or sas-token, %s%s; or the variables of AKS workload identity, which pods with the label "
+			"azure.workload.identity/use: \"true\" get",
+			options->credentials ? "in " : "and there is no --credentials",
+			options->credentials ? options->credentials : "");
 	return r < 0 ? r : check_plain_text(id, options->azure_endpoint, fault);
 }
 
@@ -83,7 +90,10 @@ void azure_identity_release(struct azure_identity *id)
 	explicit_bzero(id->bearer_header, sizeof(id->bearer_header));
 }
 
-/* --- Workload identity ---------------------------------------------------------------------------------- */
+/*
+ * --- Workload identity
+ * ----------------------------------------------------------------------------------
+ */
 
 /* Checks an id or the name of a tenant, which becomes a part of a URL. */
 static bool azure_identity_is_id(const char *s)
@@ -105,10 +115,13 @@ static int azure_identity_make_url(char *url, size_t size, struct fault *fault)
 	if (!host || !*host)
 		host = AUTHORITY;
 	if (!azure_identity_is_id(tenant))
-		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_TENANT_ID names no tenant", what);
+		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_TENANT_ID names no tenant",
+				 what);
 	if (!container_uri_is_safe(host) || strpbrk(host, "?#"))
-		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_AUTHORITY_HOST is no address such as " AUTHORITY, what);
-	snprintf(url, size, "%s%s%s/oauth2/v2.0/token", host, host[strlen(host) - 1] == '/' ? "" : "/", tenant);
+		return fault_set(fault, FAULT_CREDENTIALS,
+				 "%s: AZURE_AUTHORITY_HOST is no address such as " AUTHORITY, what);
+	snprintf(url, size, "%s%s%s/oauth2/v2.0/token", host,
+		 host[strlen(host) - 1] == '/' ? "" : "/", tenant);
 	return 0;
 }
 
@@ -122,8 +135,11 @@ static int make_form(struct strbuf *form, struct fault *fault)
 	_cleanup_credential_ char *token = NULL;
 
 	if (!azure_identity_is_id(client))
-		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_CLIENT_ID names no client: does the ServiceAccount have the annotation "
-			"azure.workload.identity/client-id?", what);
+		return fault_set(
+			fault, FAULT_CREDENTIALS,
+			"%s: AZURE_CLIENT_ID names no client: does the ServiceAccount have the annotation "
+			"azure.workload.identity/client-id?",
+			what);
 	/* The kubelet replaces the token from time to time, so it is read each time. */
 	if (credential_read_file(getenv("AZURE_FEDERATED_TOKEN_FILE"), &token, fault) < 0)
 		return fault_wrap(fault, "%s", what);
@@ -138,20 +154,23 @@ static int make_form(struct strbuf *form, struct fault *fault)
 
 static int azure_identity_refused(const struct http_answer *a, const char *url, struct fault *fault)
 {
-	enum fault_kind kind = a->status == 429 || a->status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS;
+	enum fault_kind kind =
+		a->status == 429 || a->status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS;
 	char why[OAUTH_ERROR_MAX];
 
 	oauth_read_error(strbuf_str(&a->body), a->body.len, why);
 	/* This error means: the client assertion is not within its valid time range. */
 	if (strstr(why, "AADSTS700024"))
 		kind = FAULT_EXPIRED;
-	fault_set(fault, kind, "%s: %.*s answered %d%s%s", what, http_origin_length(url), url, a->status, *why ? ": " : "", why);
+	fault_set(fault, kind, "%s: %.*s answered %d%s%s", what, http_origin_length(url), url,
+		  a->status, *why ? ": " : "", why);
 	if (a->retry_after_s > 0)
 		fault->retry_after_s = a->retry_after_s;
 	return -1;
 }
 
-static int take_token(struct azure_identity *id, const struct http_answer *a, const char *url, int64_t *ret_seconds, struct fault *fault)
+static int take_token(struct azure_identity *id, const struct http_answer *a, const char *url,
+		      int64_t *ret_seconds, struct fault *fault)
 {
 	_cleanup_credential_ char *token = NULL;
 	struct err err = { 0 };
@@ -159,14 +178,17 @@ static int take_token(struct azure_identity *id, const struct http_answer *a, co
 	if (a->status != 200)
 		return azure_identity_refused(a, url, fault);
 	if (oauth_read_token(strbuf_str(&a->body), a->body.len, &token, ret_seconds, &err) < 0)
-		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(url), url, err_text(&err));
+		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what,
+				 http_origin_length(url), url, err_text(&err));
 	snprintf(id->bearer_header, sizeof(id->bearer_header), "Authorization: Bearer %s", token);
 	return 0;
 }
 
-static int azure_identity_exchange(struct azure_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
+static int azure_identity_exchange(struct azure_identity *id, struct http *http,
+				   int64_t *ret_seconds, struct fault *fault)
 {
-	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded", NULL };
+	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded",
+					       NULL };
 	_cleanup_strbuf_ struct strbuf form = STRBUF_INIT(TEXT_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char url[900];
@@ -199,7 +221,10 @@ int azure_identity_renew(struct azure_identity *id, struct http *http, struct fa
 	return 0;
 }
 
-/* --- A request ------------------------------------------------------------------------------------------ */
+/*
+ * --- A request
+ * ------------------------------------------------------------------------------------------
+ */
 
 const char *azure_identity_sas(const struct azure_identity *id)
 {
@@ -208,7 +233,8 @@ const char *azure_identity_sas(const struct azure_identity *id)
 	return id->kind == AZURE_SAS ? token + (*token == '?') : NULL;
 }
 
-void azure_identity_authorize(const struct azure_identity *id, const struct azure_to_sign *request, char *ret_header, size_t size)
+void azure_identity_authorize(const struct azure_identity *id, const struct azure_to_sign *request,
+			      char *ret_header, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TEXT_MAX);
 	char signature[AZURE_SIGNATURE_MAX];

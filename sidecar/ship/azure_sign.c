@@ -12,7 +12,10 @@
 
 #include "lib/base64.h"
 
-/* --- The text ------------------------------------------------------------------------------------------- */
+/*
+ * --- The text
+ * -------------------------------------------------------------------------------------------
+ */
 
 static int by_text(const void *a, const void *b)
 {
@@ -56,9 +59,13 @@ void azure_text_to_sign(struct strbuf *out, const struct azure_to_sign *r)
 		strbuf_addf(out, "\n%s:%s", p->name, p->value);
 }
 
-/* --- Keys ----------------------------------------------------------------------------------------------- */
+/*
+ * --- Keys
+ * -----------------------------------------------------------------------------------------------
+ */
 
-int azure_key_decode(const char *text, unsigned char ret_key[static AZURE_KEY_MAX], size_t *ret_len, struct err *err)
+int azure_key_decode(const char *text, unsigned char ret_key[static AZURE_KEY_MAX], size_t *ret_len,
+		     struct err *err)
 {
 	unsigned char bytes[AZURE_KEY_MAX + 3];
 	size_t len = strlen(text);
@@ -72,7 +79,8 @@ int azure_key_decode(const char *text, unsigned char ret_key[static AZURE_KEY_MA
 	return 0;
 }
 
-void azure_sign(const unsigned char *key, size_t key_len, const char *text, char ret_signature[static AZURE_SIGNATURE_MAX])
+void azure_sign(const unsigned char *key, size_t key_len, const char *text,
+		char ret_signature[static AZURE_SIGNATURE_MAX])
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned int len = 0;
@@ -81,7 +89,10 @@ void azure_sign(const unsigned char *key, size_t key_len, const char *text, char
 	base64_encode(mac, len, ret_signature);
 }
 
-/* --- SAS tokens ----------------------------------------------------------------------------------------- */
+/*
+ * --- SAS tokens
+ * -----------------------------------------------------------------------------------------
+ */
 
 /* Decodes "2026-11-21T01%3A29%3A06Z". */
 static void decode_colons(const char *text, char *out, size_t size)

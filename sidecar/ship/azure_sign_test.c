@@ -25,27 +25,45 @@ static void check_text(const struct azure_to_sign *request, const char *wanted)
 
 static void the_text_is_that_of_the_documentation(void **state)
 {
-	static const char *const headers[] = { "x-ms-version: 2015-02-21", "x-ms-date: Fri, 26 Jun 2015 23:39:12 GMT", NULL };
-	static const struct object_param params[] = { { "comp", "metadata" }, { "restype", "container" }, { "timeout", "20" }, { NULL, NULL } };
+	static const char *const headers[] = { "x-ms-version: 2015-02-21",
+					       "x-ms-date: Fri, 26 Jun 2015 23:39:12 GMT", NULL };
+	static const struct object_param params[] = { { "comp", "metadata" },
+						      { "restype", "container" },
+						      { "timeout", "20" },
+						      { NULL, NULL } };
 	(void)state;
 
-	check_text(&(struct azure_to_sign){ .method = "GET", .account = "myaccount", .path = "/mycontainer", .md5 = "", .headers = headers,
+	check_text(&(struct azure_to_sign){ .method = "GET",
+					    .account = "myaccount",
+					    .path = "/mycontainer",
+					    .md5 = "",
+					    .headers = headers,
 					    .params = params },
 		   EXAMPLE);
 }
 
 static void length_digest_and_our_headers_stand_where_they_belong(void **state)
 {
-	static const char *const headers[] = { "x-ms-version: 2021-12-02", "Content-MD5: bWQ1", "x-ms-blob-type: BlockBlob",
-					       "x-ms-blob-content-type: text/html; charset=utf-8", "x-ms-date: now", NULL };
+	static const char *const headers[] = { "x-ms-version: 2021-12-02",
+					       "Content-MD5: bWQ1",
+					       "x-ms-blob-type: BlockBlob",
+					       "x-ms-blob-content-type: text/html; charset=utf-8",
+					       "x-ms-date: now",
+					       NULL };
 	static const struct object_param params[] = { { NULL, NULL } };
 	(void)state;
 
-	check_text(&(struct azure_to_sign){ .method = "PUT", .account = "a", .path = "/a/c/pre%20fix/x", .length = 17, .md5 = "bWQ1",
-					    .headers = headers, .params = params },
-		   "PUT\n\n\n17\nbWQ1\n\n\n\n\n\n\n\n"
-		   "x-ms-blob-content-type:text/html; charset=utf-8\nx-ms-blob-type:BlockBlob\nx-ms-date:now\nx-ms-version:2021-12-02\n"
-		   "/a/a/c/pre%20fix/x");
+	check_text(
+		&(struct azure_to_sign){ .method = "PUT",
+					 .account = "a",
+					 .path = "/a/c/pre%20fix/x",
+					 .length = 17,
+					 .md5 = "bWQ1",
+					 .headers = headers,
+					 .params = params },
+		"PUT\n\n\n17\nbWQ1\n\n\n\n\n\n\n\n"
+		"x-ms-blob-content-type:text/html; charset=utf-8\nx-ms-blob-type:BlockBlob\nx-ms-date:now\nx-ms-version:2021-12-02\n"
+		"/a/a/c/pre%20fix/x");
 }
 
 /* The expected value was computed with Python's hmac. */
@@ -77,7 +95,8 @@ static void a_key_that_is_no_base64_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		size_t len = 0;
 
-		if ((azure_key_decode(rows[i].text, key, &len, NULL) == 0) != (rows[i].len > 0) || len != rows[i].len)
+		if ((azure_key_decode(rows[i].text, key, &len, NULL) == 0) != (rows[i].len > 0) ||
+		    len != rows[i].len)
 			fail_msg("%s: %zu", rows[i].text, len);
 	}
 	memset(longest, 'A', sizeof(longest) - 1);
@@ -107,7 +126,8 @@ static void a_sas_token_names_its_end(void **state)
 
 	assert_false(azure_sas_has_expired(NULL, INT64_MAX));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (azure_sas_has_expired(rows[i].token, rows[i].end - 1) || azure_sas_has_expired(rows[i].token, INT64_MAX) != (rows[i].end > 0))
+		if (azure_sas_has_expired(rows[i].token, rows[i].end - 1) ||
+		    azure_sas_has_expired(rows[i].token, INT64_MAX) != (rows[i].end > 0))
 			fail_msg("%s", rows[i].token);
 		if (rows[i].end > 0 && !azure_sas_has_expired(rows[i].token, rows[i].end))
 			fail_msg("%s", rows[i].token);

@@ -24,8 +24,12 @@ int cores_prefix_check(const char *prefix, struct err *err)
 {
 	size_t len = strlen(prefix);
 
-	if (prefix[0] == '_' && len <= CORES_PREFIX_MAX && strspn(prefix, LETTERS) == len && has_components(prefix))
+	if (prefix[0] == '_' && len <= CORES_PREFIX_MAX && strspn(prefix, LETTERS) == len &&
+	    has_components(prefix))
 		return 0;
-	return err_set(err, EINVAL, "cores go to a path such as _cores, which begins with '_' and has at most %d letters, digits "
-				    "and ._~-/, not to '%.200s'", CORES_PREFIX_MAX, prefix);
+	return err_set(
+		err, EINVAL,
+		"cores go to a path such as _cores, which begins with '_' and has at most %d letters, digits "
+		"and ._~-/, not to '%.200s'",
+		CORES_PREFIX_MAX, prefix);
 }

@@ -37,7 +37,8 @@ static void a_prefix_for_cores_is_a_path_that_no_namespace_has(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(a_prefix_for_cores_is_a_path_that_no_namespace_has) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		a_prefix_for_cores_is_a_path_that_no_namespace_has) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

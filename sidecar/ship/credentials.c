@@ -73,7 +73,8 @@ static bool is_kubelets(int dir_fd)
 }
 
 /* Kubernetes mounts symlinks to files, so links are followed. A missing file counts as no value. */
-static int read_one(int dir_fd, const char *file, struct credentials *c, char **ret_value, struct fault *fault)
+static int read_one(int dir_fd, const char *file, struct credentials *c, char **ret_value,
+		    struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CREDENTIAL_MAX);
 	_cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -84,7 +85,8 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, strerror(errno));
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file,
+				 strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fault_set(fault, FAULT_CREDENTIALS, "credential %s is no file", file);
 	if ((st.st_mode & 07) && !is_kubelets(dir_fd))
@@ -94,7 +96,8 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 	else if (!(*ret_value = credentials_trimmed(&text)))
 		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
 	else if (!credential_is_word(*ret_value))
-		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
+		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks",
+			      file);
 	credential_wipe(&text);
 	return r;
 }
@@ -109,7 +112,8 @@ int credential_read_file(const char *path, char **ret_value, struct fault *fault
 		return -1;
 	}
 	if (!value)
-		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", path, strerror(ENOENT));
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", path,
+				 strerror(ENOENT));
 	*ret_value = value;
 	return 0;
 }
@@ -148,7 +152,8 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 		if (dir_fd < 0 && errno == ENOENT)
 			dir = NULL;
 		else if (dir_fd < 0)
-			return fault_set(fault, FAULT_CREDENTIALS, "credentials: open %s: %s", dir, strerror(errno));
+			return fault_set(fault, FAULT_CREDENTIALS, "credentials: open %s: %s", dir,
+					 strerror(errno));
 	}
 	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(files); i++)
 		r = read_one(dir_fd, files[i].file, &c, credentials_at(&c, i), fault);

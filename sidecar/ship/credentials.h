@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads credentials from a directory with one file for each, such as a mounted Secret. They are read
- * anew for each run, never printed, and overwritten when they are released.
+ * Reads credentials from a directory with one file for each, such as a mounted Secret. They are
+ * read anew for each run, never printed, and overwritten when they are released.
  */
 #pragma once
 
@@ -48,7 +48,10 @@ static inline void credential_forget(char **value)
 /* Reads a single credential from a file. The caller forgets *ret_value. */
 int credential_read_file(const char *path, char **ret_value, struct fault *fault);
 
-/* Overwrites what text holds, such as a request or an answer with a credential in it. Its copies in freed memory are not reached. */
+/*
+ * Overwrites what text holds, such as a request or an answer with a credential in it. Its copies in
+ * freed memory are not reached.
+ */
 static inline void credential_wipe(struct strbuf *text)
 {
 	if (text->data)

@@ -106,7 +106,9 @@ static void a_keytab_is_a_path_and_a_secret(void **state)
 
 static void what_is_no_credential_is_named_and_not_shown(void **state)
 {
-	static const char *const bad[] = { "", " \n", "se cret", "secret\nX-Header: x", "sec\001ret", "sec\xc3\xa4" };
+	static const char *const bad[] = { "",		 " \n",
+					   "se cret",	 "secret\nX-Header: x",
+					   "sec\001ret", "sec\xc3\xa4" };
 	struct credentials c;
 	(void)state;
 

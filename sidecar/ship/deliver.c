@@ -61,9 +61,13 @@ static int lock_bundle(const struct delivery *d, const char *bundle, struct faul
 	 */
 	if (d->context.deadline_ns)
 		until = MIN(until, now + (d->context.deadline_ns - now) / 8);
-	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; waits = true) {
+	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	     waits = true) {
 		if (now_boottime_ns() >= until)
-			return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it, or a core is being added", bundle);
+			return fault_set(
+				fault, FAULT_BUSY,
+				"%s: another afterglow-ship is at it, or a core is being added",
+				bundle);
 		if (!waits)
 			log_info("%s is in use: waiting for it", bundle);
 		pause_ms(LOCK_PAUSE_MS);
@@ -96,15 +100,19 @@ static int deliver_read_manifest(struct delivery *d, struct fault *fault)
 	if (r == -ENOENT && is_removed(d->dir_fd))
 		return fault_set(fault, FAULT_BUNDLE_CHANGED, "the bundle was removed");
 	if (r == -ENOENT)
-		return fault_set(fault, FAULT_BUNDLE, "no " PLAN_MANIFEST ": the bundle is not complete");
+		return fault_set(fault, FAULT_BUNDLE,
+				 "no " PLAN_MANIFEST ": the bundle is not complete");
 	if (r < 0)
-		return fault_set(fault, r == -EFBIG ? FAULT_BUNDLE : FAULT_IO, "%s", err_text(&err));
+		return fault_set(fault, r == -EFBIG ? FAULT_BUNDLE : FAULT_IO, "%s",
+				 err_text(&err));
 	if (plan_place_cores(&d->manifest, o->cores_prefix, o->as, &err) < 0)
-		return fault_set(fault, err.code == ENOMEM ? FAULT_MEMORY : FAULT_BUNDLE, "%s", err_text(&err));
+		return fault_set(fault, err.code == ENOMEM ? FAULT_MEMORY : FAULT_BUNDLE, "%s",
+				 err_text(&err));
 	if (plan_parse(strbuf_str(&d->manifest), d->manifest.len, &d->plan, &err) < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
 	d->manifest_fd = memfd_create(PLAN_MANIFEST, MFD_CLOEXEC);
-	if (d->manifest_fd < 0 || fd_write_all(d->manifest_fd, strbuf_str(&d->manifest), d->manifest.len, &err) < 0)
+	if (d->manifest_fd < 0 ||
+	    fd_write_all(d->manifest_fd, strbuf_str(&d->manifest), d->manifest.len, &err) < 0)
 		return fault_set(fault, FAULT_MEMORY, PLAN_MANIFEST ": %s", strerror(errno));
 	return 0;
 }
@@ -113,18 +121,22 @@ static int deliver_read_manifest(struct delivery *d, struct fault *fault)
  * The directories of a bundle can be trusted, links cannot: O_NOFOLLOW for the last component is
  * enough here.
  */
-static int deliver_open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd, struct fault *fault)
+static int deliver_open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd,
+			     struct fault *fault)
 {
-	_cleanup_close_ int fd = openat(d->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_close_ int fd =
+		openat(d->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fault_set(fault, errno == ENOENT ? FAULT_BUNDLE_CHANGED : FAULT_IO, "%s is in " PLAN_MANIFEST ", but: %s",
-				 file->name, strerror(errno));
+		return fault_set(fault, errno == ENOENT ? FAULT_BUNDLE_CHANGED : FAULT_IO,
+				 "%s is in " PLAN_MANIFEST ", but: %s", file->name,
+				 strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fault_set(fault, FAULT_BUNDLE, "%s is no file", file->name);
 	if (st.st_size != file->size)
-		return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s has %lld bytes, and " PLAN_MANIFEST " says %lld", file->name,
+		return fault_set(fault, FAULT_BUNDLE_CHANGED,
+				 "%s has %lld bytes, and " PLAN_MANIFEST " says %lld", file->name,
 				 (long long)st.st_size, (long long)file->size);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -138,14 +150,16 @@ static int deliver_open_file(const struct delivery *d, const struct plan_item *f
  */
 static bool is_worth_asking(const struct delivery *d, const struct item *item, bool again)
 {
-	return again || item->size > d->store->ops->put_blindly_max || state_was_sent(&d->state, item->name, item->sha256);
+	return again || item->size > d->store->ops->put_blindly_max ||
+	       state_was_sent(&d->state, item->name, item->sha256);
 }
 
 static int send_once(struct delivery *d, const struct item *item, bool again, struct fault *fault)
 {
 	enum look look = LOOK_MISSING;
 
-	if (is_worth_asking(d, item, again) && d->store->ops->look(d->store, item, &look, fault) < 0)
+	if (is_worth_asking(d, item, again) &&
+	    d->store->ops->look(d->store, item, &look, fault) < 0)
 		return -1;
 	if (look == LOOK_UNKNOWN && state_was_sent(&d->state, item->name, item->sha256))
 		look = LOOK_SAME;
@@ -159,10 +173,14 @@ static uint32_t any_number(void)
 {
 	uint32_t n = 0;
 
-	return getrandom(&n, sizeof(n), GRND_NONBLOCK) == sizeof(n) ? n : (uint32_t)now_boottime_ns();
+	return getrandom(&n, sizeof(n), GRND_NONBLOCK) == sizeof(n) ? n :
+								      (uint32_t)now_boottime_ns();
 }
 
-/* Notes that the store has the item. If that is noted already, nothing is written: a bundle has dozens of files. */
+/*
+ * Notes that the store has the item. If that is noted already, nothing is written: a bundle has
+ * dozens of files.
+ */
 static void note_sent(struct delivery *d, const struct item *item)
 {
 	bool began = state_has_upload(&d->state, item->name);
@@ -186,12 +204,13 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 	d->progress.kept = 0;
 	progress_begin(&d->progress, item->name, item->size);
 	for (; send_once(d, item, again, fault) < 0; again = true) {
-		int64_t wait = retry_next(&retry, fault, d->progress.kept, now_boottime_ns(), d->context.deadline_ns,
-					  any_number());
+		int64_t wait = retry_next(&retry, fault, d->progress.kept, now_boottime_ns(),
+					  d->context.deadline_ns, any_number());
 
 		if (wait < 0)
 			return fault_wrap(fault, "%s", item->name);
-		log_info("%s: %s; trying again in %.1f s", item->name, fault->text, (double)wait / 1000);
+		log_info("%s: %s; trying again in %.1f s", item->name, fault->text,
+			 (double)wait / 1000);
 		/* A KDC that does not answer blocks each try, and nothing is printed meanwhile. */
 		progress_alive(&d->progress);
 		pause_ms(wait);
@@ -204,7 +223,9 @@ static int send_file(struct delivery *d, const struct plan_item *file, struct fa
 {
 	char path[PLAN_PATH_MAX];
 	_cleanup_close_ int fd = -1;
-	struct item item = { .name = file->name, .path = path, .size = file->size, .sha256 = file->sha256 };
+	struct item item = {
+		.name = file->name, .path = path, .size = file->size, .sha256 = file->sha256
+	};
 	struct err err = { 0 };
 
 	if (plan_locate(file, d->context.options->as, path, &err) < 0)
@@ -218,7 +239,11 @@ static int send_file(struct delivery *d, const struct plan_item *file, struct fa
 static int send_manifest(struct delivery *d, struct fault *fault)
 {
 	char digest[SHA256_TEXT_MAX], path[PLAN_PATH_MAX];
-	struct item item = { .name = PLAN_MANIFEST, .path = path, .fd = d->manifest_fd, .size = (int64_t)d->manifest.len, .sha256 = digest };
+	struct item item = { .name = PLAN_MANIFEST,
+			     .path = path,
+			     .fd = d->manifest_fd,
+			     .size = (int64_t)d->manifest.len,
+			     .sha256 = digest };
 
 	snprintf(path, sizeof(path), "%s/%s", d->context.options->as, PLAN_MANIFEST);
 	sha256_text(strbuf_str(&d->manifest), d->manifest.len, digest);
@@ -229,13 +254,17 @@ static int send_manifest(struct delivery *d, struct fault *fault)
 
 static void url_of(const struct ship_options *o, char url[static DELIVER_URL_MAX])
 {
+	/* clang-format off */
 	static const char *const prefix[] = {
 		[STORE_DIRECTORY] = "file://", [STORE_S3] = "s3://", [STORE_AZURE] = "azure://", [STORE_WEBHDFS] = "webhdfs://",
 	};
+	/* clang-format on */
 	const char *path = strcmp(o->store.path, "/") == 0 ? "" : o->store.path;
 
-	snprintf(url, DELIVER_URL_MAX, "%s%s%s%s%s%s/%s", o->store.tls ? "webhdfss://" : prefix[o->store.kind], o->store.host,
-		 *o->store.container ? "/" : "", o->store.container, *path && *path != '/' ? "/" : "", path, o->as);
+	snprintf(url, DELIVER_URL_MAX, "%s%s%s%s%s%s/%s",
+		 o->store.tls ? "webhdfss://" : prefix[o->store.kind], o->store.host,
+		 *o->store.container ? "/" : "", o->store.container,
+		 *path && *path != '/' ? "/" : "", path, o->as);
 }
 
 static int open_store(struct delivery *d, struct fault *fault)
@@ -248,7 +277,9 @@ static int open_store(struct delivery *d, struct fault *fault)
 static int deliver_run(struct delivery *d, const char *url, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
-	const char *endpoint = o->store.kind == STORE_S3 ? o->s3_endpoint : o->store.kind == STORE_AZURE ? o->azure_endpoint : NULL;
+	const char *endpoint = o->store.kind == STORE_S3    ? o->s3_endpoint :
+			       o->store.kind == STORE_AZURE ? o->azure_endpoint :
+							      NULL;
 	char where[DELIVER_URL_MAX + 600 + CORES_PREFIX_MAX];
 
 	if (deliver_open_bundle(d, o->bundle, fault) < 0 || deliver_read_manifest(d, fault) < 0)
@@ -265,8 +296,8 @@ static int deliver_run(struct delivery *d, const char *url, struct fault *fault)
 	return send_manifest(d, fault);
 }
 
-int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_url[static DELIVER_URL_MAX],
-	    struct fault *fault)
+int deliver(const struct ship_options *options, int64_t deadline_ns,
+	    char ret_url[static DELIVER_URL_MAX], struct fault *fault)
 {
 	struct delivery d = { .context = { .options = options, .deadline_ns = deadline_ns },
 			      .dir_fd = -1,

@@ -20,7 +20,10 @@ _Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's
 #define UNASKED_MAX ((int64_t)256 << 10)
 /* The size of curl's read buffer; a larger one is not faster. */
 #define UPLOAD_BUFFER ((long)256 << 10)
-/* Bytes of all headers of an answer. curl keeps them, and bounds only those that come before the body. */
+/*
+ * Bytes of all headers of an answer. curl keeps them, and bounds only those that come before the
+ * body.
+ */
 #define HEADERS_MAX ((size_t)256 << 10)
 
 struct http {
@@ -33,7 +36,8 @@ int http_new(const struct http_settings *settings, struct http **ret_http, struc
 {
 	struct http *http = calloc(1, sizeof(*http));
 
-	if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(http->multi = curl_multi_init())) {
+	if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+	    !(http->multi = curl_multi_init())) {
 		free(http);
 		return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
 	}
@@ -169,7 +173,8 @@ static void set_method(CURL *easy, struct http_transfer *t)
 	}
 	if (strcmp(r->method, "POST") == 0) {
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, r->body ? r->body : "");
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(r->body ? r->len : 0));
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)(r->body ? r->len : 0));
 		return;
 	}
 	if (strcmp(r->method, "PUT") == 0) {
@@ -180,7 +185,10 @@ static void set_method(CURL *easy, struct http_transfer *t)
 		curl_easy_setopt(easy, CURLOPT_READDATA, t);
 		curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
 		curl_easy_setopt(easy, CURLOPT_SEEKDATA, t);
-		/* A small body is sent without waiting for "100 Continue", which saves a round trip for each file. */
+		/*
+		 * A small body is sent without waiting for "100 Continue", which saves a round trip
+		 * for each file.
+		 */
 		if (r->len <= UNASKED_MAX || r->unasked)
 			curl_easy_setopt(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
 		return;
@@ -231,7 +239,10 @@ static bool http_sends(const struct http_transfer *t)
 	return t && !t->over && t->request->len > 0;
 }
 
-/* Those that send a body share the rate. libcurl limits each by itself, and looks at its limit again as it sends. */
+/*
+ * Those that send a body share the rate. libcurl limits each by itself, and looks at its limit
+ * again as it sends.
+ */
 static void share_rate(struct http *http)
 {
 	int64_t n = 0;
@@ -248,8 +259,8 @@ static void share_rate(struct http *http)
 	}
 }
 
-int http_start(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
-	       struct fault *fault)
+int http_start(struct http *http, const struct http_request *request,
+	       struct http_transfer **ret_transfer, struct fault *fault)
 {
 	struct http_transfer *t;
 	size_t slot = 0;
@@ -263,7 +274,8 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
 	*t = (struct http_transfer){ .request = request, .http = http, .easy = curl_easy_init() };
 	t->answer.body = STRBUF_INIT(HTTP_ANSWER_MAX);
-	if (!t->easy || http_prepare(t, fault) < 0 || curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
+	if (!t->easy || http_prepare(t, fault) < 0 ||
+	    curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
 		http_end(t);
 		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
 	}
@@ -309,7 +321,8 @@ static void http_take_header(const struct http_transfer *t, const char *name, ch
 {
 	struct curl_header *header;
 
-	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK && strlen(header->value) < size)
+	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK &&
+	    strlen(header->value) < size)
 		snprintf(out, size, "%s", header->value);
 }
 
@@ -372,7 +385,8 @@ int http_origin_length(const char *url)
 
 int http_json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err)
 {
-	return len > HTTP_JSON_MAX ? err_set(err, EFBIG, "JSON") : json_parse(text, len, ret_json, err);
+	return len > HTTP_JSON_MAX ? err_set(err, EFBIG, "JSON") :
+				     json_parse(text, len, ret_json, err);
 }
 
 static int http_explain(const struct http_transfer *t, CURLcode code, struct fault *fault)
@@ -381,9 +395,12 @@ static int http_explain(const struct http_transfer *t, CURLcode code, struct fau
 	const char *url = t->request->url;
 
 	if (t->read_errno)
-		return fault_set(fault, t->read_errno == ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO, "reading the bundle: %s",
-				 t->read_errno == ENODATA ? "the file became shorter" : strerror(t->read_errno));
-	if (code == CURLE_OPERATION_TIMEDOUT && s->deadline_ns > 0 && now_boottime_ns() >= s->deadline_ns)
+		return fault_set(fault, t->read_errno == ENODATA ? FAULT_BUNDLE_CHANGED : FAULT_IO,
+				 "reading the bundle: %s",
+				 t->read_errno == ENODATA ? "the file became shorter" :
+							    strerror(t->read_errno));
+	if (code == CURLE_OPERATION_TIMEDOUT && s->deadline_ns > 0 &&
+	    now_boottime_ns() >= s->deadline_ns)
 		return fault_set(fault, FAULT_DEADLINE, "the deadline has passed");
 	return fault_set(fault, http_kind_of(code), "%.*s: %s", http_origin_length(url), url,
 			 t->error[0] ? t->error : curl_easy_strerror(code));
@@ -410,7 +427,8 @@ static void note_ends(struct http *http)
 static struct http_transfer *find_over(const struct http *http, const struct http_transfer *wanted)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		if (http->running[i] && http->running[i]->over && (!wanted || http->running[i] == wanted))
+		if (http->running[i] && http->running[i]->over &&
+		    (!wanted || http->running[i] == wanted))
 			return http->running[i];
 	return NULL;
 }
@@ -425,8 +443,8 @@ int http_turn(struct http *http, struct fault *fault)
 	return 0;
 }
 
-static int http_wait_for(struct http *http, const struct http_transfer *wanted, struct http_transfer **ret_transfer,
-			 struct fault *fault)
+static int http_wait_for(struct http *http, const struct http_transfer *wanted,
+			 struct http_transfer **ret_transfer, struct fault *fault)
 {
 	struct http_transfer *t;
 	CURLcode code;
@@ -460,8 +478,8 @@ int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fau
 	return http_wait_for(http, NULL, ret_transfer, fault);
 }
 
-int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
-	      struct fault *fault)
+int http_call(struct http *http, const struct http_request *request,
+	      struct http_transfer **ret_transfer, struct fault *fault)
 {
 	struct http_transfer *t;
 

@@ -39,11 +39,15 @@ _Noreturn static void refuse(int fd)
 	_exit(0);
 }
 
-/* Sends a short body, and headers after it for as long as the client takes them, but no more than 4 MiB. */
+/*
+ * Sends a short body, and headers after it for as long as the client takes them, but no more than 4
+ * MiB.
+ */
 _Noreturn static void trail(int fd)
 {
 	signal(SIGPIPE, SIG_DFL);
-	dprintf(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nfast\r\n0\r\n");
+	dprintf(fd,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nfast\r\n0\r\n");
 	for (int i = 0; i < 4096; i++)
 		dprintf(fd, "X-Trailer: %01010d\r\n", i);
 	dprintf(fd, "\r\n");
@@ -64,7 +68,8 @@ _Noreturn static void drip(int fd)
 
 _Noreturn static void answer(int fd)
 {
-	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
+	static const char head[] =
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n";
 	char request[4096] = "";
 	bool slow;
 
@@ -98,7 +103,8 @@ _Noreturn static void serve(int listener)
 
 static int setup(void **state)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(address);
 	(void)state;
@@ -129,7 +135,8 @@ static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **s
 {
 	const struct http_settings settings = { .stall_s = 10 };
 	char slow[96], fast[96];
-	const struct http_request first = { .method = "GET", .url = fast }, second = { .method = "GET", .url = slow };
+	const struct http_request first = { .method = "GET", .url = fast },
+				  second = { .method = "GET", .url = slow };
 	struct http_transfer *t = NULL;
 	struct fault fault = { 0 };
 	struct http *http;
@@ -215,7 +222,9 @@ static void headers_without_end_are_no_answer(void **state)
 
 	snprintf(url, sizeof(url), "%s/trailers", base_url);
 	assert_int_equal(http_new(&settings, &http, &fault), 0);
-	assert_int_equal(http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault), -1);
+	assert_int_equal(
+		http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault),
+		-1);
 	assert_int_equal(fault.kind, FAULT_PROTOCOL);
 	http_end(t);
 	http_free(http);
@@ -232,7 +241,9 @@ static void an_answer_that_comes_in_drops_is_given_up(void **state)
 
 	snprintf(url, sizeof(url), "%s/drip", base_url);
 	assert_int_equal(http_new(&settings, &http, &fault), 0);
-	assert_int_equal(http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault), -1);
+	assert_int_equal(
+		http_call(http, &(struct http_request){ .method = "GET", .url = url }, &t, &fault),
+		-1);
 	assert_int_equal(fault.kind, FAULT_NETWORK);
 	http_end(t);
 	http_free(http);

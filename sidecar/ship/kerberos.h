@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Proves our identity to HTTP servers by Kerberos: gets tickets from a KDC with the keytab of a
- * Secret, and keeps them in memory. Neither the environment nor a krb5.conf of the machine counts, and
- * no library that a krb5.conf names is loaded (lib/static/no_plugins.c).
- * Asking KDCs blocks: for 18 s if there is one and it does not answer, for about a minute if there are
- * three that accept connections.
+ * Secret, and keeps them in memory. Neither the environment nor a krb5.conf of the machine counts,
+ * and no library that a krb5.conf names is loaded (lib/static/no_plugins.c).
+ * Asking KDCs blocks: for 18 s if there is one and it does not answer, for about a minute if there
+ * are three that accept connections.
  */
 #pragma once
 

@@ -31,7 +31,8 @@ static void *ship_watch(void *arg)
 
 	while (nanosleep(&t, &t) < 0)
 		;
-	fault_set(&fault, FAULT_DEADLINE, "the store did not answer within %lld s", (long long)*seconds);
+	fault_set(&fault, FAULT_DEADLINE, "the store did not answer within %lld s",
+		  (long long)*seconds);
 	progress_failed(&fault);
 	_exit(EXIT_AGAIN);
 }
@@ -67,7 +68,8 @@ static int read_to_stdout(const struct ship_options *o)
 
 	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return EXIT_AGAIN;
-	if (read_bundle(o, o->deadline_s ? now_boottime_ns() + o->deadline_s * NS_PER_SEC : 0, out, &fault) == 0)
+	if (read_bundle(o, o->deadline_s ? now_boottime_ns() + o->deadline_s * NS_PER_SEC : 0, out,
+			&fault) == 0)
 		return EXIT_SHIPPED;
 	fprintf(stderr, "afterglow-ship: %s\n", fault.text);
 	return fault_may_pass(fault.kind) ? EXIT_AGAIN : EXIT_PERSON;
@@ -103,7 +105,9 @@ int main(int, char **argv)
 	ship_start_watch(&options);
 	if (options.read)
 		return read_to_stdout(&options);
-	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {
+	if (deliver(&options,
+		    options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0,
+		    url, &fault) == 0) {
 		progress_shipped(url);
 		return EXIT_SHIPPED;
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names objects of S3 and of Azure, and reads what the service answers about them. */
-/* MD5, too, is low-level code (lib/digest): where OpenSSL is configured for FIPS, the newer interface has none. */
+/*
+ * MD5, too, is low-level code (lib/digest): where OpenSSL is configured for FIPS, the newer
+ * interface has none.
+ */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "sidecar/ship/object.h"
 
@@ -46,9 +49,11 @@ bool object_look(const struct http_answer *a, const struct item *item, enum look
 	return true;
 }
 
-void object_range(const char *name, int64_t offset, size_t len, char ret_header[static OBJECT_RANGE_MAX])
+void object_range(const char *name, int64_t offset, size_t len,
+		  char ret_header[static OBJECT_RANGE_MAX])
 {
-	snprintf(ret_header, OBJECT_RANGE_MAX, "%s: bytes=%lld-%lld", name, (long long)offset, (long long)offset + (long long)len - 1);
+	snprintf(ret_header, OBJECT_RANGE_MAX, "%s: bytes=%lld-%lld", name, (long long)offset,
+		 (long long)offset + (long long)len - 1);
 }
 
 bool object_take(const struct http_answer *a, int64_t offset, struct strbuf *out)
@@ -82,7 +87,9 @@ static int object_serve(const struct piece *p, struct fault *fault)
 
 	http_turn(p->http, &later);
 	progress_alive(p->context->progress);
-	return deadline > 0 && now_boottime_ns() >= deadline ? fault_set(fault, FAULT_DEADLINE, "the deadline has passed") : 0;
+	return deadline > 0 && now_boottime_ns() >= deadline ?
+		       fault_set(fault, FAULT_DEADLINE, "the deadline has passed") :
+		       0;
 }
 
 /* At the beginning of the file the digest of the file equals that of the piece. */
@@ -117,7 +124,8 @@ static int read_piece(struct piece *p, struct fault *fault)
 					  (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
 
 		if (n <= 0)
-			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading %s: %s", p->item->name,
+			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED,
+					 "reading %s: %s", p->item->name,
 					 n < 0 ? strerror((int)-n) : "it became shorter");
 		object_add(p, chunk, (size_t)n);
 		at += n;
@@ -131,10 +139,15 @@ static int read_piece(struct piece *p, struct fault *fault)
 	return 0;
 }
 
-int object_read(const struct store_context *context, struct http *http, const struct item *item, int64_t offset, int64_t len,
-		struct object_digest *digest, struct fault *fault)
+int object_read(const struct store_context *context, struct http *http, const struct item *item,
+		int64_t offset, int64_t len, struct object_digest *digest, struct fault *fault)
 {
-	struct piece p = { .context = context, .http = http, .item = item, .offset = offset, .len = len, .digest = digest };
+	struct piece p = { .context = context,
+			   .http = http,
+			   .item = item,
+			   .offset = offset,
+			   .len = len,
+			   .digest = digest };
 
 	sha256_begin(&p.sha256);
 	MD5_Init(&p.md5);
@@ -148,17 +161,20 @@ int object_check_sha256(const struct item *item, struct sha256 *file, struct fau
 	sha256_end(file, text);
 	if (strcmp(text, item->sha256) == 0)
 		return 0;
-	return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
+	return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it",
+			 item->name);
 }
 
-int object_check_file(const struct store_context *context, struct http *http, const struct item *item,
-		      char ret_md5[static MD5_TEXT_MAX], struct fault *fault)
+int object_check_file(const struct store_context *context, struct http *http,
+		      const struct item *item, char ret_md5[static MD5_TEXT_MAX],
+		      struct fault *fault)
 {
 	struct sha256 file;
 	struct object_digest d = { .file = &file };
 
 	sha256_begin(&file);
-	if (object_read(context, http, item, 0, item->size, &d, fault) < 0 || object_check_sha256(item, &file, fault) < 0)
+	if (object_read(context, http, item, 0, item->size, &d, fault) < 0 ||
+	    object_check_sha256(item, &file, fault) < 0)
 		return -1;
 	memcpy(ret_md5, d.md5_text, sizeof(d.md5_text));
 	return 0;

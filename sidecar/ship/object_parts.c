@@ -73,7 +73,8 @@ static int part_start(struct sending *s, struct part_call *c, size_t i, struct f
 	const int64_t offset = (int64_t)i * p->size, len = part_bytes(p, i);
 	struct object_digest d = { .file = &p->sha256, .wants_sha256 = p->service->wants_sha256 };
 
-	if (object_read(p->store->store.context, p->store->http, p->item, offset, len, &d, fault) < 0)
+	if (object_read(p->store->store.context, p->store->http, p->item, offset, len, &d, fault) <
+	    0)
 		return -1;
 	p->there[i] = p->service->is_there(p, i, &d);
 	if (p->there[i]) {
@@ -85,11 +86,13 @@ static int part_start(struct sending *s, struct part_call *c, size_t i, struct f
 	c->sent = 0;
 	memcpy(c->md5, d.md5_text, sizeof(c->md5));
 	memcpy(c->sha256, d.sha256, sizeof(c->sha256));
+	/* clang-format off */
 	struct object_request request = {
 		.http = { .method = "PUT", .fd = p->item->fd, .offset = offset, .len = len, .unasked = p->any_taken,
 			  .on_sent = on_part_sent, .arg = c },
 		.key = p->key, .md5 = c->md5, .sha256 = c->sha256,
 	};
+	/* clang-format on */
 	p->service->address(p, i, c->number, &request);
 	c->busy = object_start(p->store, &request, &c->call, fault) == 0;
 	if (!c->busy)

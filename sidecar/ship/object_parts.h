@@ -19,9 +19,11 @@ struct parts_service {
 	 * Sets the parameters of the request that sends part i. number has room for one of them,
 	 * and lives as long.
 	 */
-	void (*address)(const struct parts *p, size_t i, char number[static PART_NUMBER_MAX], struct object_request *request);
+	void (*address)(const struct parts *p, size_t i, char number[static PART_NUMBER_MAX],
+			struct object_request *request);
 	/* Takes the answer of the store that it has part i. NULL: nothing of it is needed. */
-	int (*on_taken)(struct parts *p, size_t i, const struct http_answer *answer, struct fault *fault);
+	int (*on_taken)(struct parts *p, size_t i, const struct http_answer *answer,
+			struct fault *fault);
 };
 
 /*
@@ -35,8 +37,8 @@ struct parts {
 	const char *key;
 	int64_t size; /* bytes: of each part but the last */
 	size_t n;
-	bool *there;	      /* for each part, whether the store has it, as far as is known */
-	bool any_taken;	      /* the store has accepted a part of this run */
+	bool *there; /* for each part, whether the store has it, as far as is known */
+	bool any_taken; /* the store has accepted a part of this run */
 	struct sha256 sha256; /* of the file up to the next part */
 };
 

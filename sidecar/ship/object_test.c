@@ -33,7 +33,9 @@ static int setup(void **state)
 	sha256_text(data, SIZE, wanted);
 	progress_init(&progress);
 	item.fd = memfd_create("core", MFD_CLOEXEC);
-	return item.fd >= 0 && fd_write_all(item.fd, data, SIZE, NULL) == 0 ? http_new(&settings, &http, &fault) : -1;
+	return item.fd >= 0 && fd_write_all(item.fd, data, SIZE, NULL) == 0 ?
+		       http_new(&settings, &http, &fault) :
+		       -1;
 }
 
 static int teardown(void **state)

@@ -85,7 +85,10 @@ const struct option_table ship_options_table = OPTION_TABLE(rows, 22);
 
 static int check_endpoint(const char *option, const char *url, struct err *err)
 {
-	size_t scheme = !url ? 0 : strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+	size_t scheme = !url				 ? 0 :
+			strncmp(url, "https://", 8) == 0 ? 8 :
+			strncmp(url, "http://", 7) == 0	 ? 7 :
+							   0;
 
 	if (!url)
 		return 0;
@@ -119,7 +122,8 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 	if (!o->cores_prefix)
 		return 0;
 	if (o->store.kind == STORE_DIRECTORY)
-		return err_set(err, EINVAL, "--cores-prefix is for a store s3://, azure:// or webhdfs://");
+		return err_set(err, EINVAL,
+			       "--cores-prefix is for a store s3://, azure:// or webhdfs://");
 	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
 }
 
@@ -131,12 +135,18 @@ static int check_encryption(const struct ship_options *o, struct err *err)
 	while (o->s3_encryption && i < ARRAY_SIZE(types) && strcmp(o->s3_encryption, types[i]) != 0)
 		i++;
 	if (i == ARRAY_SIZE(types))
-		return err_set(err, EINVAL, "--s3-encryption takes AES256, aws:kms or aws:kms:dsse, not '%.100s'", o->s3_encryption);
+		return err_set(
+			err, EINVAL,
+			"--s3-encryption takes AES256, aws:kms or aws:kms:dsse, not '%.100s'",
+			o->s3_encryption);
 	if ((o->s3_kms_key_id || o->s3_bucket_key) && !s3_encryption_is_kms(o->s3_encryption))
-		return err_set(err, EINVAL, "--s3-kms-key-id and --s3-bucket-key go with --s3-encryption aws:kms");
+		return err_set(
+			err, EINVAL,
+			"--s3-kms-key-id and --s3-bucket-key go with --s3-encryption aws:kms");
 	if (o->s3_kms_key_id && (strlen(o->s3_kms_key_id) > S3_KMS_KEY_ID_MAX ||
 				 o->s3_kms_key_id[strspn(o->s3_kms_key_id, WORD_LETTERS ":/")]))
-		return err_set(err, EINVAL, "--s3-kms-key-id takes an id, an ARN or an alias of a key");
+		return err_set(err, EINVAL,
+			       "--s3-kms-key-id takes an id, an ARN or an alias of a key");
 	return 0;
 }
 
@@ -178,7 +188,9 @@ static int bundle_take(struct ship_options *o, const char *word, struct err *err
 
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err)
 {
-	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT,
+	struct ship_options o = { .stall_s = DEFAULT_STALL_S,
+				  .s3_region = "us-east-1",
+				  .s3_part = S3_PART_DEFAULT,
 				  .azure_block = AZURE_BLOCK_DEFAULT };
 	int r = 0;
 

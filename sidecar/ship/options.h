@@ -8,7 +8,10 @@
 #include "lib/command_line.h"
 #include "sidecar/ship/store_url.h"
 
-/* Bytes. S3 itself sets these bounds. Each part costs a request, and a part is sent again when its connection breaks. */
+/*
+ * Bytes. S3 itself sets these bounds. Each part costs a request, and a part is sent again when its
+ * connection breaks.
+ */
 #define S3_PART_MIN ((int64_t)5 << 20)
 #define S3_PART_MAX ((int64_t)1 << 30)
 #define S3_PART_DEFAULT ((int64_t)16 << 20)
@@ -22,19 +25,20 @@
 
 struct ship_options {
 	bool help, version;
-	bool read;		/* read the bundle from the store instead of shipping it */
-	int64_t idle_s;		/* do nothing but wait for so many seconds; 0: do not wait */
+	bool read; /* read the bundle from the store instead of shipping it */
+	int64_t idle_s; /* do nothing but wait for so many seconds; 0: do not wait */
 	const char *store_text; /* the URL as it is given */
 	struct store_url store;
 	const char *credentials; /* directory, NULL: none */
-	const char *ca;		 /* PEM file, NULL: the system's roots */
+	const char *ca; /* PEM file, NULL: the system's roots */
 	const char *proxy, *no_proxy; /* NULL: the environment decides */
-	const char *as;		 /* path below the store */
+	const char *as; /* path below the store */
 	const char *bundle;
-	const char *cores_prefix; /* path below the store for cores; NULL: they stay with the other files */
-	int64_t deadline_s;	/* 0: none */
-	int64_t rate;		/* bytes a second, 0: no limit */
-	int64_t stall_s;	/* a request is dropped when no byte moved for so many seconds */
+	/* path below the store for cores; NULL: they stay with the other files */
+	const char *cores_prefix;
+	int64_t deadline_s; /* 0: none */
+	int64_t rate; /* bytes a second, 0: no limit */
+	int64_t stall_s; /* a request is dropped when no byte moved for so many seconds */
 	const char *s3_endpoint, *s3_region, *s3_role_arn, *s3_sts_endpoint;
 	bool s3_path_style;
 	int64_t s3_part;
@@ -49,7 +53,7 @@ struct ship_options {
 extern const struct option_table ship_options_table;
 
 /*
- * Parses the command line. The strings of *ret_options point into argv, except `as`, which may point to static
- * storage of the function.
+ * Parses the command line. The strings of *ret_options point into argv, except `as`, which may
+ * point to static storage of the function.
  */
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err);

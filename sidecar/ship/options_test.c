@@ -52,10 +52,13 @@ static void options_that_are_given_are_used(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(PARSE("b", "--store", "s3://b", "--as", "ns/x", "--credentials", "/c", "--ca", "/ca", "--deadline", "20",
-			       "--limit-rate", "10Mi", "--stall", "5", "--s3-endpoint", "http://minio:9000", "--s3-region", "eu-1",
-			       "--s3-path-style", "--s3-part-size", "64Mi", "--s3-sts-endpoint", "https://sts", "--webhdfs-user", "u",
-			       "--cores-prefix", "_cores", "--azure-endpoint", "https://a.example", "--azure-block-size", "1Mi"),
+	assert_int_equal(PARSE("b", "--store", "s3://b", "--as", "ns/x", "--credentials", "/c",
+			       "--ca", "/ca", "--deadline", "20", "--limit-rate", "10Mi", "--stall",
+			       "5", "--s3-endpoint", "http://minio:9000", "--s3-region", "eu-1",
+			       "--s3-path-style", "--s3-part-size", "64Mi", "--s3-sts-endpoint",
+			       "https://sts", "--webhdfs-user", "u", "--cores-prefix", "_cores",
+			       "--azure-endpoint", "https://a.example", "--azure-block-size",
+			       "1Mi"),
 			 0);
 	assert_string_equal(o.as, "ns/x");
 	assert_int_equal(o.deadline_s, 20);

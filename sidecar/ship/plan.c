@@ -34,7 +34,8 @@ static bool valid_digest(const char *digest)
 
 static int read_item(const cJSON *file, struct plan_item *item, struct err *err)
 {
-	const char *name = json_str(file, "name"), *path = json_str(file, "path"), *digest = json_str(file, "sha256");
+	const char *name = json_str(file, "name"), *path = json_str(file, "path"),
+		   *digest = json_str(file, "sha256");
 	const cJSON *size = json_get(file, "sizeBytes");
 	int r = name ? store_path_check(name, err) : err_set(err, EINVAL, "a file without a name");
 
@@ -132,15 +133,18 @@ void plan_release(struct plan *plan)
 	*plan = (struct plan){ 0 };
 }
 
-int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX], struct err *err)
+int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX],
+		struct err *err)
 {
 	char path[PLAN_PATH_MAX];
 	size_t own, whole = item->path ? strlen(item->path) : 0;
 
 	snprintf(path, sizeof(path), "/%s/%s", as, item->name);
 	own = strlen(path);
-	if (item->path && (whole >= PLAN_PATH_MAX || whole <= own || strcmp(item->path + whole - own, path) != 0))
-		return err_set(err, EINVAL, "%s: the path %.200s is no place of this bundle", item->name, item->path);
+	if (item->path &&
+	    (whole >= PLAN_PATH_MAX || whole <= own || strcmp(item->path + whole - own, path) != 0))
+		return err_set(err, EINVAL, "%s: the path %.200s is no place of this bundle",
+			       item->name, item->path);
 	snprintf(ret_path, PLAN_PATH_MAX, "%s", item->path ? item->path : path + 1);
 	return 0;
 }
@@ -169,7 +173,10 @@ static int replace_text(struct strbuf *manifest, const cJSON *json, struct err *
 		return err_set(err, ENOMEM, PLAN_MANIFEST);
 	strbuf_reset(manifest);
 	strbuf_adds(manifest, text);
-	return strbuf_failed(manifest) ? err_set(err, EFBIG, PLAN_MANIFEST " is larger than %zu bytes", PLAN_MANIFEST_MAX) : 0;
+	return strbuf_failed(manifest) ?
+		       err_set(err, EFBIG, PLAN_MANIFEST " is larger than %zu bytes",
+			       PLAN_MANIFEST_MAX) :
+		       0;
 }
 
 int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err)

@@ -42,15 +42,16 @@ void plan_release(struct plan *plan);
 #define PLAN_PATH_MAX (2 * STORE_PATH_MAX + CORES_PREFIX_MAX + 8)
 
 /*
- * Makes the path below the store of a file of the bundle at the path `as`. -EINVAL if the manifest names a place that belongs to
- * another bundle: only PREFIX/AS/NAME belongs to this bundle.
+ * Makes the path below the store of a file of the bundle at the path `as`. -EINVAL if the manifest
+ * names a place that belongs to another bundle: only PREFIX/AS/NAME belongs to this bundle.
  */
-int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX], struct err *err);
+int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX],
+		struct err *err);
 
 /*
- * Rewrites a manifest for the store: "path" of each core becomes PREFIX/AS/NAME, and other files lose theirs. With prefix NULL
- * cores lose it too, so a bundle that was read from another store becomes like any other. If nothing changes, the text stays
- * as it is.
+ * Rewrites a manifest for the store: "path" of each core becomes PREFIX/AS/NAME, and other files
+ * lose theirs. With prefix NULL cores lose it too, so a bundle that was read from another store
+ * becomes like any other. If nothing changes, the text stays as it is.
  */
 int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err);
 

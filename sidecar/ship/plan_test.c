@@ -19,10 +19,13 @@
 
 static void the_most_wanted_goes_first_and_cores_last(void **state)
 {
-	static const char text[] = "{\"files\":[" FILE_OF("core.python.7.zst") "," FILE_OF("logs/raylet.out") "," FILE_OF(
-		"report.html") "," FILE_OF("samples.jsonl") "," FILE_OF("report.txt") "," FILE_OF("coredump") "," FILE_OF("report.json") "]}";
-	static const char *const order[] = { "report.txt",    "report.json",	   "report.html", "logs/raylet.out",
-					     "samples.jsonl", "core.python.7.zst", "coredump" };
+	static const char text[] =
+		"{\"files\":[" FILE_OF("core.python.7.zst") "," FILE_OF("logs/raylet.out") "," FILE_OF("report.html") "," FILE_OF(
+			"samples.jsonl") "," FILE_OF("report.txt") "," FILE_OF("coredump") "," FILE_OF("report.json") "]}";
+	static const char *const order[] = { "report.txt",    "report.json",
+					     "report.html",   "logs/raylet.out",
+					     "samples.jsonl", "core.python.7.zst",
+					     "coredump" };
 	struct plan plan;
 	(void)state;
 
@@ -48,7 +51,8 @@ static struct strbuf text_of(const char *manifest)
 
 static void cores_are_placed_below_the_prefix_and_nothing_else_is(void **state)
 {
-	_cleanup_strbuf_ struct strbuf text = text_of("{\"kind\":\"Manifest\",\"files\":[" IN_BUNDLE "," FILE_OF("core.python.7.zst") "]}");
+	_cleanup_strbuf_ struct strbuf text = text_of("{\"kind\":\"Manifest\",\"files\":[" IN_BUNDLE
+						      "," FILE_OF("core.python.7.zst") "]}");
 	char path[PLAN_PATH_MAX];
 	struct plan plan;
 	(void)state;
@@ -68,7 +72,9 @@ static void a_manifest_stays_as_it_is_where_nothing_is_to_be_placed(void **state
 {
 	static const struct {
 		const char *files, *prefix;
-	} rows[] = { { IN_BUNDLE, "_cores" }, { IN_BUNDLE "," FILE_OF("core.x.1.zst"), NULL }, { "", "_cores" } };
+	} rows[] = { { IN_BUNDLE, "_cores" },
+		     { IN_BUNDLE "," FILE_OF("core.x.1.zst"), NULL },
+		     { "", "_cores" } };
 	char manifest[1000];
 	(void)state;
 
@@ -84,7 +90,9 @@ static void a_manifest_stays_as_it_is_where_nothing_is_to_be_placed(void **state
 
 static void a_place_in_the_store_it_came_from_is_forgotten(void **state)
 {
-	_cleanup_strbuf_ struct strbuf text = text_of("{\"files\":[" AT("core.x.1.zst", "_old/ml/x/core.x.1.zst") "," AT("a", "_old/ml/x/a\",\"path\":\"_old/ml/x/a") "]}");
+	_cleanup_strbuf_ struct strbuf text =
+		text_of("{\"files\":[" AT("core.x.1.zst", "_old/ml/x/core.x.1.zst") "," AT(
+			"a", "_old/ml/x/a\",\"path\":\"_old/ml/x/a") "]}");
 	struct plan plan;
 	(void)state;
 
@@ -108,10 +116,12 @@ static void a_place_is_only_ever_one_of_the_bundle_itself(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct plan_item item = { .name = (char *)"core.p.7.zst", .path = (char *)rows[i].path };
+		const struct plan_item item = { .name = (char *)"core.p.7.zst",
+						.path = (char *)rows[i].path };
 		struct err err = { 0 };
 
-		assert_int_equal(plan_locate(&item, "ml/x", path, &err), rows[i].right ? 0 : -EINVAL);
+		assert_int_equal(plan_locate(&item, "ml/x", path, &err),
+				 rows[i].right ? 0 : -EINVAL);
 		if (rows[i].right)
 			assert_string_equal(path, rows[i].path);
 		else
@@ -174,7 +184,8 @@ static void a_browser_gets_the_type_of_each_file(void **state)
 	assert_string_equal(plan_content_type("report.json"), "application/json");
 	assert_string_equal(plan_content_type("logs/raylet.out"), "text/plain; charset=utf-8");
 	assert_string_equal(plan_content_type("core.python.7.zst"), "application/zstd");
-	assert_string_equal(plan_content_type("collected/memray-1.bin"), "application/octet-stream");
+	assert_string_equal(plan_content_type("collected/memray-1.bin"),
+			    "application/octet-stream");
 	assert_string_equal(plan_content_type(".txt"), "application/octet-stream");
 }
 

@@ -21,7 +21,10 @@ static void progress_say(cJSON *json)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
-	/* Names of files and URLs may have characters that disturb a terminal. If nobody reads the line, shipping goes on. */
+	/*
+	 * Names of files and URLs may have characters that disturb a terminal. If nobody reads the
+	 * line, shipping goes on.
+	 */
 	if (text) {
 		mend_printable(text, strlen(text), "");
 		printf("%s\n", text);

@@ -13,17 +13,18 @@
 struct progress {
 	const char *file;
 	int64_t sent, total; /* bytes of the file */
-	int64_t printed_ns;   /* CLOCK_BOOTTIME of the last line */
-	int64_t kept;	   /* the most bytes that the store had in parts: another try need not send them */
-	bool terminal;	   /* stderr is a terminal */
+	int64_t printed_ns; /* CLOCK_BOOTTIME of the last line */
+	/* the most bytes that the store had in parts: another try need not send them */
+	int64_t kept;
+	bool terminal; /* stderr is a terminal */
 };
 
 void progress_init(struct progress *p);
 /* Begins a file of total bytes; its name must stay until progress_end. */
 void progress_begin(struct progress *p, const char *file, int64_t total);
 /*
- * Sets the bytes of the file that were sent so far. The number may decrease, when a part has to be sent again.
- * progress is a struct progress: this is the on_sent of a request.
+ * Sets the bytes of the file that were sent so far. The number may decrease, when a part has to be
+ * sent again. progress is a struct progress: this is the on_sent of a request.
  */
 void progress_sent(void *progress, int64_t sent);
 void progress_end(struct progress *p);

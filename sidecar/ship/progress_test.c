@@ -37,7 +37,8 @@ static void the_name_of_a_file_drives_no_terminal(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_name_of_a_file_drives_no_terminal) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		the_name_of_a_file_drives_no_terminal) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,8 @@ static int read_bundle_put(const struct reading *r, const void *data, size_t len
 }
 
 /* Appends up to one chunk of the file, from offset on, to out. */
-static int read_bundle_get(struct reading *r, const char *path, int64_t offset, struct strbuf *out, struct fault *fault)
+static int read_bundle_get(struct reading *r, const char *path, int64_t offset, struct strbuf *out,
+			   struct fault *fault)
 {
 	struct retry retry = { 0 };
 
@@ -44,13 +45,18 @@ static int read_bundle_get(struct reading *r, const char *path, int64_t offset, 
 		if (r->store->ops->get(r->store, path, offset, STORE_CHUNK, out, fault) == 0)
 			return 0;
 		strbuf_truncate(out, before);
-		int64_t wait = fault->kind == FAULT_STORE_MISSING ? -1 : retry_next(&retry, fault, offset, now_boottime_ns(),
-			r->context.deadline_ns, (uint32_t)now_boottime_ns());
+		int64_t wait =
+			fault->kind == FAULT_STORE_MISSING ?
+				-1 :
+				retry_next(&retry, fault, offset, now_boottime_ns(),
+					   r->context.deadline_ns, (uint32_t)now_boottime_ns());
 
 		if (wait < 0)
 			return fault_wrap(fault, "%s", path);
 		log_info("%s: %s; trying again in %.1f s", path, fault->text, (double)wait / 1000);
-		nanosleep(&(struct timespec){ .tv_sec = wait / 1000, .tv_nsec = wait % 1000 * NS_PER_MS }, NULL);
+		nanosleep(&(struct timespec){ .tv_sec = wait / 1000,
+					      .tv_nsec = wait % 1000 * NS_PER_MS },
+			  NULL);
 	}
 }
 
@@ -84,9 +90,12 @@ static int read_bundle_manifest(struct reading *r, struct fault *fault)
 			return -1;
 	} while (r->manifest.len > before && !strbuf_failed(&r->manifest));
 	if (strbuf_failed(&r->manifest))
-		return fault_set(fault, FAULT_BUNDLE, PLAN_MANIFEST " is larger than %zu bytes", PLAN_MANIFEST_MAX);
+		return fault_set(fault, FAULT_BUNDLE, PLAN_MANIFEST " is larger than %zu bytes",
+				 PLAN_MANIFEST_MAX);
 	if (r->manifest.len == 0)
-		return fault_set(fault, FAULT_BUNDLE, "%s: the store has no complete bundle of that name", r->context.options->as);
+		return fault_set(fault, FAULT_BUNDLE,
+				 "%s: the store has no complete bundle of that name",
+				 r->context.options->as);
 	if (plan_parse(strbuf_str(&r->manifest), r->manifest.len, &r->plan, &err) < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
 	return 0;
@@ -96,7 +105,8 @@ static int put_manifest(struct reading *r, struct fault *fault)
 {
 	int64_t size = (int64_t)r->manifest.len;
 
-	if (put_header(r, PLAN_MANIFEST, size, fault) < 0 || read_bundle_put(r, strbuf_str(&r->manifest), r->manifest.len, fault) < 0)
+	if (put_header(r, PLAN_MANIFEST, size, fault) < 0 ||
+	    read_bundle_put(r, strbuf_str(&r->manifest), r->manifest.len, fault) < 0)
 		return -1;
 	return put_padding(r, size, fault);
 }
@@ -105,7 +115,8 @@ static int put_manifest(struct reading *r, struct fault *fault)
  * Sends the rest of the file. Once the header with the size is written, the file cannot be left out
  * any more.
  */
-static int put_rest(struct reading *r, const struct plan_item *file, const char *path, struct fault *fault)
+static int put_rest(struct reading *r, const struct plan_item *file, const char *path,
+		    struct fault *fault)
 {
 	for (int64_t at = 0; at < file->size; at += (int64_t)r->chunk.len) {
 		if (at > 0) {
@@ -114,8 +125,10 @@ static int put_rest(struct reading *r, const struct plan_item *file, const char 
 				return -1;
 		}
 		if (r->chunk.len == 0 || strbuf_failed(&r->chunk))
-			return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is shorter than " PLAN_MANIFEST " says", file->name);
-		if (read_bundle_put(r, strbuf_str(&r->chunk), (size_t)MIN((int64_t)r->chunk.len, file->size - at), fault) < 0)
+			return fault_set(fault, FAULT_BUNDLE_CHANGED,
+					 "%s is shorter than " PLAN_MANIFEST " says", file->name);
+		if (read_bundle_put(r, strbuf_str(&r->chunk),
+				    (size_t)MIN((int64_t)r->chunk.len, file->size - at), fault) < 0)
 			return -1;
 	}
 	return put_padding(r, file->size, fault);
@@ -134,7 +147,8 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 	struct err err = { 0 };
 
 	strbuf_reset(&r->chunk);
-	if (plan_locate(file, r->context.options->as, path, &err) < 0 || tar_header_make(file->name, file->size, block, &err) < 0)
+	if (plan_locate(file, r->context.options->as, path, &err) < 0 ||
+	    tar_header_make(file->name, file->size, block, &err) < 0)
 		return leave_out(file, err_text(&err));
 	if (read_bundle_get(r, path, 0, &r->chunk, fault) < 0)
 		/*
@@ -143,7 +157,8 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 		 */
 		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
 	if (r->chunk.len == 0 && file->size > 0)
-		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");
+		return leave_out(file, "it is in " PLAN_MANIFEST
+				       ", and the store does not have it any more");
 	if (read_bundle_put(r, block, sizeof(block), fault) < 0)
 		return -1;
 	return put_rest(r, file, path, fault);
@@ -153,7 +168,8 @@ static int read_bundle_run(struct reading *r, struct fault *fault)
 {
 	static const char end[2 * TAR_BLOCK];
 
-	if (store_open(&r->context, &r->store, fault) < 0 || read_bundle_manifest(r, fault) < 0 || put_manifest(r, fault) < 0)
+	if (store_open(&r->context, &r->store, fault) < 0 || read_bundle_manifest(r, fault) < 0 ||
+	    put_manifest(r, fault) < 0)
 		return -1;
 	for (size_t i = 0; i < r->plan.n; i++)
 		if (put_file(r, &r->plan.items[i], fault) < 0)
@@ -161,7 +177,8 @@ static int read_bundle_run(struct reading *r, struct fault *fault)
 	return read_bundle_put(r, end, sizeof(end), fault);
 }
 
-int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault)
+int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd,
+		struct fault *fault)
 {
 	struct reading r = { .context = { .options = options, .deadline_ns = deadline_ns },
 			     .out_fd = out_fd };

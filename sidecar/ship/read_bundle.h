@@ -14,4 +14,5 @@
  * manifest lists but the store no longer has is left out: it may have been removed to make room.
  * deadline_ns is CLOCK_BOOTTIME, 0: none. Returns 0, or -1 with fault; the archive is then cut.
  */
-int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault);
+int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd,
+		struct fault *fault);

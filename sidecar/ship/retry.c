@@ -14,8 +14,8 @@ static bool passes_quickly(enum fault_kind kind)
 	return kind == FAULT_NETWORK || kind == FAULT_SERVER;
 }
 
-int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
-		   uint32_t chance)
+int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns,
+		   int64_t deadline_ns, uint32_t chance)
 {
 	if (!passes_quickly(fault->kind) || fault->retry_after_s > RETRY_AFTER_MAX_S)
 		return -1;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether and when afterglow-ship tries an operation again. Pure: time and chance are arguments. */
+/*
+ * Decides whether and when afterglow-ship tries an operation again. Pure: time and chance are
+ * arguments.
+ */
 #pragma once
 
 #include <stdint.h>
 
 #include "sidecar/ship/fault.h"
 
-/* Attempts in a row without progress, after which afterglow-ship gives up; the sidecar runs it again later. */
+/*
+ * Attempts in a row without progress, after which afterglow-ship gives up; the sidecar runs it
+ * again later.
+ */
 #define RETRY_ATTEMPTS 6
 #define RETRY_FIRST_MS 500
 #define RETRY_MAX_MS 20000
@@ -26,5 +32,5 @@ struct retry {
  * is more than ever before, attempts are not limited. chance is any random number: it spreads waits
  * between a half and the whole.
  */
-int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
-		   uint32_t chance);
+int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns,
+		   int64_t deadline_ns, uint32_t chance);

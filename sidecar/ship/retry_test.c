@@ -30,7 +30,8 @@ static void pauses_double_and_spread(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(longest); i++) {
 		assert_int_equal(retry_next(&least, &fault, 0, 0, 0, 0), longest[i] / 2);
-		assert_int_equal(retry_next(&most, &fault, 0, 0, 0, (uint32_t)longest[i] / 2), longest[i]);
+		assert_int_equal(retry_next(&most, &fault, 0, 0, 0, (uint32_t)longest[i] / 2),
+				 longest[i]);
 	}
 	assert_int_equal(retry_next(&least, &fault, 0, 0, 0, 0), -1);
 }
@@ -66,7 +67,8 @@ static void what_seconds_do_not_mend_is_not_tried_again(void **state)
 		const struct fault fault = fault_of((enum fault_kind)kind);
 		struct retry r = { 0 };
 
-		assert_int_equal(retry_next(&r, &fault, 0, 0, 0, 0) > 0, kind == FAULT_NETWORK || kind == FAULT_SERVER);
+		assert_int_equal(retry_next(&r, &fault, 0, 0, 0, 0) > 0,
+				 kind == FAULT_NETWORK || kind == FAULT_SERVER);
 	}
 }
 
@@ -88,9 +90,13 @@ static void a_pause_past_the_deadline_is_not_made(void **state)
 	struct retry r = { 0 };
 	(void)state;
 
-	assert_int_equal(retry_next(&r, &fault, 0, 10 * NS_PER_SEC, 10 * NS_PER_SEC + 250 * NS_PER_MS, 0), -1);
+	assert_int_equal(
+		retry_next(&r, &fault, 0, 10 * NS_PER_SEC, 10 * NS_PER_SEC + 250 * NS_PER_MS, 0),
+		-1);
 	r = (struct retry){ 0 };
-	assert_int_equal(retry_next(&r, &fault, 0, 10 * NS_PER_SEC, 10 * NS_PER_SEC + 251 * NS_PER_MS, 0), 250);
+	assert_int_equal(
+		retry_next(&r, &fault, 0, 10 * NS_PER_SEC, 10 * NS_PER_SEC + 251 * NS_PER_MS, 0),
+		250);
 }
 
 int main(void)

@@ -18,7 +18,8 @@ struct s3 {
 };
 
 /* Appends the URL of a key to out. Pure. */
-void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key);
+void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket,
+	    const char *key);
 /*
  * Whether the bucket must be in the path and not in the host's name, because that name would not
  * exist or no certificate would cover it. Pure.
@@ -26,6 +27,7 @@ void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const cha
 bool s3_needs_path_style(const char *endpoint, const char *bucket);
 
 /* Sends a file in parts, and continues an upload that an earlier run began. */
-int s3_put_parts(struct object_store *o, const struct item *item, const char *key, struct fault *fault);
+int s3_put_parts(struct object_store *o, const struct item *item, const char *key,
+		 struct fault *fault);
 /* Aborts every unfinished upload for this key. */
 void s3_abort_uploads(struct object_store *o, const struct item *item, const char *key);

@@ -71,7 +71,8 @@ static int take_part(const char *path, const char *text, void *arg)
 	struct parts *p = arg;
 
 	if (strcmp(path, "ListPartsResult/Part") == 0) {
-		if (p->number >= 1 && (size_t)p->number <= p->n && p->current.size >= 0 && *p->current.etag)
+		if (p->number >= 1 && (size_t)p->number <= p->n && p->current.size >= 0 &&
+		    *p->current.etag)
 			p->parts[p->number - 1] = p->current;
 		p->current = (struct s3_part){ .size = -1 };
 		p->number = 0;
@@ -111,7 +112,8 @@ bool s3_etag_is(const char *etag, const unsigned char md5[static 16])
 	return strncasecmp(etag, wanted, 32) == 0 && (!etag[32] || strcmp(etag + 32, "\"") == 0);
 }
 
-int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next, struct err *err)
+int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next,
+		  struct err *err)
 {
 	struct parts p = { .parts = parts, .n = n, .current.size = -1 };
 	int r = xml_leaves(xml, len, take_part, &p, err);
@@ -146,14 +148,15 @@ static int take_upload(const char *path, const char *text, void *arg)
 		u->id[0] = '\0';
 	} else if (text && strcmp(path, "ListMultipartUploadsResult/Upload/Key") == 0) {
 		u->ours = strcmp(text, u->key) == 0;
-	} else if (text && strcmp(path, "ListMultipartUploadsResult/Upload/UploadId") == 0 && is_token(text, UPLOAD_ID_MAX)) {
+	} else if (text && strcmp(path, "ListMultipartUploadsResult/Upload/UploadId") == 0 &&
+		   is_token(text, UPLOAD_ID_MAX)) {
 		snprintf(u->id, sizeof(u->id), "%s", text);
 	}
 	return 0;
 }
 
-int s3_list_uploads(const char *xml, size_t len, const char *key, void (*fn)(const char *id, void *arg), void *arg,
-		    struct err *err)
+int s3_list_uploads(const char *xml, size_t len, const char *key,
+		    void (*fn)(const char *id, void *arg), void *arg, struct err *err)
 {
 	struct uploads u = { .key = key, .fn = fn, .arg = arg };
 
@@ -183,7 +186,8 @@ static int take_credential(const char *path, const char *text, void *arg)
 	return 0;
 }
 
-int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials, struct err *err)
+int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials,
+			 struct err *err)
 {
 	struct sts_credentials c = { 0 };
 	int r = xml_leaves(xml, len, take_credential, &c, err);

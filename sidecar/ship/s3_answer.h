@@ -42,16 +42,18 @@ bool s3_etag_is(const char *etag, const unsigned char md5[static 16]);
  * Sets those of the n parts that a page of ListParts lists; part number 1 is at index 0. *ret_next
  * is the marker of the next page, 0 on the last page.
  */
-int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next, struct err *err);
+int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next,
+		  struct err *err);
 
 /* Calls fn with each unfinished upload of exactly this key, S3_UPLOADS_MAX at most. */
-int s3_list_uploads(const char *xml, size_t len, const char *key, void (*fn)(const char *id, void *arg), void *arg,
-		    struct err *err);
+int s3_list_uploads(const char *xml, size_t len, const char *key,
+		    void (*fn)(const char *id, void *arg), void *arg, struct err *err);
 
 /* Temporary keys. sts_credentials_release wipes and frees them. */
 struct sts_credentials {
 	char *access_key_id, *secret_access_key, *session_token;
 };
 /* Reads the answer of AssumeRoleWithWebIdentity. */
-int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials, struct err *err);
+int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials,
+			 struct err *err);
 void sts_credentials_release(struct sts_credentials *c);

@@ -48,7 +48,9 @@ static void check_parts(const char *text, size_t size)
 static void check_fault(const char *text, size_t size)
 {
 	static const struct s3_place place = { .bucket = "b", .region = "r", .endpoint = "e" };
-	struct http_answer answer = { .status = size % 2 ? 403 : 200, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	struct http_answer answer = { .status = size % 2 ? 403 : 200,
+				      .length = -1,
+				      .body = STRBUF_INIT(1 << 20) };
 	char shown[ERR_TEXT_MAX];
 	struct fault fault;
 

@@ -75,7 +75,8 @@ static void errors_are_explained_in_sentences(void **state)
 
 static void what_a_server_says_cannot_fake_a_line_of_a_log(void **state)
 {
-	struct http_answer a = answer_of(400, "<Error><Code>X&#10;Y</Code><Message>a&#27;[31m\xc3\xa4</Message></Error>");
+	struct http_answer a = answer_of(
+		400, "<Error><Code>X&#10;Y</Code><Message>a&#27;[31m\xc3\xa4</Message></Error>");
 	struct fault fault = { 0 };
 	(void)state;
 
@@ -101,13 +102,20 @@ static void parts_that_the_server_has_are_listed(void **state)
 	int64_t next = -1;
 	(void)state;
 
-	assert_int_equal(list(LIST(PART("3", "7", "&quot;e3&quot;") PART("1", "5", "e1"), "<IsTruncated>false</IsTruncated>"), parts, &next), 0);
+	assert_int_equal(list(LIST(PART("3", "7", "&quot;e3&quot;") PART("1", "5", "e1"),
+				   "<IsTruncated>false</IsTruncated>"),
+			      parts, &next),
+			 0);
 	assert_int_equal(parts[0].size, 5);
 	assert_string_equal(parts[0].etag, "e1");
 	assert_int_equal(parts[1].size, -1);
 	assert_string_equal(parts[2].etag, "\"e3\"");
 	assert_int_equal(next, 0);
-	assert_int_equal(list(LIST("", "<IsTruncated>true</IsTruncated><NextPartNumberMarker>3</NextPartNumberMarker>"), parts, &next), 0);
+	assert_int_equal(
+		list(LIST("",
+			  "<IsTruncated>true</IsTruncated><NextPartNumberMarker>3</NextPartNumberMarker>"),
+		     parts, &next),
+		0);
 	assert_int_equal(next, 3);
 }
 
@@ -116,8 +124,10 @@ static void a_checksum_is_a_sha256_in_base64(void **state)
 	char checksum[S3_CHECKSUM_MAX];
 	(void)state;
 
-	assert_string_equal(s3_checksum("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", checksum),
-			    "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+	assert_string_equal(
+		s3_checksum("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+			    checksum),
+		"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
 }
 
 static void an_etag_is_an_md5_or_something_else(void **state)
@@ -154,7 +164,10 @@ static void parts_that_cannot_be_are_not_believed(void **state)
 	assert_true(list(LIST("", "<IsTruncated>true</IsTruncated>"), parts, &next) < 0);
 	assert_true(list("<ListPartsResult>", parts, &next) < 0);
 	/* A server could list pages for ever. */
-	assert_true(list(LIST("", "<IsTruncated>true</IsTruncated><NextPartNumberMarker>10001</NextPartNumberMarker>"), parts, &next) < 0);
+	assert_true(
+		list(LIST("",
+			  "<IsTruncated>true</IsTruncated><NextPartNumberMarker>10001</NextPartNumberMarker>"),
+		     parts, &next) < 0);
 }
 
 static void count_upload(const char *id, void *arg)
@@ -174,7 +187,8 @@ static void uploads_without_end_are_not_all_aborted(void **state)
 	for (int i = 0; i < 2000; i++)
 		strbuf_adds(&xml, "<Upload><Key>k</Key><UploadId>u</UploadId></Upload>");
 	strbuf_adds(&xml, "</ListMultipartUploadsResult>");
-	assert_int_equal(s3_list_uploads(strbuf_str(&xml), xml.len, "k", count_upload, &n, NULL), 0);
+	assert_int_equal(s3_list_uploads(strbuf_str(&xml), xml.len, "k", count_upload, &n, NULL),
+			 0);
 	assert_int_equal(n, S3_UPLOADS_MAX);
 }
 
@@ -182,8 +196,9 @@ static void documents_that_s3_never_sends_are_refused(void **state)
 {
 	_cleanup_strbuf_ struct strbuf deep = STRBUF_INIT(1 << 16), wide = STRBUF_INIT(1 << 16);
 	char id[UPLOAD_ID_MAX];
-	static const char entity[] = "<!DOCTYPE x [<!ENTITY a \"aaaa\">]><InitiateMultipartUploadResult>"
-				     "<UploadId>&a;</UploadId></InitiateMultipartUploadResult>";
+	static const char entity[] =
+		"<!DOCTYPE x [<!ENTITY a \"aaaa\">]><InitiateMultipartUploadResult>"
+		"<UploadId>&a;</UploadId></InitiateMultipartUploadResult>";
 	(void)state;
 
 	assert_true(s3_upload_id(entity, strlen(entity), id, NULL) < 0);
@@ -204,10 +219,11 @@ static void remember(const char *id, void *arg)
 
 static void only_uploads_of_just_this_key_are_ours(void **state)
 {
-	static const char xml[] = "<ListMultipartUploadsResult><Upload><Key>a/core</Key><UploadId>1</UploadId></Upload>"
-				  "<Upload><Key>a/core2</Key><UploadId>2</UploadId></Upload>"
-				  "<Upload><UploadId>3</UploadId><Key>a/core</Key></Upload>"
-				  "<Upload><UploadId>4</UploadId></Upload></ListMultipartUploadsResult>";
+	static const char xml[] =
+		"<ListMultipartUploadsResult><Upload><Key>a/core</Key><UploadId>1</UploadId></Upload>"
+		"<Upload><Key>a/core2</Key><UploadId>2</UploadId></Upload>"
+		"<Upload><UploadId>3</UploadId><Key>a/core</Key></Upload>"
+		"<Upload><UploadId>4</UploadId></Upload></ListMultipartUploadsResult>";
 	_cleanup_strbuf_ struct strbuf ids = STRBUF_INIT(100);
 	(void)state;
 
@@ -221,8 +237,9 @@ static void only_uploads_of_just_this_key_are_ours(void **state)
 
 static void credentials_of_a_role_are_read_whole_or_not(void **state)
 {
-	static const char good[] = STS("<SessionToken>t</SessionToken><SecretAccessKey>s</SecretAccessKey>"
-				       "<AccessKeyId>a</AccessKeyId><Expiration>2026</Expiration>");
+	static const char good[] =
+		STS("<SessionToken>t</SessionToken><SecretAccessKey>s</SecretAccessKey>"
+		    "<AccessKeyId>a</AccessKeyId><Expiration>2026</Expiration>");
 	static const char bad[] = STS("<SessionToken>t</SessionToken><AccessKeyId>a</AccessKeyId>");
 	struct sts_credentials c = { 0 };
 	(void)state;

@@ -14,9 +14,11 @@ void s3_error_code(const struct http_answer *answer, char code[static 64])
 	memcpy(code, e.code, sizeof(e.code));
 }
 
+/* clang-format off */
 static const struct store_error_row rows[] = {
 	{ "InvalidAccessKeyId", FAULT_CREDENTIALS, "the store does not know the access key id" },
-	{ "XAdminUserNotFound", FAULT_CREDENTIALS, "the store does not know the access key id" }, /* versitygw */
+	/* versitygw */
+	{ "XAdminUserNotFound", FAULT_CREDENTIALS, "the store does not know the access key id" },
 	{ "SignatureDoesNotMatch", FAULT_CREDENTIALS, "the secret access key does not belong to the access key id" },
 	{ "InvalidToken", FAULT_CREDENTIALS, "the session token is not one of these keys" },
 	{ "InvalidClientTokenId", FAULT_CREDENTIALS, "the store does not know the access key id" },
@@ -53,24 +55,35 @@ static const struct store_error_row rows[] = {
 	{ "InvalidPart", FAULT_SERVER, "a part of the upload is not there any more" },
 	{ "IncompleteBody", FAULT_SERVER, "not all of the request arrived" },
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct store_error_table errors = {
 	.service = "S3", .place = "endpoint and region", .rows = rows, .n = ARRAY_SIZE(rows),
 };
+/* clang-format on */
 
-/* AWS says "User: ARN is not authorized to perform: ACTION on resource: ARN because REASON", or "with an explicit deny in a ...". */
+/*
+ * AWS says "User: ARN is not authorized to perform: ACTION on resource: ARN because REASON", or
+ * "with an explicit deny in a ...".
+ */
 static const char *denial_sentence(const struct store_error *e)
 {
 	if (strcmp(e->code, "AccessDenied") != 0)
 		return NULL;
 	if (strstr(e->message, "to perform: kms:"))
 		return "the identity may not use the key of KMS: allow kms:GenerateDataKey and kms:Decrypt";
-	return strstr(e->message, "explicit deny") ? "a policy denies this explicitly, whatever others allow" : NULL;
+	return strstr(e->message, "explicit deny") ?
+		       "a policy denies this explicitly, whatever others allow" :
+		       NULL;
 }
 
-static int region_fault(const struct store_error *e, const struct s3_place *place, struct fault *fault)
+static int region_fault(const struct store_error *e, const struct s3_place *place,
+			struct fault *fault)
 {
-	return fault_set(fault, FAULT_REDIRECT, "the bucket is in region %s, not %s: set the region", e->region, place->region);
+	return fault_set(fault, FAULT_REDIRECT,
+			 "the bucket is in region %s, not %s: set the region", e->region,
+			 place->region);
 }
 
 int s3_fault(const struct http_answer *answer, const struct s3_place *place, struct fault *fault)
@@ -80,7 +93,8 @@ int s3_fault(const struct http_answer *answer, const struct s3_place *place, str
 
 	store_error_read(answer, &e);
 	const char *denial = denial_sentence(&e);
-	if (*e.region && strcmp(e.region, place->region) != 0 && (status == 301 || status == 307 || status == 400) &&
+	if (*e.region && strcmp(e.region, place->region) != 0 &&
+	    (status == 301 || status == 307 || status == 400) &&
 	    !store_error_is_of_clock(&errors, answer, &e))
 		region_fault(&e, place, fault);
 	else if (denial)

@@ -42,7 +42,8 @@ static int s3_identity_choose(struct s3_identity *id, struct fault *fault)
 	if ((role || !c->access_key_id) && c->role_arn && c->web_identity_token)
 		id->kind = IDENTITY_WEB;
 	else if (role)
-		return fault_set(fault, FAULT_CREDENTIALS, "the role needs web-identity-token, %s%s", in, where);
+		return fault_set(fault, FAULT_CREDENTIALS,
+				 "the role needs web-identity-token, %s%s", in, where);
 	else if (c->access_key_id && c->secret_access_key)
 		id->kind = IDENTITY_KEYS;
 	else if (!c->access_key_id && endpoint_is_google(id->options->s3_endpoint))
@@ -50,9 +51,11 @@ static int s3_identity_choose(struct s3_identity *id, struct fault *fault)
 	else if (!c->access_key_id && getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
 		id->kind = IDENTITY_CONTAINER;
 	else
-		return fault_set(fault, FAULT_CREDENTIALS,
-				 "S3 needs access-key-id and secret-access-key, or role-arn and web-identity-token, %s%s; or the "
-				 "variables of EKS Pod Identity", in, where);
+		return fault_set(
+			fault, FAULT_CREDENTIALS,
+			"S3 needs access-key-id and secret-access-key, or role-arn and web-identity-token, %s%s; or the "
+			"variables of EKS Pod Identity",
+			in, where);
 	return 0;
 }
 
@@ -63,7 +66,8 @@ bool s3_identity_is_of_tls(const struct s3_identity *id)
 	return id->kind == IDENTITY_WEB && !(sts && strncmp(sts, "http://", 7) == 0);
 }
 
-int s3_identity_open(struct s3_identity *id, const struct ship_options *options, struct fault *fault)
+int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
+		     struct fault *fault)
 {
 	id->options = options;
 	if (credentials_read(options->credentials, &id->credentials, fault) < 0)
@@ -71,9 +75,11 @@ int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
 	if (take_role(id, fault) < 0 || s3_identity_choose(id, fault) < 0)
 		return -1;
 	if (id->kind == IDENTITY_WEB && !s3_identity_is_of_tls(id))
-		log_warning("the web identity token goes over the network in plain text: an https:// address of STS would not do so");
+		log_warning(
+			"the web identity token goes over the network in plain text: an https:// address of STS would not do so");
 	if (id->kind == IDENTITY_KEYS && id->credentials.session_token)
-		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s", id->credentials.session_token);
+		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s",
+			 id->credentials.session_token);
 	return 0;
 }
 
@@ -109,15 +115,17 @@ static int ask_sts(struct s3_identity *id, struct http *http, struct fault *faul
 
 	if (id->renew_ns > 0 && read_token_again(id, fault) < 0)
 		return -1;
-	snprintf(endpoint, sizeof(endpoint), "https://sts.%s.amazonaws.com", id->options->s3_region);
+	snprintf(endpoint, sizeof(endpoint), "https://sts.%s.amazonaws.com",
+		 id->options->s3_region);
 	sts_credentials_release(&id->given);
-	return sts_assume(http, id->options->s3_sts_endpoint ? id->options->s3_sts_endpoint : endpoint, &id->credentials, &id->given,
-			  fault);
+	return sts_assume(http,
+			  id->options->s3_sts_endpoint ? id->options->s3_sts_endpoint : endpoint,
+			  &id->credentials, &id->given, fault);
 }
 
 /* Asks a service on the node itself, without a proxy. */
-static int ask_node(struct http *http, const char *what, const char *url, const char *header, struct http_transfer **ret_transfer,
-		    struct fault *fault)
+static int ask_node(struct http *http, const char *what, const char *url, const char *header,
+		    struct http_transfer **ret_transfer, struct fault *fault)
 {
 	const char *const headers[] = { header, NULL };
 	const struct http_request request = {
@@ -130,21 +138,25 @@ static int ask_node(struct http *http, const char *what, const char *url, const 
 	if (status == 200)
 		return 0;
 	/* The agent answers 4xx if the ServiceAccount has no association with a role. */
-	return fault_set(fault, status == 429 || status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS, "%s: %.*s answered %d", what,
-			 http_origin_length(url), url, status);
+	return fault_set(fault, status == 429 || status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS,
+			 "%s: %.*s answered %d", what, http_origin_length(url), url, status);
 }
 
 static int ask_container_endpoint(struct s3_identity *id, struct http *http, struct fault *fault)
 {
 	static const char what[] = "pod identity";
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	const char *uri = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+	const char *uri = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		   *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 	_cleanup_credential_ char *token = NULL;
 	char header[CREDENTIAL_MAX + 32];
 	struct err err = { 0 };
 
 	if (!uri || !container_uri_is_safe(uri))
-		return fault_set(fault, FAULT_CREDENTIALS, "%s: AWS_CONTAINER_CREDENTIALS_FULL_URI names no address of EKS or ECS", what);
+		return fault_set(
+			fault, FAULT_CREDENTIALS,
+			"%s: AWS_CONTAINER_CREDENTIALS_FULL_URI names no address of EKS or ECS",
+			what);
 	/* The kubelet replaces the token from time to time, so it is read each time. */
 	if (path && credential_read_file(path, &token, fault) < 0)
 		return fault_wrap(fault, what);
@@ -154,14 +166,16 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	if (r < 0)
 		return r;
 	sts_credentials_release(&id->given);
-	if (container_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, &id->given, &err) < 0)
-		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(uri), uri,
-			      err_text(&err));
+	if (container_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, &id->given,
+				       &err) < 0)
+		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what,
+			      http_origin_length(uri), uri, err_text(&err));
 	credential_wipe(&t->answer.body);
 	return r;
 }
 
-static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
+static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_seconds,
+		      struct fault *fault)
 {
 	static const char what[] = "workload identity";
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -177,12 +191,14 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 				 ret_seconds, &err);
 	credential_wipe(&t->answer.body);
 	if (r < 0)
-		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));
+		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url,
+				 err_text(&err));
 	snprintf(id->token_header, sizeof(id->token_header), "Authorization: Bearer %s", token);
 	return 0;
 }
 
-static int s3_identity_fetch(struct s3_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
+static int s3_identity_fetch(struct s3_identity *id, struct http *http, int64_t *ret_seconds,
+			     struct fault *fault)
 {
 	int64_t seconds = 0;
 	int r;
@@ -192,9 +208,11 @@ static int s3_identity_fetch(struct s3_identity *id, struct http *http, int64_t 
 		*ret_seconds = MIN(seconds / 2, GOOGLE_FOR_S);
 		return r;
 	}
-	r = id->kind == IDENTITY_WEB ? ask_sts(id, http, fault) : ask_container_endpoint(id, http, fault);
+	r = id->kind == IDENTITY_WEB ? ask_sts(id, http, fault) :
+				       ask_container_endpoint(id, http, fault);
 	if (r == 0)
-		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s", id->given.session_token);
+		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s",
+			 id->given.session_token);
 	*ret_seconds = id->kind == IDENTITY_WEB ? WEB_FOR_S : CONTAINER_FOR_S;
 	return r;
 }
@@ -221,5 +239,6 @@ void s3_identity_sign(const struct s3_identity *id, const char *scope, struct ht
 		return;
 	request->sigv4 = scope;
 	request->user = given->access_key_id ? given->access_key_id : id->credentials.access_key_id;
-	request->password = given->secret_access_key ? given->secret_access_key : id->credentials.secret_access_key;
+	request->password = given->secret_access_key ? given->secret_access_key :
+						       id->credentials.secret_access_key;
 }

@@ -22,19 +22,24 @@ struct s3_identity {
 	enum s3_identity_kind kind;
 	const struct ship_options *options;
 	struct credentials credentials;
-	struct sts_credentials given;		/* temporary keys, used in place of the Secret's */
-	int64_t renew_ns;			/* CLOCK_BOOTTIME; 0: nothing was fetched yet */
+	struct sts_credentials given; /* temporary keys, used in place of the Secret's */
+	int64_t renew_ns; /* CLOCK_BOOTTIME; 0: nothing was fetched yet */
 	char token_header[CREDENTIAL_MAX + 32]; /* sent with each request; "": none */
 };
 
 /* Reads the Secret and chooses the identity. options must outlive it. The caller releases it. */
-int s3_identity_open(struct s3_identity *id, const struct ship_options *options, struct fault *fault);
+int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
+		     struct fault *fault);
 /* Whether the keys come from a service whose certificate is judged. */
 bool s3_identity_is_of_tls(const struct s3_identity *id);
 void s3_identity_release(struct s3_identity *id);
 
-/* To be called before each request: fetches or renews credentials if that is due, else does nothing. */
+/*
+ * To be called before each request: fetches or renews credentials if that is due, else does
+ * nothing.
+ */
 int s3_identity_renew(struct s3_identity *id, struct http *http, struct fault *fault);
 
 /* Sets the members of request that sign it; scope: see http_request.sigv4. */
-void s3_identity_sign(const struct s3_identity *id, const char *scope, struct http_request *request);
+void s3_identity_sign(const struct s3_identity *id, const char *scope,
+		      struct http_request *request);

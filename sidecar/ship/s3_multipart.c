@@ -34,7 +34,8 @@ static void s3_multipart_note(struct multipart *m, const struct upload *upload)
 	state_set_upload(s3_multipart_state(m), m->parts.item->name, m->parts.item->sha256, upload);
 }
 
-static int s3_multipart_ask(struct multipart *m, struct object_request r, struct http_transfer **ret_transfer, struct fault *fault)
+static int s3_multipart_ask(struct multipart *m, struct object_request r,
+			    struct http_transfer **ret_transfer, struct fault *fault)
 {
 	r.key = m->parts.key;
 	return object_call(m->parts.store, &r, ret_transfer, fault);
@@ -48,7 +49,10 @@ static void abort_upload(const char *id, void *arg)
 	struct multipart *m = arg;
 	struct fault why;
 
-	if (s3_multipart_ask(m, (struct object_request){ .http.method = "DELETE", .params = { { "uploadId", id } } }, &t, &why) < 0 ||
+	if (s3_multipart_ask(m,
+			     (struct object_request){ .http.method = "DELETE",
+						      .params = { { "uploadId", id } } },
+			     &t, &why) < 0 ||
 	    t->answer.status >= 300)
 		log_info("%s: an unfinished upload could not be aborted", m->parts.item->name);
 }
@@ -60,12 +64,15 @@ static void abort_upload(const char *id, void *arg)
 void s3_abort_uploads(struct object_store *o, const struct item *item, const char *key)
 {
 	struct multipart m = { .parts = { .store = o, .item = item, .key = key } };
-	const struct object_request request = { .http.method = "GET", .key = "", .params = { { "prefix", key }, { "uploads", "" } } };
+	const struct object_request request = {
+		.http.method = "GET", .key = "", .params = { { "prefix", key }, { "uploads", "" } }
+	};
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct fault why;
 
 	if (object_call(o, &request, &t, &why) == 0 && t->answer.status == 200)
-		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, key, abort_upload, &m, NULL);
+		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, key, abort_upload,
+				&m, NULL);
 }
 
 static int s3_multipart_create(struct multipart *m, struct fault *fault)
@@ -73,7 +80,10 @@ static int s3_multipart_create(struct multipart *m, struct fault *fault)
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct err err = { 0 };
 
-	if (s3_multipart_ask(m, (struct object_request){ .http.method = "POST", .params = { { "uploads", "" } }, .creates = m->parts.item },
+	if (s3_multipart_ask(m,
+			     (struct object_request){ .http.method = "POST",
+						      .params = { { "uploads", "" } },
+						      .creates = m->parts.item },
 			     &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
@@ -113,7 +123,8 @@ static int s3_multipart_begin(struct multipart *m, struct fault *fault)
 		return -1;
 	s3_multipart_note(m, &m->upload);
 	if (state_save(s3_multipart_state(m), NULL) < 0)
-		log_info("the bundle's directory cannot be written, so an upload that breaks off starts again from the beginning");
+		log_info(
+			"the bundle's directory cannot be written, so an upload that breaks off starts again from the beginning");
 	return 0;
 }
 
@@ -129,8 +140,10 @@ static int s3_multipart_list_page(struct multipart *m, int64_t *marker, bool *re
 	char text[PART_NUMBER_MAX];
 
 	snprintf(text, sizeof(text), "%lld", (long long)*marker);
-	if (s3_multipart_ask(m, (struct object_request){ .http.method = "GET",
-							 .params = { { "part-number-marker", text }, { "uploadId", m->upload.id } } },
+	if (s3_multipart_ask(m,
+			     (struct object_request){ .http.method = "GET",
+						      .params = { { "part-number-marker", text },
+								  { "uploadId", m->upload.id } } },
 			     &t, fault) < 0)
 		return -1;
 	*ret_gone = t->answer.status == 404;
@@ -138,14 +151,18 @@ static int s3_multipart_list_page(struct multipart *m, int64_t *marker, bool *re
 		return 0;
 	if (t->answer.status != 200)
 		return object_refused(m->parts.store, &t->answer, fault);
-	if (s3_list_parts(strbuf_str(&t->answer.body), t->answer.body.len, m->listed, m->parts.n, marker, &err) < 0)
+	if (s3_list_parts(strbuf_str(&t->answer.body), t->answer.body.len, m->listed, m->parts.n,
+			  marker, &err) < 0)
 		return fault_set(fault, FAULT_SERVER, "list of parts: %s", err_text(&err));
 	if (*marker > 0 && *marker <= before)
 		return fault_set(fault, FAULT_PROTOCOL, "the list of parts does not go on");
 	return 0;
 }
 
-/* Continues the upload of an earlier run if the server still knows it; otherwise begins a new upload. */
+/*
+ * Continues the upload of an earlier run if the server still knows it; otherwise begins a new
+ * upload.
+ */
 static int find_upload(struct multipart *m, struct fault *fault)
 {
 	const struct item *item = m->parts.item;
@@ -185,14 +202,17 @@ static bool s3_part_is_there(struct parts *p, size_t i, const struct object_dige
 	return p->there[i] && s3_etag_is(listed->etag, digest->md5);
 }
 
-static void s3_part_address(const struct parts *p, size_t i, char number[static PART_NUMBER_MAX], struct object_request *request)
+static void s3_part_address(const struct parts *p, size_t i, char number[static PART_NUMBER_MAX],
+			    struct object_request *request)
 {
 	snprintf(number, PART_NUMBER_MAX, "%zu", i + 1);
 	request->params[0] = (struct object_param){ "partNumber", number };
-	request->params[1] = (struct object_param){ "uploadId", ((const struct multipart *)p)->upload.id };
+	request->params[1] =
+		(struct object_param){ "uploadId", ((const struct multipart *)p)->upload.id };
 }
 
-static int s3_part_taken(struct parts *p, size_t i, const struct http_answer *answer, struct fault *fault)
+static int s3_part_taken(struct parts *p, size_t i, const struct http_answer *answer,
+			 struct fault *fault)
 {
 	if (!*answer->etag || strlen(answer->etag) >= S3_ETAG_MAX || strpbrk(answer->etag, "<>&"))
 		return fault_set(fault, FAULT_PROTOCOL, "a part was taken without an ETag");
@@ -200,19 +220,24 @@ static int s3_part_taken(struct parts *p, size_t i, const struct http_answer *an
 	return 0;
 }
 
+/* clang-format off */
 static const struct parts_service s3_parts = {
 	.wants_sha256 = true, .is_there = s3_part_is_there, .address = s3_part_address, .on_taken = s3_part_taken,
 };
+/* clang-format on */
 
 /* --- The end --- */
 
 static void s3_multipart_add_parts(const struct multipart *m, struct strbuf *xml)
 {
-	strbuf_adds(xml, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+	strbuf_adds(xml,
+		    "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
 	for (size_t i = 0; i < m->parts.n; i++) {
-		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", i + 1, m->listed[i].etag);
+		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", i + 1,
+			    m->listed[i].etag);
 		if (((const struct s3 *)m->parts.store)->is_aws)
-			strbuf_addf(xml, "<ChecksumSHA256>%s</ChecksumSHA256>", m->listed[i].checksum);
+			strbuf_addf(xml, "<ChecksumSHA256>%s</ChecksumSHA256>",
+				    m->listed[i].checksum);
 		strbuf_adds(xml, "</Part>");
 	}
 	strbuf_adds(xml, "</CompleteMultipartUpload>");
@@ -240,10 +265,12 @@ static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 	if (strbuf_failed(&xml))
 		return fault_set(fault, FAULT_MEMORY, "list of parts: out of memory");
 	sha256_text(strbuf_str(&xml), xml.len, digest);
+	/* clang-format off */
 	const struct object_request request = {
 		.http = { .method = "POST", .body = strbuf_str(&xml), .len = (int64_t)xml.len, .stall_s = COMPLETE_STALL_S },
 		.params = { { "uploadId", m->upload.id } }, .sha256 = digest, .header = "Content-Type: application/xml",
 	};
+	/* clang-format on */
 	if (s3_multipart_ask(m, request, &t, fault) < 0)
 		return -1;
 	s3_error_code(&t->answer, code);
@@ -258,9 +285,12 @@ static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 	return object_refused(m->parts.store, &t->answer, fault);
 }
 
-int s3_put_parts(struct object_store *o, const struct item *item, const char *key, struct fault *fault)
+int s3_put_parts(struct object_store *o, const struct item *item, const char *key,
+		 struct fault *fault)
 {
-	struct multipart m = { .parts = { .service = &s3_parts, .store = o, .item = item, .key = key } };
+	struct multipart m = {
+		.parts = { .service = &s3_parts, .store = o, .item = item, .key = key }
+	};
 	int r = find_upload(&m, fault);
 
 	if (r == 0)

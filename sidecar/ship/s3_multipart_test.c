@@ -38,10 +38,10 @@ int __wrap_object_call(struct object_store *o, const struct object_request *requ
 	return 0;
 }
 
-int __wrap_object_start(struct object_store *o, const struct object_request *request, struct object_call *call,
-		    struct fault *fault);
-int __wrap_object_start(struct object_store *o, const struct object_request *request, struct object_call *call,
-		    struct fault *fault)
+int __wrap_object_start(struct object_store *o, const struct object_request *request,
+			struct object_call *call, struct fault *fault);
+int __wrap_object_start(struct object_store *o, const struct object_request *request,
+			struct object_call *call, struct fault *fault)
 {
 	(void)o;
 	(void)request;

@@ -27,7 +27,8 @@ bool s3_needs_path_style(const char *endpoint, const char *bucket)
 	return strncmp(endpoint, "https://", 8) == 0 && strchr(bucket, '.');
 }
 
-void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key)
+void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket,
+	    const char *key)
 {
 	size_t scheme = scheme_len(endpoint), len = strlen(endpoint);
 

@@ -18,7 +18,8 @@ static cJSON *state_load(int dir_fd, const char *store)
 	_cleanup_close_ int fd =
 		openat(dir_fd, STATE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	if (fd < 0 || fd_read_all(fd, &text, NULL) < 0 || json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
+	if (fd < 0 || fd_read_all(fd, &text, NULL) < 0 ||
+	    json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
 		return NULL;
 	const char *its_store = json_str(json, "store");
 	if (!its_store || strcmp(its_store, store) != 0)
@@ -63,9 +64,11 @@ void state_set_sent(struct state *s, const char *name, const char *sha256)
 		json_set_str(sent, name, sha256);
 }
 
-bool state_upload(const struct state *s, const char *name, const char *sha256, struct upload *ret_upload)
+bool state_upload(const struct state *s, const char *name, const char *sha256,
+		  struct upload *ret_upload)
 {
-	const char *file = json_str(s->json, "upload.file"), *digest = json_str(s->json, "upload.sha256");
+	const char *file = json_str(s->json, "upload.file"),
+		   *digest = json_str(s->json, "upload.sha256");
 	const char *id = json_str(s->json, "upload.id");
 	int64_t part = json_int(s->json, "upload.partBytes", 0);
 
@@ -78,7 +81,8 @@ bool state_upload(const struct state *s, const char *name, const char *sha256, s
 	return true;
 }
 
-void state_set_upload(struct state *s, const char *name, const char *sha256, const struct upload *upload)
+void state_set_upload(struct state *s, const char *name, const char *sha256,
+		      const struct upload *upload)
 {
 	cJSON *json = json_object_at(s->json, "upload");
 
@@ -111,7 +115,8 @@ void state_set_damaged(struct state *s, const char *name, const char *sha256)
 
 bool state_was_damaged(const struct state *s, const char *name, const char *sha256)
 {
-	return state_has_upload(s, name) && json_is(s->json, "upload.sha256", sha256) && json_bool(s->json, "upload.damaged", false);
+	return state_has_upload(s, name) && json_is(s->json, "upload.sha256", sha256) &&
+	       json_bool(s->json, "upload.damaged", false);
 }
 
 /*
@@ -120,7 +125,9 @@ bool state_was_damaged(const struct state *s, const char *name, const char *sha2
  */
 static int write_temporary(int dir_fd, const char *text, struct err *err)
 {
-	_cleanup_close_ int fd = openat(dir_fd, STATE_TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd =
+		openat(dir_fd, STATE_TEMPORARY,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return err_set(err, errno, "open %s", STATE_TEMPORARY);

@@ -23,13 +23,13 @@ struct upload {
 };
 
 struct state {
-	int dir_fd;  /* of the bundle; not owned */
+	int dir_fd; /* of the bundle; not owned */
 	cJSON *json; /* "store", "sent": {name: sha256}, "upload": {"file", "sha256", "id", "partBytes", "damaged"} */
 };
 
 /*
- * Reads the state. store identifies the store; the state of another store counts as empty. -ENOMEM is the only error. The caller
- * releases the state.
+ * Reads the state. store identifies the store; the state of another store counts as empty. -ENOMEM
+ * is the only error. The caller releases the state.
  */
 int state_open(int dir_fd, const char *store, struct state *ret_state, struct err *err);
 void state_release(struct state *s);
@@ -38,16 +38,20 @@ void state_release(struct state *s);
 bool state_was_sent(const struct state *s, const char *name, const char *sha256);
 void state_set_sent(struct state *s, const char *name, const char *sha256);
 
-/* Finds the unfinished upload of a file of that name and content. Returns false if there is none. */
-bool state_upload(const struct state *s, const char *name, const char *sha256, struct upload *ret_upload);
+/*
+ * Finds the unfinished upload of a file of that name and content. Returns false if there is none.
+ */
+bool state_upload(const struct state *s, const char *name, const char *sha256,
+		  struct upload *ret_upload);
 /* Notes an upload. An empty id says that an upload is about to begin. */
-void state_set_upload(struct state *s, const char *name, const char *sha256, const struct upload *upload);
+void state_set_upload(struct state *s, const char *name, const char *sha256,
+		      const struct upload *upload);
 /* Whether an upload of that name was begun and not cleared, whatever its content. */
 bool state_has_upload(const struct state *s, const char *name);
 void state_clear_upload(struct state *s);
 /*
- * Notes, in the place of an upload, that a file is not what the manifest says of it. That holds until
- * the next upload is noted.
+ * Notes, in the place of an upload, that a file is not what the manifest says of it. That holds
+ * until the next upload is noted.
  */
 void state_set_damaged(struct state *s, const char *name, const char *sha256);
 bool state_was_damaged(const struct state *s, const char *name, const char *sha256);

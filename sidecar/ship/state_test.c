@@ -95,7 +95,8 @@ static void damaged_notes_are_as_none(void **state)
 		struct upload upload;
 		struct state s;
 
-		assert_int_equal(file_write(dir_fd, STATE_FILE, texts[i], strlen(texts[i]), 0600, NULL), 0);
+		assert_int_equal(
+			file_write(dir_fd, STATE_FILE, texts[i], strlen(texts[i]), 0600, NULL), 0);
 		assert_int_equal(state_open(dir_fd, "s", &s, NULL), 0);
 		assert_false(state_was_sent(&s, "a", "11"));
 		assert_false(state_upload(&s, "core", "22", &upload));
@@ -107,7 +108,8 @@ static void damaged_notes_are_as_none(void **state)
 
 static void an_upload_id_that_is_too_long_is_refused(void **state)
 {
-	static char text[4096] = "{\"store\":\"s\",\"upload\":{\"file\":\"c\",\"sha256\":\"2\",\"partBytes\":5,\"id\":\"";
+	static char text[4096] =
+		"{\"store\":\"s\",\"upload\":{\"file\":\"c\",\"sha256\":\"2\",\"partBytes\":5,\"id\":\"";
 	struct upload upload;
 	struct state s;
 	size_t at = strlen(text);

@@ -26,13 +26,16 @@ int store_open(const struct store_context *context, struct store **ret_store, st
 	return 0;
 }
 
-int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http, struct fault *fault)
+int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http,
+		   struct fault *fault)
 {
 	const struct ship_options *o = context->options;
+	/* clang-format off */
 	const struct http_settings settings = {
 		.ca = o->ca ? o->ca : ca, .proxy = o->proxy, .no_proxy = o->no_proxy,
 		.deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s, .alive = progress_alive, .arg = context->progress,
 	};
+	/* clang-format on */
 
 	return http_new(&settings, ret_http, fault);
 }

@@ -62,10 +62,11 @@ static enum fault_kind store_directory_kind_of(int code)
 	}
 }
 
-static int store_directory_fail(struct fault *fault, int code, const struct directory *d, const char *what, const char *name)
+static int store_directory_fail(struct fault *fault, int code, const struct directory *d,
+				const char *what, const char *name)
 {
-	return fault_set(fault, store_directory_kind_of(code), "%s: %s %s: %s", d->store.context->options->store.path, what, name,
-			 strerror(code));
+	return fault_set(fault, store_directory_kind_of(code), "%s: %s %s: %s",
+			 d->store.context->options->store.path, what, name, strerror(code));
 }
 
 /* --- Directories --- */
@@ -123,7 +124,8 @@ static int store_directory_enter(int *fd, const char *name, bool make)
  * Opens the directory that contains the last component of PATH. Returns 0, 1 if it does not exist,
  * or -1.
  */
-static int store_directory_open_parent(const struct directory *d, const char *path, bool make, int *ret_fd, struct fault *fault)
+static int store_directory_open_parent(const struct directory *d, const char *path, bool make,
+				       int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	int r = open_root(d, &fd, fault);
@@ -155,10 +157,12 @@ static const char *base_of(const char *path)
 
 /* --- Looking --- */
 
-static int store_directory_compare(const struct directory *d, int dir_fd, const char *base, const struct item *item, enum look *ret_look,
+static int store_directory_compare(const struct directory *d, int dir_fd, const char *base,
+				   const struct item *item, enum look *ret_look,
 				   struct fault *fault)
 {
-	_cleanup_close_ int fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char digest[SHA256_TEXT_MAX];
 	int64_t len;
 	struct stat st;
@@ -184,7 +188,8 @@ static int store_directory_compare(const struct directory *d, int dir_fd, const 
 	return 0;
 }
 
-static int directory_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
+static int directory_look(struct store *s, const struct item *item, enum look *ret_look,
+			  struct fault *fault)
 {
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1;
@@ -205,7 +210,8 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
  * Fails before the first byte is written if there is too little free space. If a filesystem reports
  * no free space at all, writing is tried.
  */
-static int check_space(const struct directory *d, int dir_fd, const struct item *item, struct fault *fault)
+static int check_space(const struct directory *d, int dir_fd, const struct item *item,
+		       struct fault *fault)
 {
 	struct statvfs v;
 
@@ -257,7 +263,8 @@ static int store_directory_copy(const struct directory *d, const struct item *it
 	}
 	sha256_end(&digest, text);
 	if (r == 0 && strcmp(text, item->sha256) != 0)
-		r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
+		r = fault_set(fault, FAULT_BUNDLE_CHANGED,
+			      "%s is not what " PLAN_MANIFEST " says of it", item->name);
 	return r;
 }
 
@@ -268,7 +275,8 @@ static int store_directory_copy(const struct directory *d, const struct item *it
 static int open_temporary(int dir_fd, const char *name)
 {
 	for (int i = 0; i < 2; i++) {
-		int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+		int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				FILE_MODE);
 
 		if (fd >= 0 || errno != EEXIST)
 			return fd < 0 ? -errno : fd;
@@ -278,8 +286,8 @@ static int open_temporary(int dir_fd, const char *name)
 	return -EEXIST;
 }
 
-static int write_whole(const struct directory *d, int dir_fd, const char *temporary, const struct item *item,
-		       struct fault *fault)
+static int write_whole(const struct directory *d, int dir_fd, const char *temporary,
+		       const struct item *item, struct fault *fault)
 {
 	int fd = open_temporary(dir_fd, temporary), r;
 
@@ -319,7 +327,8 @@ static int directory_put(struct store *s, const struct item *item, struct fault 
 
 /* --- Reading --- */
 
-static int directory_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+static int directory_get(struct store *s, const char *path, int64_t offset, size_t len,
+			 struct strbuf *out, struct fault *fault)
 {
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1, fd = -1;

@@ -57,7 +57,8 @@ static const struct store_error_row *store_error_find(const struct store_error_t
 	return NULL;
 }
 
-bool store_error_is_of_clock(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e)
+bool store_error_is_of_clock(const struct store_error_table *table, const struct http_answer *a,
+			     const struct store_error *e)
 {
 	const struct store_error_row *row = store_error_find(table, e->code);
 
@@ -66,7 +67,8 @@ bool store_error_is_of_clock(const struct store_error_table *table, const struct
 	if (table->clock_code && strcmp(e->code, table->clock_code) != 0)
 		return false;
 	/* Some servers have no error for a wrong clock and report a wrong or expired signature. */
-	return (a->status == 403 || a->status == 400) && (a->clock_off_s > CLOCK_OFF_MAX_S || a->clock_off_s < -CLOCK_OFF_MAX_S);
+	return (a->status == 403 || a->status == 400) &&
+	       (a->clock_off_s > CLOCK_OFF_MAX_S || a->clock_off_s < -CLOCK_OFF_MAX_S);
 }
 
 static int clock_fault(int64_t off_s, struct fault *fault)
@@ -75,11 +77,12 @@ static int clock_fault(int64_t off_s, struct fault *fault)
 	int64_t minutes = ((off_s < 0 ? -off_s : off_s) + 30) / 60;
 
 	if (minutes == 0 || minutes > CLOCK_OFF_SAID_MIN)
-		return fault_set(fault, FAULT_CLOCK, "this machine's clock differs too much from the store's: set it right");
-	return fault_set(fault, FAULT_CLOCK,
-			 "this machine's clock is %s %s the store's: set it right",
-			 DURATION_TEXT(minutes * 60 * NS_PER_SEC),
-			 off_s < 0 ? "behind" : "ahead of");
+		return fault_set(
+			fault, FAULT_CLOCK,
+			"this machine's clock differs too much from the store's: set it right");
+	return fault_set(
+		fault, FAULT_CLOCK, "this machine's clock is %s %s the store's: set it right",
+		DURATION_TEXT(minutes * 60 * NS_PER_SEC), off_s < 0 ? "behind" : "ahead of");
 }
 
 /*
@@ -90,11 +93,13 @@ static int redirect_fault(const char *place, const struct http_answer *a, struct
 	const char *to = *a->location ? a->location : "nowhere";
 	int len = http_origin_length(to);
 
-	return fault_set(fault, FAULT_REDIRECT, "it redirects (status %d) to %.*s, which is not followed: set %s right", a->status,
-			 MIN(len, 100), to, place);
+	return fault_set(fault, FAULT_REDIRECT,
+			 "it redirects (status %d) to %.*s, which is not followed: set %s right",
+			 a->status, MIN(len, 100), to, place);
 }
 
-static int store_error_by_status(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e, struct fault *fault)
+static int store_error_by_status(const struct store_error_table *table, const struct http_answer *a,
+				 const struct store_error *e, struct fault *fault)
 {
 	enum fault_kind kind = FAULT_PROTOCOL;
 
@@ -107,19 +112,21 @@ static int store_error_by_status(const struct store_error_table *table, const st
 	else if (a->status >= 300 && a->status < 400)
 		return redirect_fault(table->place, a, fault);
 	if (!*e->code)
-		return fault_set(fault, kind, "status %d, and no error as %s has it: is it an %s server?", a->status, table->service,
-				 table->service);
+		return fault_set(fault, kind,
+				 "status %d, and no error as %s has it: is it an %s server?",
+				 a->status, table->service, table->service);
 	return fault_set(fault, kind, "status %d, %s: %s", a->status, e->code, e->message);
 }
 
-int store_error_explain(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e,
-			struct fault *fault)
+int store_error_explain(const struct store_error_table *table, const struct http_answer *a,
+			const struct store_error *e, struct fault *fault)
 {
 	const struct store_error_row *row = store_error_find(table, e->code);
 
 	if (store_error_is_of_clock(table, a, e))
 		clock_fault(a->clock_off_s, fault);
-	else if (row && row->kind == FAULT_PERMISSION && *e->message) /* the store says who is denied what */
+	else if (row && row->kind == FAULT_PERMISSION &&
+		 *e->message) /* the store says who is denied what */
 		fault_set(fault, row->kind, "%s (%s: %s)", row->sentence, row->code, e->message);
 	else if (row)
 		fault_set(fault, row->kind, "%s (%s)", row->sentence, row->code);

@@ -15,12 +15,15 @@
 
 /* --- Time --- */
 
-/* Our clock minus the store's, once that has refused a request for its time; 0: sign with our time. */
+/*
+ * Our clock minus the store's, once that has refused a request for its time; 0: sign with our time.
+ */
 static int64_t store_s3_clock_off_s;
 
 /*
- * Replaces the C library's function, because libcurl asks it for the time with which it signs. It would sign with an X-Amz-Date of
- * ours, too, but 7.88 then sends that header twice: MinIO finds the signature wrong. Certificates are judged by the store's time as well.
+ * Replaces the C library's function, because libcurl asks it for the time with which it signs. It
+ * would sign with an X-Amz-Date of ours, too, but 7.88 then sends that header twice: MinIO finds
+ * the signature wrong. Certificates are judged by the store's time as well.
  */
 time_t time(time_t *ret_now)
 {
@@ -33,38 +36,45 @@ time_t time(time_t *ret_now)
 
 /* --- Requests --- */
 
-static void store_s3_add_object_headers(const struct s3 *s3, const struct item *item, struct object_call *call)
+static void store_s3_add_object_headers(const struct s3 *s3, const struct item *item,
+					struct object_call *call)
 {
 	const struct ship_options *o = s3->objects.store.context->options;
 
 	object_add_header(call, "Content-Type: %s", plan_content_type(item->name));
 	/* Google refuses a request that has its own kind of token and Amazon's names of headers. */
-	object_add_header(call, "x-%s-meta-sha256: %s", s3->identity.kind == IDENTITY_GOOGLE ? "goog" : "amz", item->sha256);
+	object_add_header(call, "x-%s-meta-sha256: %s",
+			  s3->identity.kind == IDENTITY_GOOGLE ? "goog" : "amz", item->sha256);
 	if (o->s3_encryption)
 		object_add_header(call, "x-amz-server-side-encryption: %s", o->s3_encryption);
 	if (o->s3_kms_key_id)
-		object_add_header(call, "x-amz-server-side-encryption-aws-kms-key-id: %s", o->s3_kms_key_id);
+		object_add_header(call, "x-amz-server-side-encryption-aws-kms-key-id: %s",
+				  o->s3_kms_key_id);
 	if (o->s3_bucket_key)
 		object_add_header(call, "x-amz-server-side-encryption-bucket-key-enabled: true");
 }
 
 /*
- * Object Lock asks for a checksum of what is stored. Servers that are not AWS all know Content-MD5; some refuse Amazon's newer headers,
- * which policies of buckets on AWS ask for. What names their algorithm begins an upload in parts.
+ * Object Lock asks for a checksum of what is stored. Servers that are not AWS all know Content-MD5;
+ * some refuse Amazon's newer headers, which policies of buckets on AWS ask for. What names their
+ * algorithm begins an upload in parts.
  */
-static void store_s3_add_checksum(const struct s3 *s3, const struct object_request *r, struct object_call *call)
+static void store_s3_add_checksum(const struct s3 *s3, const struct object_request *r,
+				  struct object_call *call)
 {
 	char checksum[S3_CHECKSUM_MAX];
 
 	if (r->md5 && s3->is_aws)
-		object_add_header(call, "x-amz-checksum-sha256: %s", s3_checksum(r->sha256, checksum));
+		object_add_header(call, "x-amz-checksum-sha256: %s",
+				  s3_checksum(r->sha256, checksum));
 	else if (r->md5)
 		object_add_header(call, "Content-MD5: %s", r->md5);
 	else if (r->creates && s3->is_aws)
 		object_add_header(call, "x-amz-checksum-algorithm: SHA256");
 }
 
-static int s3_prepare(struct object_store *o, const struct object_request *r, struct object_call *call, struct fault *fault)
+static int s3_prepare(struct object_store *o, const struct object_request *r,
+		      struct object_call *call, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)o;
 
@@ -73,7 +83,8 @@ static int s3_prepare(struct object_store *o, const struct object_request *r, st
 	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key);
 	object_add_params(&call->url, r->params);
 	if (s3->identity.kind != IDENTITY_GOOGLE)
-		object_add_header(call, "x-amz-content-sha256: %s", r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
+		object_add_header(call, "x-amz-content-sha256: %s",
+				  r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
 	if (*s3->identity.token_header)
 		object_add_header(call, "%s", s3->identity.token_header);
 	store_s3_add_checksum(s3, r, call);
@@ -115,9 +126,11 @@ static bool s3_is_missing(const struct http_answer *answer)
 	return strcmp(code, "NoSuchKey") == 0;
 }
 
+/* clang-format off */
 static const struct object_service s3_service = {
 	.range = "Range", .stored = 200, .prepare = s3_prepare, .refused = s3_refused, .is_missing = s3_is_missing, .put_parts = s3_put_parts,
 };
+/* clang-format on */
 
 /* --- The store --- */
 
@@ -145,10 +158,13 @@ static void store_s3_set_place(struct s3 *s3)
 	if (o->s3_endpoint)
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "%s", o->s3_endpoint);
 	else
-		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com", o->s3_region);
+		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com",
+			 o->s3_region);
 	s3->is_aws = strstr(s3->endpoint, ".amazonaws.com") != NULL; /* in China, too */
 	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
-	s3->place = (struct s3_place){ .bucket = o->store.host, .region = o->s3_region, .endpoint = s3->endpoint };
+	s3->place = (struct s3_place){ .bucket = o->store.host,
+				       .region = o->s3_region,
+				       .endpoint = s3->endpoint };
 	s3->path_style = o->s3_path_style || s3_needs_path_style(s3->endpoint, o->store.host);
 }
 
@@ -164,8 +180,10 @@ static int s3_open(struct store *s, struct fault *fault)
 	return store_http_new(s->context, s3->identity.credentials.ca, &s3->objects.http, fault);
 }
 
+/* clang-format off */
 const struct store_ops store_s3_ops = {
 	.size = sizeof(struct s3), .open = s3_open, .free = s3_free,
 	.look = object_store_look, .put = object_store_put, .get = object_store_get, .tidy = s3_tidy,
 	.put_blindly_max = OBJECT_BLIND_MAX,
 };
+/* clang-format on */

@@ -12,10 +12,8 @@ static const struct {
 	enum store_kind kind;
 	bool tls;
 } schemes[] = {
-	{ "file://", STORE_DIRECTORY, false },
-	{ "s3://", STORE_S3, false },
-	{ "azure://", STORE_AZURE, false },
-	{ "webhdfs://", STORE_WEBHDFS, false },
+	{ "file://", STORE_DIRECTORY, false },	{ "s3://", STORE_S3, false },
+	{ "azure://", STORE_AZURE, false },	{ "webhdfs://", STORE_WEBHDFS, false },
 	{ "webhdfss://", STORE_WEBHDFS, true },
 };
 
@@ -40,7 +38,8 @@ static int store_url_decode(const char *text, bool literal, char *out, size_t si
 
 		if (c == '%' && !literal) {
 			if (hex_value(text[1]) < 0 || hex_value(text[2]) < 0)
-				return err_set(err, EINVAL, "'%%' must be followed by two hexadecimal digits");
+				return err_set(err, EINVAL,
+					       "'%%' must be followed by two hexadecimal digits");
 			c = (unsigned char)(hex_value(text[1]) << 4 | hex_value(text[2]));
 			text += 2;
 		}
@@ -63,7 +62,8 @@ static const struct {
 } hosts[] = {
 	/* S3 allows the first two in names, and older buckets may have '_'. */
 	[STORE_S3] = { "bucket", "s3://BUCKET/PREFIX", "bucket's name", ".-_" },
-	[STORE_AZURE] = { "storage account", "azure://ACCOUNT/CONTAINER/PREFIX", "storage account's name", "" },
+	[STORE_AZURE] = { "storage account", "azure://ACCOUNT/CONTAINER/PREFIX",
+			  "storage account's name", "" },
 	[STORE_WEBHDFS] = { "NameNode", "webhdfs://HOST:PORT/PATH", "HOST:PORT", ".-_:[]" },
 };
 
@@ -84,7 +84,8 @@ static bool valid_container(const char *name)
 	if (!*name || *name == '-')
 		return false;
 	for (const char *p = name; *p; p++)
-		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && (*p != '-' || p[1] == '-' || !p[1]))
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
+		    (*p != '-' || p[1] == '-' || !p[1]))
 			return false;
 	return true;
 }
@@ -96,11 +97,13 @@ static int parse_container(const char **rest, struct store_url *u, struct err *e
 	size_t len = strcspn(name, "/");
 
 	if (len == 0)
-		return err_set(err, EINVAL, "the container is missing: %s", hosts[STORE_AZURE].form);
+		return err_set(err, EINVAL, "the container is missing: %s",
+			       hosts[STORE_AZURE].form);
 	if (len < sizeof(u->container))
 		snprintf(u->container, sizeof(u->container), "%.*s", (int)len, name);
 	if (!valid_container(u->container))
-		return err_set(err, EINVAL, "'%.*s' is no container's name", (int)MIN(len, (size_t)200), name);
+		return err_set(err, EINVAL, "'%.*s' is no container's name",
+			       (int)MIN(len, (size_t)200), name);
 	*rest = name + len;
 	return 0;
 }
@@ -110,7 +113,8 @@ static bool valid_path(const char *path)
 	for (; path; path = strchr(path, '/')) {
 		path += *path == '/';
 		size_t len = strcspn(path, "/");
-		if ((len == 0 && *path) || (len == 1 && path[0] == '.') || (len == 2 && path[0] == '.' && path[1] == '.'))
+		if ((len == 0 && *path) || (len == 1 && path[0] == '.') ||
+		    (len == 2 && path[0] == '.' && path[1] == '.'))
 			return false;
 	}
 	return true;
@@ -120,7 +124,8 @@ static int parse_directory(const char *path, bool literal, struct store_url *u, 
 {
 	u->kind = STORE_DIRECTORY;
 	if (*path != '/')
-		return err_set(err, EINVAL, "a directory store is file:///DIR, with an absolute path");
+		return err_set(err, EINVAL,
+			       "a directory store is file:///DIR, with an absolute path");
 	int r = store_url_decode(path, literal, u->path, sizeof(u->path), err);
 	if (r == 0 && !u->path[0])
 		snprintf(u->path, sizeof(u->path), "/");
@@ -132,9 +137,12 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 	size_t host = strcspn(rest, "/?#");
 
 	if (strpbrk(rest, "?#@"))
-		return err_set(err, EINVAL, "'?', '#' and '@' have no meaning in it: options and credentials are given apart");
+		return err_set(
+			err, EINVAL,
+			"'?', '#' and '@' have no meaning in it: options and credentials are given apart");
 	if (host == 0 || host >= sizeof(u->host))
-		return err_set(err, EINVAL, "the %s is missing: %s", hosts[u->kind].what, hosts[u->kind].form);
+		return err_set(err, EINVAL, "the %s is missing: %s", hosts[u->kind].what,
+			       hosts[u->kind].form);
 	memcpy(u->host, rest, host);
 	u->host[host] = '\0';
 	if (!valid_host(u->host, u->kind))
@@ -147,7 +155,9 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 	int r = store_url_decode(rest, false, u->path, sizeof(u->path), err);
 	if (r < 0)
 		return r;
-	return valid_path(u->path) ? 0 : err_set(err, EINVAL, "the path has an empty, \".\" or \"..\" component");
+	return valid_path(u->path) ?
+		       0 :
+		       err_set(err, EINVAL, "the path has an empty, \".\" or \"..\" component");
 }
 
 int store_url_parse(const char *text, struct store_url *ret_url, struct err *err)
@@ -161,15 +171,20 @@ int store_url_parse(const char *text, struct store_url *ret_url, struct err *err
 	} else {
 		size_t i = 0;
 
-		while (i < ARRAY_SIZE(schemes) && strncmp(text, schemes[i].scheme, strlen(schemes[i].scheme)) != 0)
+		while (i < ARRAY_SIZE(schemes) &&
+		       strncmp(text, schemes[i].scheme, strlen(schemes[i].scheme)) != 0)
 			i++;
 		if (i == ARRAY_SIZE(schemes))
-			return err_set(err, EINVAL, "store '%s' is none of file:///DIR, s3://BUCKET/PREFIX, "
-						    "azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH", text);
+			return err_set(
+				err, EINVAL,
+				"store '%s' is none of file:///DIR, s3://BUCKET/PREFIX, "
+				"azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH",
+				text);
 		u.kind = schemes[i].kind;
 		u.tls = schemes[i].tls;
 		text += strlen(schemes[i].scheme);
-		r = u.kind == STORE_DIRECTORY ? parse_directory(text, false, &u, &why) : parse_remote(text, &u, &why);
+		r = u.kind == STORE_DIRECTORY ? parse_directory(text, false, &u, &why) :
+						parse_remote(text, &u, &why);
 	}
 	if (r < 0)
 		return err_set(err, EINVAL, "store: %s", err_text(&why));
@@ -180,13 +195,18 @@ int store_url_parse(const char *text, struct store_url *ret_url, struct err *err
 int store_path_check(const char *path, struct err *err)
 {
 	if (strlen(path) >= STORE_PATH_MAX)
-		return err_set(err, ENAMETOOLONG, "path below the store: at most %d bytes", STORE_PATH_MAX - 1);
+		return err_set(err, ENAMETOOLONG, "path below the store: at most %d bytes",
+			       STORE_PATH_MAX - 1);
 	for (const char *p = path; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return err_set(err, EINVAL, "path below the store: control characters are not allowed");
+			return err_set(err, EINVAL,
+				       "path below the store: control characters are not allowed");
 	for (const char *p = path;; p++) {
 		if (*p == '.' || *p == '/' || !*p)
-			return err_set(err, EINVAL, "path below the store '%s': a component is empty or starts with '.'", path);
+			return err_set(
+				err, EINVAL,
+				"path below the store '%s': a component is empty or starts with '.'",
+				path);
 		p += strcspn(p, "/");
 		if (!*p)
 			return 0;

@@ -97,8 +97,11 @@ static void what_is_no_store_is_refused_in_words(void **state)
 
 static void a_path_below_a_store_cannot_leave_it(void **state)
 {
-	static const char *const good[] = { "a", "ns/c/pod.7a/ray-worker/20261121T012906.324Z-Segfault-2", "a/b c/\xc3\xa4" };
-	static const char *const bad[] = { "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/.b", ".ship", "a/b\n" };
+	static const char *const good[] = {
+		"a", "ns/c/pod.7a/ray-worker/20261121T012906.324Z-Segfault-2", "a/b c/\xc3\xa4"
+	};
+	static const char *const bad[] = { "",	 "/",	   "/a",   "a/",    "a//b", ".",
+					   "..", "a/../b", "a/.b", ".ship", "a/b\n" };
 	char longest[STORE_PATH_MAX + 1];
 	(void)state;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store in HDFS over HTTP. A file is created in two steps: a request without data goes to the
- * NameNode, which redirects to a DataNode, and the data go there. The file is written under a hidden
- * name; then its length is checked, its digest is attached as an attribute, and it is renamed over an
- * older file of its name. A later run identifies the content by the attribute; where HDFS has
- * attributes turned off, the state file decides.
+ * NameNode, which redirects to a DataNode, and the data go there. The file is written under a
+ * hidden name; then its length is checked, its digest is attached as an attribute, and it is
+ * renamed over an older file of its name. A later run identifies the content by the attribute;
+ * where HDFS has attributes turned off, the state file decides.
  *
  * The query has our identity (webhdfs_identity.h). We make requests for the NameNode only; a
  * DataNode gets the URL that the NameNode gave.
@@ -84,10 +84,14 @@ static int store_webhdfs_order(struct webhdfs *w, const char *method, const char
 {
 	if (store_webhdfs_ask(w, method, path, query, ret_transfer, fault) < 0)
 		return -1;
-	return (*ret_transfer)->answer.status == 200 ? 0 : webhdfs_fault(&(*ret_transfer)->answer, store_webhdfs_options(w)->store.host, fault);
+	return (*ret_transfer)->answer.status == 200 ?
+		       0 :
+		       webhdfs_fault(&(*ret_transfer)->answer, store_webhdfs_options(w)->store.host,
+				     fault);
 }
 
-static void store_webhdfs_paths(const struct webhdfs *w, const char *below, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
+static void store_webhdfs_paths(const struct webhdfs *w, const char *below,
+				char path[static PATH_MAX_], char temporary[static PATH_MAX_])
 {
 	snprintf(path, PATH_MAX_, "%s/%s", store_webhdfs_options(w)->store.path, below);
 	const char *base = strrchr(path, '/') + 1;
@@ -97,8 +101,8 @@ static void store_webhdfs_paths(const struct webhdfs *w, const char *below, char
 /* --- Looking --- */
 
 /* *ret_there is false if the file does not exist. */
-static int get_status(struct webhdfs *w, const char *path, bool *ret_there, struct webhdfs_status *ret_status,
-		      struct fault *fault)
+static int get_status(struct webhdfs *w, const char *path, bool *ret_there,
+		      struct webhdfs_status *ret_status, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct err err = { 0 };
@@ -113,11 +117,13 @@ static int get_status(struct webhdfs *w, const char *path, bool *ret_there, stru
 	if (t->answer.status != 200)
 		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
 	if (webhdfs_read_status(&t->answer, ret_status, &err) < 0)
-		return fault_set(fault, FAULT_PROTOCOL, "HDFS at %s: %s", store_webhdfs_options(w)->store.host, err_text(&err));
+		return fault_set(fault, FAULT_PROTOCOL, "HDFS at %s: %s",
+				 store_webhdfs_options(w)->store.host, err_text(&err));
 	return 0;
 }
 
-static int compare_digest(struct webhdfs *w, const char *path, const struct item *item, enum look *ret_look, struct fault *fault)
+static int compare_digest(struct webhdfs *w, const char *path, const struct item *item,
+			  enum look *ret_look, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char digest[SHA256_TEXT_MAX];
@@ -133,7 +139,8 @@ static int compare_digest(struct webhdfs *w, const char *path, const struct item
 	return 0;
 }
 
-static int webhdfs_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
+static int webhdfs_look(struct store *s, const struct item *item, enum look *ret_look,
+			struct fault *fault)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
 	char path[PATH_MAX_], temporary[PATH_MAX_];
@@ -144,7 +151,8 @@ static int webhdfs_look(struct store *s, const struct item *item, enum look *ret
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (there && !status.is_file)
-		return fault_set(fault, FAULT_OCCUPIED, "HDFS at %s: a directory is called %s", store_webhdfs_options(w)->store.host, path);
+		return fault_set(fault, FAULT_OCCUPIED, "HDFS at %s: a directory is called %s",
+				 store_webhdfs_options(w)->store.host, path);
 	if (there && status.length == item->size)
 		return compare_digest(w, path, item, ret_look, fault);
 	*ret_look = there ? LOOK_DIFFERS : LOOK_MISSING;
@@ -163,7 +171,8 @@ static int store_webhdfs_make_directory(struct webhdfs *w, const char *path, str
 }
 
 /* The first step: asks the NameNode where to send the data. */
-static int ask_where(struct webhdfs *w, const char *path, char location[static HTTP_HEADER_MAX], struct fault *fault)
+static int ask_where(struct webhdfs *w, const char *path, char location[static HTTP_HEADER_MAX],
+		     struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 
@@ -172,7 +181,8 @@ static int ask_where(struct webhdfs *w, const char *path, char location[static H
 		return -1;
 	if (t->answer.status != 307)
 		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
-	if (webhdfs_check_location(t->answer.location, "op=CREATE", store_webhdfs_options(w)->store.tls, fault) < 0)
+	if (webhdfs_check_location(t->answer.location, "op=CREATE",
+				   store_webhdfs_options(w)->store.tls, fault) < 0)
 		return -1;
 	memcpy(location, t->answer.location, HTTP_HEADER_MAX);
 	return 0;
@@ -184,16 +194,20 @@ static int send_to(struct webhdfs *w, const struct item *item, const char *locat
 	/* HttpFS, which has the same interface, requires the type. */
 	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
 	_cleanup_transfer_ struct http_transfer *t = NULL;
+	/* clang-format off */
 	const struct http_request request = {
 		.method = "PUT", .url = location, .headers = headers, .fd = item->fd, .len = item->size, .stall_s = DATA_STALL_S,
 		.on_sent = progress_sent, .arg = w->store.context->progress,
 	};
+	/* clang-format on */
 
 	*ret_token_refused = false;
 	if (http_call(w->http, &request, &t, fault) < 0)
 		return -1;
 	*ret_token_refused = webhdfs_token_refused(&t->answer);
-	return t->answer.status == 201 || t->answer.status == 200 ? 0 : webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
+	return t->answer.status == 201 || t->answer.status == 200 ?
+		       0 :
+		       webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
 }
 
 /* Both steps; once more if the token in the location expired between them. */
@@ -213,7 +227,8 @@ static int send_data(struct webhdfs *w, const struct item *item, const char *pat
 	return send_to(w, item, location, &refused, fault);
 }
 
-static int check_length(struct webhdfs *w, const char *path, const struct item *item, struct fault *fault)
+static int check_length(struct webhdfs *w, const char *path, const struct item *item,
+			struct fault *fault)
 {
 	struct webhdfs_status status = { 0 };
 	bool there;
@@ -221,7 +236,8 @@ static int check_length(struct webhdfs *w, const char *path, const struct item *
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (!there || status.length != item->size)
-		return fault_set(fault, FAULT_SERVER, "HDFS at %s: not all of the file arrived", store_webhdfs_options(w)->store.host);
+		return fault_set(fault, FAULT_SERVER, "HDFS at %s: not all of the file arrived",
+				 store_webhdfs_options(w)->store.host);
 	return 0;
 }
 
@@ -231,7 +247,9 @@ static void attach_digest(struct webhdfs *w, const char *path, const struct item
 	struct fault why;
 	char query[256];
 
-	snprintf(query, sizeof(query), "SETXATTR&xattr.name=" ATTRIBUTE "&xattr.value=%%22%s%%22&flag=CREATE", item->sha256);
+	snprintf(query, sizeof(query),
+		 "SETXATTR&xattr.name=" ATTRIBUTE "&xattr.value=%%22%s%%22&flag=CREATE",
+		 item->sha256);
 	if (store_webhdfs_order(w, "PUT", path, query, &t, &why) < 0)
 		log_debug("%s: no attribute: %s", item->name, why.text);
 }
@@ -240,7 +258,8 @@ static void attach_digest(struct webhdfs *w, const char *path, const struct item
  * Renames the file. HttpFS does not know the option to overwrite, and does not replace an existing
  * file; then *ret_refused is set.
  */
-static int rename_once(struct webhdfs *w, const char *from, const char *to, bool *ret_refused, struct fault *fault)
+static int rename_once(struct webhdfs *w, const char *from, const char *to, bool *ret_refused,
+		       struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * PATH_MAX_);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -260,9 +279,13 @@ static int rename_over(struct webhdfs *w, const char *from, const char *to, stru
 
 	if (rename_once(w, from, to, &refused, fault) < 0)
 		return -1;
-	if (refused && (store_webhdfs_order(w, "DELETE", to, "DELETE&recursive=false", &t, fault) < 0 || rename_once(w, from, to, &refused, fault) < 0))
+	if (refused &&
+	    (store_webhdfs_order(w, "DELETE", to, "DELETE&recursive=false", &t, fault) < 0 ||
+	     rename_once(w, from, to, &refused, fault) < 0))
 		return -1;
-	return refused ? fault_set(fault, FAULT_OCCUPIED, "HDFS at %s does not rename to %s", store_webhdfs_options(w)->store.host, to) : 0;
+	return refused ? fault_set(fault, FAULT_OCCUPIED, "HDFS at %s does not rename to %s",
+				   store_webhdfs_options(w)->store.host, to) :
+			 0;
 }
 
 static int webhdfs_put(struct store *s, const struct item *item, struct fault *fault)
@@ -281,8 +304,8 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 /* --- Opening --- */
 
 /* The NameNode redirects to a DataNode with the data; HttpFS sends the data itself. */
-static int store_webhdfs_open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len, struct http_transfer **ret_transfer,
-				 struct fault *fault)
+static int store_webhdfs_open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len,
+				 struct http_transfer **ret_transfer, struct fault *fault)
 {
 	char query[100], location[HTTP_HEADER_MAX];
 
@@ -291,15 +314,20 @@ static int store_webhdfs_open_at(struct webhdfs *w, const char *path, int64_t of
 		return -1;
 	if ((*ret_transfer)->answer.status != 307)
 		return 0;
-	if (webhdfs_check_location((*ret_transfer)->answer.location, "op=OPEN", store_webhdfs_options(w)->store.tls, fault) < 0)
+	if (webhdfs_check_location((*ret_transfer)->answer.location, "op=OPEN",
+				   store_webhdfs_options(w)->store.tls, fault) < 0)
 		return -1;
 	memcpy(location, (*ret_transfer)->answer.location, HTTP_HEADER_MAX);
 	http_end(TAKE_PTR(*ret_transfer));
-	return http_call(w->http, &(struct http_request){ .method = "GET", .url = location, .stall_s = DATA_STALL_S }, ret_transfer, fault);
+	return http_call(
+		w->http,
+		&(struct http_request){ .method = "GET", .url = location, .stall_s = DATA_STALL_S },
+		ret_transfer, fault);
 }
 
 /* HDFS refuses to open a file at its end, so the length is read first. */
-static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_t len,
+		       struct strbuf *out, struct fault *fault)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -312,7 +340,8 @@ static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_
 		return -1;
 	if (!there || offset >= status.length)
 		return 0;
-	if (store_webhdfs_open_at(w, path, offset, (size_t)MIN((int64_t)len, status.length - offset), &t, fault) < 0)
+	if (store_webhdfs_open_at(w, path, offset,
+				  (size_t)MIN((int64_t)len, status.length - offset), &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
 		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
@@ -340,7 +369,9 @@ static int webhdfs_open(struct store *s, struct fault *fault)
 	return store_http_new(s->context, w->identity.credentials.ca, &w->http, fault);
 }
 
+/* clang-format off */
 const struct store_ops store_webhdfs_ops = {
 	.size = sizeof(struct webhdfs), .open = webhdfs_open,
 	.look = webhdfs_look, .put = webhdfs_put, .get = webhdfs_get, .free = webhdfs_free,
 };
+/* clang-format on */

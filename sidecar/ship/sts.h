@@ -11,5 +11,5 @@
  * (AssumeRoleWithWebIdentity). endpoint: such as "https://sts.REGION.amazonaws.com". The caller
  * releases the result.
  */
-int sts_assume(struct http *http, const char *endpoint, const struct credentials *c, struct sts_credentials *ret_credentials,
-	       struct fault *fault);
+int sts_assume(struct http *http, const char *endpoint, const struct credentials *c,
+	       struct sts_credentials *ret_credentials, struct fault *fault);

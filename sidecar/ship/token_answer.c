@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the answers of EKS Pod Identity's agent, of Google's metadata server and of Microsoft Entra. */
+/*
+ * Parses the answers of EKS Pod Identity's agent, of Google's metadata server and of Microsoft
+ * Entra.
+ */
 #include "sidecar/ship/token_answer.h"
 
 #include <errno.h>
@@ -25,8 +28,8 @@ static bool token_answer_host_of(const char *url, const char *scheme, char host[
 	url += skip;
 	len = strcspn(url, "/?#");
 	name = *url == '[' ? strcspn(url, "]") + 1 : strcspn(url, ":/?#");
-	if (name == 0 || name > len || name >= HOST_MAX || memchr(url, '@', len) || memchr(url, '\\', len) ||
-	    (url[name] && !strchr(":/?#", url[name])))
+	if (name == 0 || name > len || name >= HOST_MAX || memchr(url, '@', len) ||
+	    memchr(url, '\\', len) || (url[name] && !strchr(":/?#", url[name])))
 		return false;
 	memcpy(host, url, name);
 	host[name] = '\0';
@@ -37,8 +40,8 @@ bool container_uri_is_safe(const char *uri)
 {
 	static const char *const hosts[] = {
 		"169.254.170.23", "[fd00:ec2::23]", /* EKS */
-		"169.254.170.2",		    /* ECS */
-		"127.0.0.1", "[::1]", "localhost",
+		"169.254.170.2", /* ECS */
+		"127.0.0.1",	  "[::1]",	    "localhost",
 	};
 	char host[HOST_MAX];
 
@@ -56,14 +59,16 @@ bool endpoint_is_google(const char *endpoint)
 {
 	char host[HOST_MAX];
 
-	return endpoint && token_answer_host_of(endpoint, "https://", host) && strcmp(host, "storage.googleapis.com") == 0;
+	return endpoint && token_answer_host_of(endpoint, "https://", host) &&
+	       strcmp(host, "storage.googleapis.com") == 0;
 }
 
 static char *token_answer_take_word(const cJSON *object, const char *name)
 {
 	const char *text = json_str(object, name);
 
-	return text && credential_is_word(text) && strlen(text) < CREDENTIAL_MAX ? strdup(text) : NULL;
+	return text && credential_is_word(text) && strlen(text) < CREDENTIAL_MAX ? strdup(text) :
+										   NULL;
 }
 
 /* Overwrites the texts, because cJSON frees them and leaves their content in memory. */
@@ -75,7 +80,8 @@ static void token_answer_wipe(cJSON *object)
 	cJSON_Delete(object);
 }
 
-int container_read_credentials(const char *json, size_t len, struct sts_credentials *ret_credentials, struct err *err)
+int container_read_credentials(const char *json, size_t len,
+			       struct sts_credentials *ret_credentials, struct err *err)
 {
 	struct sts_credentials c;
 	cJSON *object;
@@ -97,7 +103,8 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 	return 0;
 }
 
-int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err)
+int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds,
+		     struct err *err)
 {
 	cJSON *object;
 	int r = http_json_parse(json, len, &object, err);
@@ -108,7 +115,8 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 	_cleanup_credential_ char *token = token_answer_take_word(object, "access_token");
 	token_answer_wipe(object);
 	if (!token || seconds < 1 || seconds > 366 * DAY_S)
-		return err_set(err, EBADMSG, "it has no access_token with a time for which it lasts");
+		return err_set(err, EBADMSG,
+			       "it has no access_token with a time for which it lasts");
 	*ret_token = TAKE_PTR(token);
 	*ret_seconds = MIN(seconds, DAY_S);
 	return 0;
@@ -125,6 +133,7 @@ void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_E
 	const char *error = json_str(object, "error");
 	const char *why = json_str(object, "error_description");
 	if (error)
-		snprintf(ret_text, OAUTH_ERROR_MAX, "%s%s%.*s", error, why ? ": " : "", why ? (int)strcspn(why, "\r\n") : 0, why ? why : "");
+		snprintf(ret_text, OAUTH_ERROR_MAX, "%s%s%.*s", error, why ? ": " : "",
+			 why ? (int)strcspn(why, "\r\n") : 0, why ? why : "");
 	cJSON_Delete(object);
 }

@@ -59,8 +59,9 @@ static void only_googles_own_endpoint_gets_googles_token(void **state)
 
 static void keys_of_a_container_are_read(void **state)
 {
-	static const char answer[] = "{\"AccessKeyId\":\"ASIA\",\"SecretAccessKey\":\"s/e+c\",\"Token\":\"t==\","
-				     "\"AccountId\":\"123456789012\",\"Expiration\":\"2026-11-22T20:00:00Z\"}";
+	static const char answer[] =
+		"{\"AccessKeyId\":\"ASIA\",\"SecretAccessKey\":\"s/e+c\",\"Token\":\"t==\","
+		"\"AccountId\":\"123456789012\",\"Expiration\":\"2026-11-22T20:00:00Z\"}";
 	struct sts_credentials c;
 	struct err err;
 	(void)state;
@@ -117,9 +118,11 @@ static void a_token_is_read_with_its_time(void **state)
 		char *token = NULL;
 		int64_t seconds = 0;
 		struct err err;
-		int r = oauth_read_token(rows[i].answer, strlen(rows[i].answer), &token, &seconds, &err);
+		int r = oauth_read_token(rows[i].answer, strlen(rows[i].answer), &token, &seconds,
+					 &err);
 
-		if ((r == 0) != (rows[i].seconds > 0) || seconds != rows[i].seconds || (r == 0) != !!token)
+		if ((r == 0) != (rows[i].seconds > 0) || seconds != rows[i].seconds ||
+		    (r == 0) != !!token)
 			fail_msg("%s", rows[i].answer);
 		free(token);
 	}

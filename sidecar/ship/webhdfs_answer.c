@@ -15,6 +15,7 @@ static const struct {
 	const char *exception;
 	enum fault_kind kind;
 	const char *sentence; /* NULL: HDFS's own text is used */
+	/* clang-format off */
 } exceptions[] = {
 	{ "AccessControlException", FAULT_PERMISSION, NULL },
 	{ "InvalidToken", FAULT_CREDENTIALS, "the delegation token is not valid" },
@@ -38,6 +39,7 @@ static const struct {
 	{ "PathComponentTooLongException", FAULT_OCCUPIED, NULL },
 	{ "MaxDirectoryItemsExceededException", FAULT_NO_SPACE, "the directory has as many files as HDFS allows" },
 };
+/* clang-format on */
 
 /*
  * A message has "is expired" only after all that is known of a token: its owner, renewer and dates.
@@ -79,8 +81,10 @@ static bool by_message(const struct exception *e, struct fault *fault)
 	if (strstr(e->message, "token") && strstr(e->message, "expired"))
 		fault_set(fault, FAULT_EXPIRED, "the delegation token has expired");
 	else if (strstr(e->message, "token") && strstr(e->message, "found in cache"))
-		fault_set(fault, FAULT_EXPIRED, "the delegation token is not known, or has expired");
-	else if (strstr(e->message, "could only be written to") || strstr(e->message, "could only be replicated to"))
+		fault_set(fault, FAULT_EXPIRED,
+			  "the delegation token is not known, or has expired");
+	else if (strstr(e->message, "could only be written to") ||
+		 strstr(e->message, "could only be replicated to"))
 		fault_set(fault, FAULT_NO_SPACE, "no DataNode has room, or none is there");
 	else if (strstr(e->message, "(is not a directory)"))
 		fault_set(fault, FAULT_OCCUPIED, "a file is where a directory should be");
@@ -101,17 +105,23 @@ static void webhdfs_answer_by_status(const struct http_answer *a, const struct e
 	const char *location = *a->location ? a->location : "nowhere";
 
 	if (a->status == 401)
-		fault_set(fault, FAULT_CREDENTIALS,
-			  "it wants proof of who we are: the credentials need a keytab or a delegation-token");
+		fault_set(
+			fault, FAULT_CREDENTIALS,
+			"it wants proof of who we are: the credentials need a keytab or a delegation-token");
 	else if (a->status >= 300 && a->status < 400)
-		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", webhdfs_answer_shown(location), location);
+		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed",
+			  webhdfs_answer_shown(location), location);
 	else if (*e->name)
-		fault_set(fault, a->status >= 500 || a->status == 403 ? FAULT_SERVER : FAULT_PROTOCOL, "%s: %s", e->name, e->message);
+		fault_set(fault,
+			  a->status >= 500 || a->status == 403 ? FAULT_SERVER : FAULT_PROTOCOL,
+			  "%s: %s", e->name, e->message);
 	else if (a->status >= 500 || a->status == 429 || a->status == 408)
 		fault_set(fault, FAULT_SERVER, "status %d", a->status);
 	else
-		fault_set(fault, FAULT_PROTOCOL, "status %d, and no answer as WebHDFS has it: is it a NameNode's HTTP address?",
-			  a->status);
+		fault_set(
+			fault, FAULT_PROTOCOL,
+			"status %d, and no answer as WebHDFS has it: is it a NameNode's HTTP address?",
+			a->status);
 }
 
 int webhdfs_fault(const struct http_answer *answer, const char *host, struct fault *fault)
@@ -125,7 +135,8 @@ int webhdfs_fault(const struct http_answer *answer, const char *host, struct fau
 	if (by_message(&e, fault))
 		;
 	else if (i < ARRAY_SIZE(exceptions))
-		fault_set(fault, exceptions[i].kind, "%s", exceptions[i].sentence ? exceptions[i].sentence : e.message);
+		fault_set(fault, exceptions[i].kind, "%s",
+			  exceptions[i].sentence ? exceptions[i].sentence : e.message);
 	else
 		webhdfs_answer_by_status(answer, &e, fault);
 	if (answer->retry_after_s > 0)
@@ -188,7 +199,8 @@ int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struc
 	return *ret_token ? 0 : err_set(err, ENOMEM, "delegation token");
 }
 
-int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err)
+int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status,
+			struct err *err)
 {
 	_cleanup_json_ cJSON *json = NULL;
 
@@ -198,7 +210,8 @@ int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status 
 	int64_t length = json_int(json, "FileStatus.length", -1);
 	if (!type || length < 0)
 		return err_set(err, EINVAL, "no FileStatus");
-	*ret_status = (struct webhdfs_status){ .is_file = strcmp(type, "FILE") == 0, .length = length };
+	*ret_status =
+		(struct webhdfs_status){ .is_file = strcmp(type, "FILE") == 0, .length = length };
 	return 0;
 }
 
@@ -222,10 +235,12 @@ bool webhdfs_refused(const struct http_answer *answer)
 {
 	_cleanup_json_ cJSON *json = NULL;
 
-	return http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 && !json_bool(json, "boolean", true);
+	return http_json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) == 0 &&
+	       !json_bool(json, "boolean", true);
 }
 
-int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault)
+int webhdfs_check_location(const char *location, const char *operation, bool tls,
+			   struct fault *fault)
 {
 	const char *scheme = tls ? "https://" : "http://";
 
@@ -233,11 +248,16 @@ int webhdfs_check_location(const char *location, const char *operation, bool tls
 	if (!tls && strncmp(location, "https://", 8) == 0)
 		scheme = "https://";
 	if (strncmp(location, scheme, strlen(scheme)) != 0)
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is %s", *location ? webhdfs_answer_shown(location) : 7,
-				 *location ? location : "nowhere", tls ? "not https" : "neither http nor https");
+		return fault_set(fault, FAULT_REDIRECT,
+				 "the NameNode sends the data to %.*s, which is %s",
+				 *location ? webhdfs_answer_shown(location) : 7,
+				 *location ? location : "nowhere",
+				 tls ? "not https" : "neither http nor https");
 	const char *path = strchr(location + strlen(scheme), '/');
-	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
-	    !strstr(path, operation))
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is not WebHDFS", webhdfs_answer_shown(location), location);
+	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 ||
+	    memchr(location, '@', (size_t)(path - location)) || !strstr(path, operation))
+		return fault_set(fault, FAULT_REDIRECT,
+				 "the NameNode sends the data to %.*s, which is not WebHDFS",
+				 webhdfs_answer_shown(location), location);
 	return 0;
 }

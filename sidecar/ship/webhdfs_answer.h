@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the answers of WebHDFS: file status, attributes, exceptions, and redirects for data. Pure. */
+/*
+ * Parses the answers of WebHDFS: file status, attributes, exceptions, and redirects for data. Pure.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -33,7 +35,8 @@ struct webhdfs_status {
 	int64_t length; /* bytes */
 };
 /* Parses the answer to GETFILESTATUS. */
-int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err);
+int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status,
+			struct err *err);
 
 /* Reads the SHA-256 in the answer to GETXATTRS; "" if there is none. */
 void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX]);
@@ -49,4 +52,5 @@ bool webhdfs_refused(const struct http_answer *answer);
  * because DataNodes have names of their own, but only WebHDFS, the same operation ("op=CREATE"),
  * and never plain HTTP after TLS. Returns 0, or -1 with FAULT_REDIRECT.
  */
-int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault);
+int webhdfs_check_location(const char *location, const char *operation, bool tls,
+			   struct fault *fault);

@@ -22,13 +22,16 @@ static void check_location(const uint8_t *data, size_t size)
 
 	memcpy(location, data, n);
 	location[n] = '\0';
-	if (webhdfs_check_location(location, "op=CREATE", true, &fault) == 0 && strncmp(location, "https://", 8) != 0)
+	if (webhdfs_check_location(location, "op=CREATE", true, &fault) == 0 &&
+	    strncmp(location, "https://", 8) != 0)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct http_answer answer = { .status = size % 3 ? 403 : 200, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	struct http_answer answer = { .status = size % 3 ? 403 : 200,
+				      .length = -1,
+				      .body = STRBUF_INIT(1 << 20) };
 	char digest[SHA256_TEXT_MAX], exception[64], shown[ERR_TEXT_MAX], *token = NULL;
 	struct webhdfs_status status;
 	struct fault fault;

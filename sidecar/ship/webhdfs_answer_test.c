@@ -205,7 +205,10 @@ static void only_a_no_is_a_no(void **state)
 	static const struct {
 		const char *body;
 		bool no;
-	} rows[] = { { "{\"boolean\":false}", true }, { "{\"boolean\":true}", false }, { "", false }, { "{}", false } };
+	} rows[] = { { "{\"boolean\":false}", true },
+		     { "{\"boolean\":true}", false },
+		     { "", false },
+		     { "{}", false } };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -239,7 +242,8 @@ static void data_go_to_webhdfs_and_never_from_tls_to_plain_text(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct fault fault;
 
-		if ((webhdfs_check_location(rows[i].location, "op=CREATE", rows[i].tls, &fault) == 0) != rows[i].good)
+		if ((webhdfs_check_location(rows[i].location, "op=CREATE", rows[i].tls, &fault) ==
+		     0) != rows[i].good)
 			fail_msg("%s", rows[i].location);
 	}
 }
@@ -260,15 +264,19 @@ static void json_without_end_is_not_parsed(void **state)
 
 static void a_delegation_token_in_a_redirect_is_not_shown(void **state)
 {
-	static const char *const locations[] = { "http://dn:9864/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret", "https://dn:9865/x?delegation=HAAEsecret",
-						  "http://dn:9864\33]0;\7/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret" };
+	static const char *const locations[] = {
+		"http://dn:9864/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret",
+		"https://dn:9865/x?delegation=HAAEsecret",
+		"http://dn:9864\33]0;\7/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret"
+	};
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
 		struct http_answer answer = { .status = 307, .body = STRBUF_INIT(16) };
 		struct fault fault = { 0 };
 
-		assert_int_equal(webhdfs_check_location(locations[i], "op=CREATE", true, &fault), -1);
+		assert_int_equal(webhdfs_check_location(locations[i], "op=CREATE", true, &fault),
+				 -1);
 		assert_non_null(strstr(fault.text, "//dn:986"));
 		assert_null(strstr(fault.text, "secret"));
 		assert_null(strpbrk(fault.text, "\33\7"));

@@ -37,7 +37,8 @@ static void on_start(void *arg, const XML_Char *name, const XML_Char **)
 		xml_leaves_refuse(w, "nested too deep");
 		return;
 	}
-	at += (size_t)snprintf(w->path + at, sizeof(w->path) - at, "%s%s", w->depth ? "/" : "", name);
+	at += (size_t)snprintf(w->path + at, sizeof(w->path) - at, "%s%s", w->depth ? "/" : "",
+			       name);
 	w->path_len[++w->depth] = at;
 	w->leaf = true;
 	w->text_len = 0;
@@ -105,5 +106,6 @@ int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct er
 	/* fn ended the parsing. */
 	if (status == XML_STATUS_ERROR && error == XML_ERROR_ABORTED)
 		return 0;
-	return status == XML_STATUS_OK ? 0 : err_set(err, EINVAL, "XML: %s", XML_ErrorString(error));
+	return status == XML_STATUS_OK ? 0 :
+					 err_set(err, EINVAL, "XML: %s", XML_ErrorString(error));
 }

@@ -69,15 +69,16 @@ bool wait_status_is_end(int status);
  * Parses len bytes of text, which need no final NUL. Pure. -EPROTO if the arguments of a known verb
  * are wrong.
  */
-int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err);
+int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message,
+			 struct err *err);
 
 /*
  * Receives one message by one call of recvmsg. Returns 1 for a message, 0 if the other end has
  * closed the connection, -EAGAIN if there is no message now, else -errno. On success, sets fds and
  * *ret_n_fds; the caller discards the descriptors that the gate does not admit.
  */
-int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
-		   size_t *ret_n_fds, struct err *err);
+int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len,
+		   int fds[static LAUNCH_FDS_MAX], size_t *ret_n_fds, struct err *err);
 
 /*
  * Sends "verb" or "verb text", cut to the size of a message. Never blocks; -EAGAIN: the launcher

@@ -20,15 +20,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (m.verb == LAUNCH_HELLO && (!launch_name_valid(m.name) || strlen(m.fd_letters) > LAUNCH_FDS_MAX ||
-				       m.launcher <= 0 || m.command <= 0 || m.started_ns <= 0))
+	if (m.verb == LAUNCH_HELLO &&
+	    (!launch_name_valid(m.name) || strlen(m.fd_letters) > LAUNCH_FDS_MAX ||
+	     m.launcher <= 0 || m.command <= 0 || m.started_ns <= 0))
 		abort();
 	if (m.verb == LAUNCH_CGROUP && m.cgroup_version != 1 && m.cgroup_version != 2)
 		abort();
-	if (m.verb == LAUNCH_EXIT && (m.wait_status < 0 || m.wait_status > 0xffff || m.ended_ns <= 0))
+	if (m.verb == LAUNCH_EXIT &&
+	    (m.wait_status < 0 || m.wait_status > 0xffff || m.ended_ns <= 0))
 		abort();
-	if (m.verb == LAUNCH_UNSTARTED && (m.unstarted.error <= 0 || strlen(m.unstarted.command) > LAUNCH_COMMAND_MAX ||
-					   strpbrk(m.unstarted.command, "\n\033")))
+	if (m.verb == LAUNCH_UNSTARTED &&
+	    (m.unstarted.error <= 0 || strlen(m.unstarted.command) > LAUNCH_COMMAND_MAX ||
+	     strpbrk(m.unstarted.command, "\n\033")))
 		abort();
 	return 0;
 }

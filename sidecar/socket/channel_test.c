@@ -320,7 +320,8 @@ static void sending_never_blocks(void **state)
 
 static void a_cgroup_is_of_version_1_or_2(void **state)
 {
-	static const char *const wrong[] = { "cgroup 0", "cgroup 3", "cgroup ", "cgroup 11", "cgroup 1 2", "cgroup x" };
+	static const char *const wrong[] = { "cgroup 0",  "cgroup 3",	"cgroup ",
+					     "cgroup 11", "cgroup 1 2", "cgroup x" };
 	struct launch_message m;
 	(void)state;
 
@@ -328,7 +329,8 @@ static void a_cgroup_is_of_version_1_or_2(void **state)
 	assert_int_equal(m.verb, LAUNCH_CGROUP);
 	assert_int_equal(m.cgroup_version, 2);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		assert_int_equal(launch_message_parse(wrong[i], strlen(wrong[i]), &m, NULL), -EPROTO);
+		assert_int_equal(launch_message_parse(wrong[i], strlen(wrong[i]), &m, NULL),
+				 -EPROTO);
 }
 
 int main(void)

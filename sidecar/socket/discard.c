@@ -64,7 +64,8 @@ static void keep_for_later(int fd)
 	if (n_waiting < WAITING_MAX)
 		waiting[n_waiting++] = fd;
 	else
-		log_warning_limited("a descriptor from a container stays open: closing earlier ones takes too long");
+		log_warning_limited(
+			"a descriptor from a container stays open: closing earlier ones takes too long");
 }
 
 static void close_waiting(void)

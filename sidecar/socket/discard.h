@@ -12,7 +12,8 @@
 
 #include <stddef.h>
 
-#define DISCARD_CHILDREN_MAX 16 /* that sleep over a close at a time; what comes beyond stays open until one is done */
+/* that sleep over a close at a time; what comes beyond stays open until one is done */
+#define DISCARD_CHILDREN_MAX 16
 
 /* Closes those of the n descriptors that are not -1. */
 void discard(const int *fds, size_t n);

@@ -25,10 +25,12 @@
 static int lingering_socket(int *ret_other)
 {
 	const struct linger hour = { .l_onoff = 1, .l_linger = 3600 };
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
 	static const char data[65536];
-	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(bind(server, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(listen(server, 1), 0);
@@ -61,7 +63,8 @@ static void a_socket_that_lingers_is_closed_without_waiting(void **state)
 
 static void files_and_directories_are_closed_too(void **state)
 {
-	int fds[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/stat", O_RDONLY | O_CLOEXEC), -1 };
+	int fds[] = { open("/", O_PATH | O_CLOEXEC), open("/proc/self/stat", O_RDONLY | O_CLOEXEC),
+		      -1 };
 	(void)state;
 
 	discard(fds, ARRAY_SIZE(fds));
@@ -74,9 +77,14 @@ static void send_fd(int socket_fd, int fd, size_t len)
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				  .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS } };
 	struct iovec part = { .iov_base = (char[]){ "x" }, .iov_len = len };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control.room) };
 
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	assert_int_equal(sendmsg(socket_fd, &m, 0), len);

@@ -34,7 +34,8 @@ struct listener {
  */
 static void pause_for(struct listener *l, int64_t ns)
 {
-	const struct timeval pause = { .tv_sec = ns / NS_PER_SEC, .tv_usec = ns % NS_PER_SEC / 1000 + 1 };
+	const struct timeval pause = { .tv_sec = ns / NS_PER_SEC,
+				       .tv_usec = ns % NS_PER_SEC / 1000 + 1 };
 
 	if (event_add(l->again, &pause) == 0)
 		event_del(l->acceptable);
@@ -53,7 +54,8 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 	int64_t wait_ns = budget_wait(&l->budget, now_boottime_ns());
 
 	if (wait_ns > 0) {
-		log_warning_limited("%s open more than %d connections a second: the others wait", l->from, LISTENER_PER_S);
+		log_warning_limited("%s open more than %d connections a second: the others wait",
+				    l->from, LISTENER_PER_S);
 		pause_for(l, wait_ns);
 		return;
 	}
@@ -61,7 +63,8 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 	if (connection >= 0)
 		l->fn(connection, l->arg);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-		log_warning_limited("%s: a connection cannot be accepted: %s", l->from, strerror(errno));
+		log_warning_limited("%s: a connection cannot be accepted: %s", l->from,
+				    strerror(errno));
 		pause_for(l, PAUSE_NS);
 	}
 }
@@ -70,7 +73,10 @@ static int bind_for_all(struct listener *l, struct err *err)
 {
 	const char *path = l->address.sun_path;
 
-	/* Removes the socket of a previous sidecar. If it is a directory, bind fails with a clear error. */
+	/*
+	 * Removes the socket of a previous sidecar. If it is a directory, bind fails with a clear
+	 * error.
+	 */
 	unlink(path);
 	/*
 	 * chmod(2) afterwards would be unsafe: by then a link to a foreign file may be in its
@@ -80,7 +86,10 @@ static int bind_for_all(struct listener *l, struct err *err)
 	int rc = bind(l->fd, (struct sockaddr *)&l->address, sizeof(l->address));
 	umask(mask);
 	if (rc < 0)
-		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
+		return err_set(
+			err, errno,
+			"--socket %s: cannot be made there (its directory has to exist and to be writable)",
+			path);
 	if (lstat(path, &l->bound) < 0)
 		l->bound = (struct stat){ 0 };
 	if (listen(l->fd, QUEUE_MAX) < 0)
@@ -88,8 +97,9 @@ static int bind_for_all(struct listener *l, struct err *err)
 	return 0;
 }
 
-int listener_adopt(struct event_base *base, int socket_fd, const char *from, void (*fn)(int fd, void *arg), void *arg,
-		   struct listener **ret_listener, struct err *err)
+int listener_adopt(struct event_base *base, int socket_fd, const char *from,
+		   void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
+		   struct err *err)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
@@ -97,8 +107,13 @@ int listener_adopt(struct event_base *base, int socket_fd, const char *from, voi
 		close(socket_fd);
 		return err_set(err, ENOMEM, "socket");
 	}
-	*l = (struct listener){ .fd = socket_fd, .from = from, .address.sun_family = AF_UNIX, .fn = fn, .arg = arg,
-				.budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S, .burst = LISTENER_BURST } };
+	*l = (struct listener){ .fd = socket_fd,
+				.from = from,
+				.address.sun_family = AF_UNIX,
+				.fn = fn,
+				.arg = arg,
+				.budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S,
+					    .burst = LISTENER_BURST } };
 	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, listener_on_connection, l);
 	l->again = evtimer_new(base, on_again, l);
 	if (!l->acceptable || !l->again) {
@@ -109,13 +124,14 @@ int listener_adopt(struct event_base *base, int socket_fd, const char *from, voi
 	return 0;
 }
 
-int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
-		 struct err *err)
+int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg),
+		 void *arg, struct listener **ret_listener, struct err *err)
 {
 	struct listener *l;
 
 	if (strlen(path) >= sizeof(l->address.sun_path))
-		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(l->address.sun_path) - 1);
+		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path,
+			       sizeof(l->address.sun_path) - 1);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(err, errno, "socket");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accepts connections to a socket of the sidecar: those of launchers, and of who asks for stacks. Any process of the Ray
- * container may connect as well, as often as it likes, and each connection costs files and time. So connections
- * are accepted at a bounded rate; the rest wait in the kernel's queue, which is bounded too.
+ * Accepts connections to a socket of the sidecar: those of launchers, and of who asks for stacks.
+ * Any process of the Ray container may connect as well, as often as it likes, and each connection
+ * costs files and time. So connections are accepted at a bounded rate; the rest wait in the
+ * kernel's queue, which is bounded too.
  */
 #pragma once
 
@@ -21,11 +22,15 @@ struct listener;
  * on. Every process that can reach path may connect, because launchers run under any uid. fn takes
  * fd.
  */
-int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
-		 struct err *err);
-/* Does the same for a socket that is bound and listens, and that it takes in any case; from: who connects, for the log. */
-int listener_adopt(struct event_base *base, int socket_fd, const char *from, void (*fn)(int fd, void *arg), void *arg,
-		   struct listener **ret_listener, struct err *err);
+int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg),
+		 void *arg, struct listener **ret_listener, struct err *err);
+/*
+ * Does the same for a socket that is bound and listens, and that it takes in any case; from: who
+ * connects, for the log.
+ */
+int listener_adopt(struct event_base *base, int socket_fd, const char *from,
+		   void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
+		   struct err *err);
 int listener_start(struct listener *l, struct err *err);
 /* Accepts nothing until listener_start. */
 void listener_stop(struct listener *l);

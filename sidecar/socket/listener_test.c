@@ -51,7 +51,8 @@ int __wrap_bind(int fd, const struct sockaddr *to, socklen_t len)
 {
 	int rc = __real_bind(fd, to, len);
 
-	if (rc == 0 && target[0] && (unlink(address.sun_path) < 0 || symlink(target, address.sun_path) < 0))
+	if (rc == 0 && target[0] &&
+	    (unlink(address.sun_path) < 0 || symlink(target, address.sun_path) < 0))
 		return -1;
 	return rc;
 }
@@ -190,7 +191,8 @@ static void connections_are_taken_at_a_bounded_pace(void **state)
 		{ 3600 * NS_PER_SEC, LISTENER_BURST, 1000 },
 		{ NS_PER_SEC, 1, 1 },
 	};
-	struct budget budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S, .burst = LISTENER_BURST };
+	struct budget budget = { .spacing_ns = NS_PER_SEC / LISTENER_PER_S,
+				 .burst = LISTENER_BURST };
 	int64_t now_ns = 0;
 
 	(void)state;

@@ -35,10 +35,14 @@ static bool crash_loop_is_over(const struct crash_loop *loop, int64_t now_ns)
 	 * A time more than a day in the future is wrong. With it, a new crash would count as part
 	 * of the old loop for years.
 	 */
-	return loop->last_unix_ns < now_ns - CRASH_LOOP_OVER_NS || loop->last_unix_ns > now_ns + CRASH_LOOP_AHEAD_NS;
+	return loop->last_unix_ns < now_ns - CRASH_LOOP_OVER_NS ||
+	       loop->last_unix_ns > now_ns + CRASH_LOOP_AHEAD_NS;
 }
 
-/* Finds the loop of that signature, or makes one in the place of the loop with the oldest last crash. */
+/*
+ * Finds the loop of that signature, or makes one in the place of the loop with the oldest last
+ * crash.
+ */
 static struct crash_loop *crash_loop_find(struct crash_loops *l, const char *signature,
 					  int64_t now_ns)
 {
@@ -68,8 +72,8 @@ static bool is_landmark(uint64_t count)
 	return count <= CRASH_LOOP_LIGHT || (count & (count - 1)) == 0;
 }
 
-enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_t now_unix_ns, unsigned int full_per_loop,
-			    const struct crash_loop **ret_loop)
+enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_t now_unix_ns,
+			    unsigned int full_per_loop, const struct crash_loop **ret_loop)
 {
 	char cut[CRASH_SIGNATURE_MAX];
 
@@ -87,7 +91,8 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 	/*
 	 * With a weak signature the next death may have another cause, which its report would show.
 	 */
-	if ((signature_is_weak(cut) || is_landmark(loop->count)) && crash_loop_take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
+	if ((signature_is_weak(cut) || is_landmark(loop->count)) &&
+	    crash_loop_take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
 		return KEEP_LIGHT;
 	return KEEP_COUNT;
 }
@@ -116,12 +121,14 @@ void crash_loops_of_json(const cJSON *json, struct crash_loops *ret_loops)
 	*ret_loops = (struct crash_loops){ .n = 0 };
 	json_each(item, json) {
 		struct crash_loop *loop = &ret_loops->loops[ret_loops->n];
-		const char *signature = json_str(item, "signature"), *first = json_str(item, "first"), *last = json_str(item, "last");
+		const char *signature = json_str(item, "signature"),
+			   *first = json_str(item, "first"), *last = json_str(item, "last");
 		int64_t count = json_int(item, "count", 0);
 
 		if (ret_loops->n == CRASH_LOOPS_MAX)
 			return;
-		if (!signature || !first || !last || count <= 0 || time_parse(first, &loop->first_unix_ns, NULL) < 0 ||
+		if (!signature || !first || !last || count <= 0 ||
+		    time_parse(first, &loop->first_unix_ns, NULL) < 0 ||
 		    time_parse(last, &loop->last_unix_ns, NULL) < 0)
 			continue;
 		snprintf(loop->signature, sizeof(loop->signature), "%s", signature);

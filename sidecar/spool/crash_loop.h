@@ -61,8 +61,8 @@ struct crash_loops {
  * kept whole; with 0, every crash is. *ret_loop is the loop of the crash, already counted; it is
  * owned by l and valid until the next call.
  */
-enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_t now_unix_ns, unsigned int full_per_loop,
-			    const struct crash_loop **ret_loop);
+enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_t now_unix_ns,
+			    unsigned int full_per_loop, const struct crash_loop **ret_loop);
 
 /*
  * These save the loops for the next sidecar and load them again. The result of crash_loops_to_json

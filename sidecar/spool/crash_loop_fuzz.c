@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	crash_loops_of_json(json, &loops);
 	CHECK(loops.n <= CRASH_LOOPS_MAX);
 	for (int i = 0; i < 3; i++) {
-		enum keep keep = crash_loops_count(&loops, "Segfault 139 ray-worker f", now + i, 1, &loop);
+		enum keep keep =
+			crash_loops_count(&loops, "Segfault 139 ray-worker f", now + i, 1, &loop);
 
 		CHECK(keep <= KEEP_COUNT && loop->count > 0 && loops.n <= CRASH_LOOPS_MAX);
 		CHECK(memchr(loop->signature, 0, sizeof(loop->signature)));

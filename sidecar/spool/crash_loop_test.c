@@ -38,7 +38,10 @@ static void the_first_is_whole_then_reports_then_a_counter(void **state)
 
 		assert_int_equal(loop->count, i);
 		assert_int_equal(loop->first_unix_ns, BEGIN + 5 * MINUTE);
-		assert_int_equal(keep, i == 1 ? KEEP_FULL : i <= 10 || i == 16 || i == 32 || i == 64 || i == 128 ? KEEP_LIGHT : KEEP_COUNT);
+		assert_int_equal(keep, i == 1 ? KEEP_FULL :
+				       i <= 10 || i == 16 || i == 32 || i == 64 || i == 128 ?
+						KEEP_LIGHT :
+						KEEP_COUNT);
 	}
 }
 
@@ -100,7 +103,8 @@ static void all_are_whole_when_that_is_asked_for(void **state)
 	assert_int_equal(loop->count, 100);
 	loops = (struct crash_loops){ .n = 0 };
 	for (int i = 1; i <= 5; i++)
-		assert_int_equal(crash_loops_count(&loops, "x", BEGIN + i, 3, &loop), i <= 3 ? KEEP_FULL : KEEP_LIGHT);
+		assert_int_equal(crash_loops_count(&loops, "x", BEGIN + i, 3, &loop),
+				 i <= 3 ? KEEP_FULL : KEEP_LIGHT);
 }
 
 static void a_clock_that_goes_back_is_no_new_loop(void **state)

@@ -29,8 +29,9 @@
 static enum drop inventory_kind_of(const char *file)
 {
 	/* The files that say what happened. Each is small. */
-	static const char *const report[] = { "report.txt", "report.json", "report.html", "backtrace.txt", "processes.json",
-					      "kernel.log", "ray.txt", MANIFEST_FILE };
+	static const char *const report[] = { "report.txt",    "report.json",	 "report.html",
+					      "backtrace.txt", "processes.json", "kernel.log",
+					      "ray.txt",       MANIFEST_FILE };
 
 	if (strncmp(file, "core.", 5) == 0)
 		return DROP_CORE;
@@ -46,7 +47,8 @@ static enum drop inventory_kind_of(const char *file)
  */
 static int64_t on_disk(const struct stat *st)
 {
-	int64_t blocks = (int64_t)st->st_blocks * 512, size = ((int64_t)st->st_size + 4095) / 4096 * 4096;
+	int64_t blocks = (int64_t)st->st_blocks * 512,
+		size = ((int64_t)st->st_size + 4095) / 4096 * 4096;
 
 	return S_ISREG(st->st_mode) ? MIN(blocks, size) : blocks;
 }
@@ -99,7 +101,8 @@ static void inventory_measure(DIR *dir, bool below, struct stored *s)
 		struct stat st;
 		DIR *sub;
 
-		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		add_bytes(s, below ? DROP_FILES : inventory_kind_of(entry->d_name), on_disk(&st));
 		sub = !below && S_ISDIR(st.st_mode) ?
@@ -112,7 +115,10 @@ static void inventory_measure(DIR *dir, bool below, struct stored *s)
 	}
 }
 
-/* Parses the time in a name such as "20260121T012906.324Z-Killed". Returns 0 for any other name, and for times before 1970. */
+/*
+ * Parses the time in a name such as "20260121T012906.324Z-Killed". Returns 0 for any other name,
+ * and for times before 1970.
+ */
 static int64_t time_of_name(const char *name)
 {
 	char text[40];
@@ -120,8 +126,8 @@ static int64_t time_of_name(const char *name)
 
 	if (strlen(name) < 20 || name[8] != 'T')
 		return 0;
-	snprintf(text, sizeof(text), "%.4s-%.2s-%.2sT%.2s:%.2s:%.*s", name, name + 4, name + 6, name + 9, name + 11,
-		 (int)strcspn(name + 13, "-"), name + 13);
+	snprintf(text, sizeof(text), "%.4s-%.2s-%.2sT%.2s:%.2s:%.*s", name, name + 4, name + 6,
+		 name + 9, name + 11, (int)strcspn(name + 13, "-"), name + 13);
 	return time_parse(text, &ns, NULL) == 0 ? MAX(ns, (int64_t)0) : 0;
 }
 
@@ -136,7 +142,8 @@ static bool has_class(const char *name)
 	const char *class = strchr(name, '-');
 	char text[64];
 
-	snprintf(text, sizeof(text), "%.*s", class ? (int)strcspn(class + 1, "-") : 0, class ? class + 1 : "");
+	snprintf(text, sizeof(text), "%.*s", class ? (int)strcspn(class + 1, "-") : 0,
+		 class ? class + 1 : "");
 	return failure_class_from_name(text) >= 0;
 }
 
@@ -173,21 +180,25 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 	size_t len = strlen(w->path);
 	struct stat st;
 
-	if (is_bundle_name(name) && (has_class(name) || fstatat(dirfd(dir), MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0)) {
+	if (is_bundle_name(name) && (has_class(name) || fstatat(dirfd(dir), MANIFEST_FILE, &st,
+								AT_SYMLINK_NOFOLLOW) == 0)) {
 		take_bundle(w, dir, time_of_name(name));
 		return;
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		w->inv->bytes += on_disk(&st);
-		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX ||
+		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' ||
+		    depth == INVENTORY_DEPTH_MAX ||
 		    len + 1 + strlen(entry->d_name) >= sizeof(w->path))
 			continue;
 		DIR *sub = inventory_open_dir(dirfd(dir), entry->d_name);
 		if (!sub)
 			continue;
-		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "", entry->d_name);
+		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "",
+			 entry->d_name);
 		walk_dir(w, sub, depth + 1);
 		w->path[len] = '\0';
 		closedir(sub);
@@ -201,14 +212,16 @@ static int inventory_by_time(const void *a, const void *b)
 	return s->at_ns != t->at_ns ? (s->at_ns < t->at_ns ? -1 : 1) : strcmp(s->path, t->path);
 }
 
-int inventory_read(int rootfd, const char *below, size_t max, struct inventory *ret_inventory, struct err *err)
+int inventory_read(int rootfd, const char *below, size_t max, struct inventory *ret_inventory,
+		   struct err *err)
 {
 	struct inventory inv = { .n = 0 };
 	struct walk w = { .inv = &inv, .max = max };
 	DIR *dir = inventory_open_dir(rootfd, below);
 
 	if (!dir)
-		return err_set(err, errno, "open %s", *below ? below : "the directory of the bundles");
+		return err_set(err, errno, "open %s",
+			       *below ? below : "the directory of the bundles");
 	snprintf(w.path, sizeof(w.path), "%s", below);
 	walk_dir(&w, dir, 0);
 	closedir(dir);
@@ -232,13 +245,19 @@ void inventory_release(struct inventory *inv)
 
 /* --- Dropping --- */
 
-/* In a store that others may write to, a manifest may list anything, also among what was dropped before. */
+/*
+ * In a store that others may write to, a manifest may list anything, also among what was dropped
+ * before.
+ */
 static bool is_name_in_bundle(const char *name)
 {
 	return name && name[0] != '/' && !strstr(name, "..");
 }
 
-/* Takes from files what `what` covers, and notes it in dropped, so that a reader sees that it was there. */
+/*
+ * Takes from files what `what` covers, and notes it in dropped, so that a reader sees that it was
+ * there.
+ */
 static bool inventory_split(cJSON *files, cJSON *dropped, enum drop what)
 {
 	cJSON *file, *next;
@@ -364,7 +383,8 @@ static int drop_bundle(int rootfd, const char *path, struct err *err)
 	hide_name(name, hidden);
 	if (renameat(in, name, in, hidden) < 0)
 		return err_set(err, errno, "remove %s", path);
-	return tree_remove(in, hidden) ? 0 : err_set(err, EIO, "%s was not removed to the end", path);
+	return tree_remove(in, hidden) ? 0 :
+					 err_set(err, EIO, "%s was not removed to the end", path);
 }
 
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err)
@@ -423,18 +443,22 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 
 		*slash = '\0';
 		in = inventory_open_parent(rootfd, above, &name);
-		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !older_than(st.st_mtim, age_ns) ||
-		    unlinkat(in, name, AT_REMOVEDIR) < 0)
+		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !older_than(st.st_mtim, age_ns) || unlinkat(in, name, AT_REMOVEDIR) < 0)
 			return;
 	}
 }
 
-/* Whether our processes make hidden files or directories of this name: any in a bundle, and beside one those of a bundle's name. */
+/*
+ * Whether our processes make hidden files or directories of this name: any in a bundle, and beside
+ * one those of a bundle's name.
+ */
 static bool is_partial(const char *name, bool in_bundle)
 {
 	size_t len = strlen(name);
 
-	return name[0] == '.' && len > strlen(PARTIAL) && strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0 &&
+	return name[0] == '.' && len > strlen(PARTIAL) &&
+	       strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0 &&
 	       (in_bundle || is_bundle_name(name + 1));
 }
 
@@ -449,25 +473,32 @@ static bool is_nfs_leftover(const char *name)
 	       !name[4 + 24];
 }
 
-static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int depth, bool in_bundle)
+static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int depth,
+			    bool in_bundle)
 {
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		const char *name = entry->d_name;
 		struct stat st;
 
-		if (inventory_is_dots(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(name) ||
+		    fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (is_partial(name, in_bundle) && older_than(st.st_mtim, age_ns))
 			tree_remove(dirfd(dir), name);
-		/* Of a leftover the time of its renaming counts: it may have been written long before. */
-		if (in_bundle && S_ISREG(st.st_mode) && is_nfs_leftover(name) && older_than(st.st_ctim, leftover_ns))
+		/*
+		 * Of a leftover the time of its renaming counts: it may have been written long
+		 * before.
+		 */
+		if (in_bundle && S_ISREG(st.st_mode) && is_nfs_leftover(name) &&
+		    older_than(st.st_ctim, leftover_ns))
 			unlinkat(dirfd(dir), name, 0);
 		if (!S_ISDIR(st.st_mode) || name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
 		DIR *sub = inventory_open_dir(dirfd(dir), name);
 		if (!sub)
 			continue;
-		remove_stale_in(sub, age_ns, leftover_ns, depth + 1, in_bundle || is_bundle_name(name));
+		remove_stale_in(sub, age_ns, leftover_ns, depth + 1,
+				in_bundle || is_bundle_name(name));
 		closedir(sub);
 	}
 }

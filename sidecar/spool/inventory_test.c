@@ -111,7 +111,9 @@ static void what_is_no_bundle_is_none(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/.half.partial", 0755), 0);
-	assert_int_equal(file_put(rootfd, POD "/ray-worker/.half.partial/MANIFEST.json", "{}", 2, 0600, NULL), 0);
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/.half.partial/MANIFEST.json", "{}", 2,
+				  0600, NULL),
+			 0);
 	assert_int_equal(mkdirat(rootfd, POD "/empty", 0755), 0);
 	assert_int_equal(symlinkat("/", rootfd, POD "/ray-worker/root"), 0);
 	assert_int_equal(symlinkat(POD, rootfd, "loop"), 0);
@@ -133,7 +135,8 @@ int __wrap_renameat(int from, const char *old, int to, const char *new)
 {
 	if (other_pruner_comes && strcmp(new, MANIFEST_FILE) == 0) {
 		other_pruner_comes = false;
-		assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
+		assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL),
+				 0);
 	}
 	return __real_renameat(from, old, to, new);
 }
@@ -187,7 +190,8 @@ static void an_earlier_error_is_not_reported_again(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/absent", DROP_BUNDLE, &err), -ENOENT);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/absent", DROP_BUNDLE, &err),
+			 -ENOENT);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, &err), 0);
 }
 
@@ -212,7 +216,8 @@ static void a_bundle_goes_as_a_whole_and_its_empty_directories(void **state)
 	inventory_remove_empty(rootfd, POD "/ray-worker/" SECOND, 2, 0);
 	assert_false(exists(POD));
 	assert_true(exists("ml/demo"));
-	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" SECOND, DROP_BUNDLE, NULL), -ENOENT);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" SECOND, DROP_BUNDLE, NULL),
+			 -ENOENT);
 }
 
 static void a_removal_that_was_interrupted_is_finished(void **state)
@@ -220,7 +225,9 @@ static void a_removal_that_was_interrupted_is_finished(void **state)
 	(void)state;
 	inventory_finish_drop(rootfd, POD "/ray-worker/" FIRST);
 	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
-	assert_return_code(renameat(rootfd, POD "/ray-worker/" FIRST, rootfd, POD "/ray-worker/." FIRST ".partial"), errno);
+	assert_return_code(renameat(rootfd, POD "/ray-worker/" FIRST, rootfd,
+				    POD "/ray-worker/." FIRST ".partial"),
+			   errno);
 	inventory_finish_drop(rootfd, POD "/ray-worker/" FIRST);
 	assert_false(exists(POD "/ray-worker/." FIRST ".partial"));
 	assert_int_equal(listed(POD "/ray-worker/" SECOND), 2);
@@ -230,15 +237,20 @@ static void a_removal_that_was_interrupted_is_finished(void **state)
 
 static void a_manifest_that_leads_elsewhere_removes_nothing_there(void **state)
 {
-	static const char text[] = "{\"files\":[{\"name\":\"../../../../witness\"},{\"name\":\"/tmp\"},{\"name\":\"logs/raylet.out\"},{}]}";
+	static const char text[] =
+		"{\"files\":[{\"name\":\"../../../../witness\"},{\"name\":\"/tmp\"},{\"name\":\"logs/raylet.out\"},{}]}";
 	(void)state;
 
 	assert_int_equal(file_put(rootfd, "witness", "", 0, 0600, NULL), 0);
-	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text, sizeof(text) - 1, 0600, NULL), 0);
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text,
+				  sizeof(text) - 1, 0600, NULL),
+			 0);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
 	assert_true(exists("witness"));
 	assert_false(exists(POD "/ray-worker/" FIRST "/logs/raylet.out"));
-	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", "nonsense", 8, 0600, NULL), 0);
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", "nonsense", 8,
+				  0600, NULL),
+			 0);
 	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 }
@@ -263,27 +275,34 @@ static bool is_mine(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
 
-	return file_read(rootfd, "elsewhere/mine", &text, NULL) == 0 && strcmp(strbuf_str(&text), "mine") == 0;
+	return file_read(rootfd, "elsewhere/mine", &text, NULL) == 0 &&
+	       strcmp(strbuf_str(&text), "mine") == 0;
 }
 
 /* Links to the sidecar's other files, and a bundle in a store where others can write. */
 static void links_lead_nowhere(void **state)
 {
-	static const char text[] = "{\"files\":[{\"name\":\"report.txt\"},{\"name\":\"logs/mine\"},{\"name\":\"core.x.1.zst\"}]}";
+	static const char text[] =
+		"{\"files\":[{\"name\":\"report.txt\"},{\"name\":\"logs/mine\"},{\"name\":\"core.x.1.zst\"}]}";
 	(void)state;
 
 	assert_int_equal(mkdirat(rootfd, "elsewhere", 0700), 0);
 	assert_int_equal(file_put(rootfd, "elsewhere/mine", "mine", 4, 0600, NULL), 0);
 	/* A directory of the bundle */
-	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text, sizeof(text) - 1, 0600, NULL), 0);
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text,
+				  sizeof(text) - 1, 0600, NULL),
+			 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs/raylet.out", 0), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs", AT_REMOVEDIR), 0);
-	assert_int_equal(symlinkat("../../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST "/logs"), 0);
+	assert_int_equal(
+		symlinkat("../../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST "/logs"), 0);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
 	assert_true(is_mine());
 	/* The manifest itself */
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
-	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json"), 0);
+	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd,
+				   POD "/ray-worker/" FIRST "/MANIFEST.json"),
+			 0);
 	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
 	assert_int_equal(mkfifoat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0600), 0);
@@ -292,7 +311,8 @@ static void links_lead_nowhere(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 	assert_int_equal(symlinkat("../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST), 0);
 	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
-	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0); /* the link itself */
+	/* the link itself */
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 	assert_int_equal(symlinkat("../../elsewhere", rootfd, "ml/demo/link"), 0);
 	assert_int_not_equal(inventory_drop(rootfd, "ml/demo/link/mine", DROP_BUNDLE, NULL), 0);
 	inventory_remove_empty(rootfd, "ml/demo/link/x/y", 0, 0);
@@ -304,7 +324,8 @@ static void only_what_is_stale_is_cleared_away(void **state)
 	(void)state;
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/." FIRST ".partial", 0755), 0);
 	assert_int_equal(mkdirat(rootfd, POD "/ray-worker/.x.partial", 0755), 0);
-	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/.core.partial", "x", 1, 0600, NULL), 0);
+	assert_int_equal(
+		file_put(rootfd, POD "/ray-worker/" FIRST "/.core.partial", "x", 1, 0600, NULL), 0);
 	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC, 0);
 	assert_true(exists(POD "/ray-worker/." FIRST ".partial"));
 	inventory_remove_stale(rootfd, "", 0, 3600 * NS_PER_SEC);
@@ -317,14 +338,19 @@ static void only_what_is_stale_is_cleared_away(void **state)
 static void what_dead_nfs_clients_left_is_cleared_away(void **state)
 {
 	static const char *const left = POD "/ray-worker/" FIRST "/.nfs000000000000002a0000001b";
-	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a", "ml/.nfs000000000000002a0000001bc", "ml/.nfs-000000000000002a000001b", "ml/.nfs000000000000002a0000001b" };
+	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a",
+					    "ml/.nfs000000000000002a0000001bc",
+					    "ml/.nfs-000000000000002a000001b",
+					    "ml/.nfs000000000000002a0000001b" };
 	(void)state;
 
 	assert_int_equal(file_put(rootfd, left, "x", 1, 0600, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
 		assert_int_equal(file_put(rootfd, mine[i], "x", 1, 0600, NULL), 0);
 	/* The file was written long ago, and removed just now. */
-	assert_int_equal(utimensat(rootfd, left, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+	assert_int_equal(
+		utimensat(rootfd, left, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0),
+		0);
 	inventory_remove_stale(rootfd, "", 0, INVENTORY_STALE_NS);
 	assert_true(exists(left));
 	inventory_remove_stale(rootfd, "", INVENTORY_STALE_NS, 0);

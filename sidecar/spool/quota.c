@@ -34,13 +34,14 @@ struct quota quota_by_clock(const struct quota *q, int64_t offset_then_ns, int64
 	struct quota by_clock = *q;
 	int64_t moved;
 
-	if (__builtin_sub_overflow(offset_now_ns, offset_then_ns, &moved) || moved > CLOCK_SET_NS || moved < -CLOCK_SET_NS)
+	if (__builtin_sub_overflow(offset_now_ns, offset_then_ns, &moved) || moved > CLOCK_SET_NS ||
+	    moved < -CLOCK_SET_NS)
 		by_clock.age_ns = 0;
 	return by_clock;
 }
 
-int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
-		   enum drop worst, enum drop *ret_drops)
+int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns,
+		   int64_t to_free, enum drop worst, enum drop *ret_drops)
 {
 	int64_t total = 0, freed = 0, over;
 
@@ -57,7 +58,8 @@ int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, 
 		int64_t goal = d <= worst ? MAX(over, to_free) : over;
 
 		for (size_t i = 0; i < n && freed < goal; i++) {
-			int64_t more = quota_size_of(&items[i], d) - quota_size_of(&items[i], ret_drops[i]);
+			int64_t more = quota_size_of(&items[i], d) -
+				       quota_size_of(&items[i], ret_drops[i]);
 
 			if (more <= 0)
 				continue;

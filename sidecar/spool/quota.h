@@ -21,7 +21,8 @@ const char *drop_name(enum drop d);
 /* A bundle. */
 struct stored {
 	int64_t at_ns; /* Unix time of the death */
-	int64_t core, files, report; /* bytes on the disk: cores, collected files, the report's files */
+	/* bytes on the disk: cores, collected files, the report's files */
+	int64_t core, files, report;
 	char *path; /* belongs to the inventory */
 };
 
@@ -45,5 +46,5 @@ struct quota quota_by_clock(const struct quota *q, int64_t offset_then_ns, int64
  * nothing beyond `worst` is dropped. Returns how many bytes are still to be freed after that,
  * usually 0. now_ns is Unix time.
  */
-int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
-		   enum drop worst, enum drop *ret_drops);
+int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns,
+		   int64_t to_free, enum drop worst, enum drop *ret_drops);

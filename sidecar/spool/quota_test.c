@@ -48,8 +48,8 @@ static void the_table_holds(void **state)
 		enum drop planned[ITEMS_MAX];
 		char drops[ITEMS_MAX + 1] = "";
 
-		assert_int_equal(quota_plan(rows[i].items, strlen(rows[i].drops), &rows[i].quota, NOW, rows[i].to_free,
-					    DROP_BUNDLE, planned),
+		assert_int_equal(quota_plan(rows[i].items, strlen(rows[i].drops), &rows[i].quota,
+					    NOW, rows[i].to_free, DROP_BUNDLE, planned),
 				 rows[i].lacking);
 		for (size_t k = 0; k < strlen(rows[i].drops); k++)
 			drops[k] = "-cfb"[planned[k]];
@@ -100,8 +100,8 @@ static void a_clock_that_was_set_tells_no_age(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_holds),
-					     cmocka_unit_test(for_the_sake_of_others_no_report_goes),
-					     cmocka_unit_test(a_clock_that_was_set_tells_no_age) };
+					    cmocka_unit_test(for_the_sake_of_others_no_report_goes),
+					    cmocka_unit_test(a_clock_that_was_set_tells_no_age) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

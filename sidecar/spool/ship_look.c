@@ -21,9 +21,11 @@ static bool ship_look_same(const struct manifest_identity *a, const struct manif
 	return a->inode == b->inode && a->changed_ns == b->changed_ns;
 }
 
-static bool ship_look_identify(int spool_fd, const char *path, struct manifest_identity *ret_id, bool *ret_pending)
+static bool ship_look_identify(int spool_fd, const char *path, struct manifest_identity *ret_id,
+			       bool *ret_pending)
 {
-	_cleanup_close_ int fd = openat(spool_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd =
+		openat(spool_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstatat(fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -63,7 +65,8 @@ static bool leave_spool(int fd, const char *path)
  * Returns whether the bundle is to be shipped now. A bundle that was shipped and to which nothing
  * more will be added is removed.
  */
-static bool ship_look_is_due(const struct ship_done *done, int fd, const char *path, struct manifest_identity *ret_id)
+static bool ship_look_is_due(const struct ship_done *done, int fd, const char *path,
+			     struct manifest_identity *ret_id)
 {
 	bool pending;
 
@@ -77,10 +80,11 @@ static bool ship_look_is_due(const struct ship_done *done, int fd, const char *p
 }
 
 /*
- * Chooses the oldest due bundle after q->after, or else the oldest of all, so that a bundle that cannot be shipped does not hold up
- * the others.
+ * Chooses the oldest due bundle after q->after, or else the oldest of all, so that a bundle that
+ * cannot be shipped does not hold up the others.
  */
-static void ship_look_choose(const struct ship_question *q, const struct ship_done *done, int fd, struct ship_look *look)
+static void ship_look_choose(const struct ship_question *q, const struct ship_done *done, int fd,
+			     struct ship_look *look)
 {
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
 	size_t begin = 0;

@@ -14,19 +14,27 @@
 
 #define SHIP_DONE_MAX 256 /* more than SPOOL_COUNT_DEFAULT */
 
-/* Identifies the manifest of a bundle when it was shipped. An addition to the bundle replaces it. */
+/*
+ * Identifies the manifest of a bundle when it was shipped. An addition to the bundle replaces it.
+ */
 struct manifest_identity {
 	ino_t inode;
 	int64_t changed_ns; /* Unix time of its last change */
 };
 
-/* Bundles that were shipped and are still in the spool: they wait for an addition, or cannot be removed. */
+/*
+ * Bundles that were shipped and are still in the spool: they wait for an addition, or cannot be
+ * removed.
+ */
 struct ship_done {
 	struct manifest_identity list[SHIP_DONE_MAX];
 	size_t n;
 };
 
-/* Adds a bundle. If the list is full, the oldest entry is forgotten, and that bundle is shipped again. */
+/*
+ * Adds a bundle. If the list is full, the oldest entry is forgotten, and that bundle is shipped
+ * again.
+ */
 void ship_done_add(struct ship_done *done, const struct manifest_identity *manifest);
 
 /* What the look depends on. Paths of bundles are below the spool. */

@@ -24,7 +24,8 @@ const char *store_directory(const char *url)
 	return text_begins_with(url, "file:///") ? url + strlen("file://") : NULL;
 }
 
-static int check_kind(const char *option, const char *value, bool fits, const char *kind, struct err *err)
+static int check_kind(const char *option, const char *value, bool fits, const char *kind,
+		      struct err *err)
 {
 	return value && !fits ? err_set(err, EINVAL, "%s is for a store %s", option, kind) : 0;
 }
@@ -33,7 +34,9 @@ static int check_address(const char *option, const char *url, struct err *err)
 {
 	if (!url || text_begins_with(url, "https://") || text_begins_with(url, "http://"))
 		return 0;
-	return err_set(err, EINVAL, "%s takes an address such as https://minio.example:9000, not %.200s", option, url);
+	return err_set(err, EINVAL,
+		       "%s takes an address such as https://minio.example:9000, not %.200s", option,
+		       url);
 }
 
 int store_options_check(const struct store_options *o, struct err *err)
@@ -45,22 +48,31 @@ int store_options_check(const struct store_options *o, struct err *err)
 	const char *host = o->url ? strstr(o->url, "://") : NULL;
 
 	if (o->url && !s3 && !azure && !hdfs && !store_directory(o->url))
-		return err_set(err, EINVAL, "--store takes a directory, file:///DIRECTORY, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, "
-					    "webhdfs://HOST:PORT/PATH or webhdfss:// for TLS, not %.200s", o->url);
+		return err_set(
+			err, EINVAL,
+			"--store takes a directory, file:///DIRECTORY, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, "
+			"webhdfs://HOST:PORT/PATH or webhdfss:// for TLS, not %.200s",
+			o->url);
 	if ((s3 || azure || hdfs) && (!host[3] || host[3] == '/'))
-		return err_set(err, EINVAL, "--store %.200s names no %s", o->url, s3 ? "bucket" : azure ? "storage account" : "host");
+		return err_set(err, EINVAL, "--store %.200s names no %s", o->url,
+			       s3    ? "bucket" :
+			       azure ? "storage account" :
+				       "host");
 	if (azure && (!strchr(host + 3, '/') || !strchr(host + 3, '/')[1]))
 		return err_set(err, EINVAL, "--store %.200s names no container", o->url);
 	if (check_kind("--store-s3-endpoint", o->s3_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-region", o->s3_region, s3, "s3://", err) < 0 ||
-	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
+	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) <
+		    0 ||
 	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-encryption", o->s3_encryption, s3, "s3://", err) < 0 ||
-	    check_kind("--store-proxy", o->proxy, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0 ||
+	    check_kind("--store-proxy", o->proxy, s3 || azure || hdfs,
+		       "s3://, azure:// or webhdfs://", err) < 0 ||
 	    check_kind("--store-azure-endpoint", o->azure_endpoint, azure, "azure://", err) < 0 ||
 	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0 ||
-	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0)
+	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || azure || hdfs,
+		       "s3://, azure:// or webhdfs://", err) < 0)
 		return -err->code;
 	if (o->cores_prefix && cores_prefix_check(o->cores_prefix, err) < 0)
 		return err_wrap(err, "--store-cores-prefix");
@@ -73,6 +85,7 @@ int store_options_check(const struct store_options *o, struct err *err)
 
 char *const *ship_environment(void)
 {
+	/* clang-format off */
 	static const char *const wanted[] = {
 		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "ASAN_OPTIONS",
@@ -83,6 +96,7 @@ char *const *ship_environment(void)
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "GCE_METADATA_HOST",
 		"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST",
 	};
+	/* clang-format on */
 	static char *env[ARRAY_SIZE(wanted) + 1];
 	size_t n = 0;
 
@@ -97,11 +111,12 @@ char *const *ship_environment(void)
 	return env;
 }
 
-void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
-	       const char *ret_argv[static SHIP_ARGS_MAX])
+void ship_args(const struct store_options *o, const char *program, const char *as,
+	       const char *deadline, const char *bundle, const char *ret_argv[static SHIP_ARGS_MAX])
 {
 	const struct {
 		const char *option, *value;
+		/* clang-format off */
 	} pairs[] = {
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
 		{ "--proxy", o->proxy }, { "--no-proxy", o->no_proxy },
@@ -112,9 +127,11 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		{ "--cores-prefix", o->cores_prefix },
 		{ "--as", as }, { "--deadline", deadline },
 	};
+	/* clang-format on */
 	size_t n = 0;
 
-	_Static_assert(2 * ARRAY_SIZE(pairs) + 5 <= SHIP_ARGS_MAX, "all of them fit, with program, bundle, two flags and NULL");
+	_Static_assert(2 * ARRAY_SIZE(pairs) + 5 <= SHIP_ARGS_MAX,
+		       "all of them fit, with program, bundle, two flags and NULL");
 	ret_argv[n++] = program;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 		if (pairs[i].value) {
@@ -133,7 +150,9 @@ static const char *const kinds[] = {
 #define X(id, name, retry, after) name,
 	FAULT_KINDS(X)
 #undef X
-	"hung", "program", "other",
+		"hung",
+	"program",
+	"other",
 };
 
 const char *ship_kind_name(enum ship_kind k)
@@ -163,7 +182,9 @@ void ship_line(const char *line, size_t len, struct ship_result *result)
 		.has_result = true,
 		.shipped = strcmp(result_text, "shipped") == 0,
 		.retry = json_bool(json, "retry", true),
-		.retry_after_ns = MIN(MAX(json_int(json, "retryAfterSeconds", 0), (int64_t)0), (int64_t)RETRY_AFTER_MAX_S) * NS_PER_SEC,
+		.retry_after_ns = MIN(MAX(json_int(json, "retryAfterSeconds", 0), (int64_t)0),
+				      (int64_t)RETRY_AFTER_MAX_S) *
+				  NS_PER_SEC,
 		.kind = ship_plan_kind_of(json_str(json, "kind")),
 	};
 	snprintf(result->error, sizeof(result->error), "%s", error ? error : "no reason was given");
@@ -175,12 +196,14 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 
 	if (end == SHIP_END_GRACE && !result->has_result) {
 		*result = (struct ship_result){ .retry = true, .kind = SHIP_DEADLINE };
-		snprintf(result->error, sizeof(result->error), "the time that the pod had left was over");
+		snprintf(result->error, sizeof(result->error),
+			 "the time that the pod had left was over");
 		return;
 	}
 	if (end == SHIP_END_HUNG) {
 		*result = (struct ship_result){ .retry = true, .kind = SHIP_HUNG };
-		snprintf(result->error, sizeof(result->error), "the store gave no sign of life for %d s",
+		snprintf(result->error, sizeof(result->error),
+			 "the store gave no sign of life for %d s",
 			 (int)(SHIP_PATIENCE_NS / NS_PER_SEC));
 		return;
 	}
@@ -188,9 +211,11 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 		return;
 	*result = (struct ship_result){ .retry = true, .kind = SHIP_PROGRAM };
 	if (code >= 0)
-		snprintf(result->error, sizeof(result->error), "afterglow-ship ended with exit code %d and without a result", code);
+		snprintf(result->error, sizeof(result->error),
+			 "afterglow-ship ended with exit code %d and without a result", code);
 	else
-		snprintf(result->error, sizeof(result->error), "afterglow-ship was ended by signal %d", WTERMSIG(status));
+		snprintf(result->error, sizeof(result->error),
+			 "afterglow-ship was ended by signal %d", WTERMSIG(status));
 }
 
 int64_t ship_run_s(int64_t bytes)
@@ -198,7 +223,8 @@ int64_t ship_run_s(int64_t bytes)
 	return MIN(RUN_MIN_S + bytes / RUN_BYTES_PER_S, (int64_t)RUN_MAX_S);
 }
 
-int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random)
+int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping,
+		     double random)
 {
 	int64_t wait = NS_PER_SEC << MIN(failures > 0 ? failures - 1 : 0, 9U);
 

@@ -18,14 +18,19 @@
 
 /* The store, and how it is reached. NULL: the option is not given. */
 struct store_options {
-	const char *url; /* DIRECTORY, file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss:// */
+	/*
+	 * DIRECTORY, file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,
+	 * webhdfs://HOST:PORT/PATH, webhdfss://
+	 */
+	const char *url;
 	const char *credentials; /* a directory with one file for each credential */
 	const char *ca; /* a PEM file */
 	const char *proxy, *no_proxy; /* afterglow-ship checks them */
 	const char *s3_endpoint, *s3_region;
 	bool s3_path_style;
 	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */
-	const char *s3_encryption, *s3_kms_key_id; /* of objects; afterglow-ship checks their values */
+	/* of objects; afterglow-ship checks their values */
+	const char *s3_encryption, *s3_kms_key_id;
 	bool s3_bucket_key;
 	const char *azure_endpoint;
 	const char *webhdfs_user;
@@ -46,7 +51,8 @@ const char *store_directory(const char *url);
  * path below the store; deadline: seconds, as text; bundle: the absolute path of the bundle. All of
  * them, and o, must outlive ret_argv, which points into them.
  */
-void ship_args(const struct store_options *o, const char *program, const char *as, const char *deadline, const char *bundle,
+void ship_args(const struct store_options *o, const char *program, const char *as,
+	       const char *deadline, const char *bundle,
 	       const char *ret_argv[static SHIP_ARGS_MAX]);
 
 /*
@@ -58,17 +64,19 @@ char *const *ship_environment(void);
 
 /*
  * Returns how many seconds a run may take for a bundle of that size, so that a store that is slow
- * on purpose does not keep the other bundles waiting: an hour, and a second for each 64 KiB, at most
- * a day. A bundle that needs longer is continued when it has its turn again.
+ * on purpose does not keep the other bundles waiting: an hour, and a second for each 64 KiB, at
+ * most a day. A bundle that needs longer is continued when it has its turn again.
  */
 int64_t ship_run_s(int64_t bytes);
 
-/* Why a run failed: afterglow-ship reports the kinds of fault.h, and the sidecar sees the others. */
+/*
+ * Why a run failed: afterglow-ship reports the kinds of fault.h, and the sidecar sees the others.
+ */
 enum ship_kind {
 #define X(id, name, retry, after) SHIP_##id,
 	FAULT_KINDS(X)
 #undef X
-	SHIP_HUNG, /* it printed nothing for SHIP_PATIENCE_NS, and the sidecar ended it */
+		SHIP_HUNG, /* it printed nothing for SHIP_PATIENCE_NS, and the sidecar ended it */
 	SHIP_PROGRAM, /* afterglow-ship could not be run, or died */
 	SHIP_OTHER, /* it reported a kind that this sidecar does not know */
 	SHIP_KIND_COUNT
@@ -79,7 +87,8 @@ struct ship_result {
 	bool has_result; /* it printed its result */
 	bool shipped;
 	bool retry; /* a later run may succeed without a person's help */
-	int64_t retry_after_ns; /* how long to wait before the next run, at most 600 s; 0: not known */
+	/* how long to wait before the next run, at most 600 s; 0: not known */
+	int64_t retry_after_ns;
 	enum ship_kind kind; /* why it failed */
 	char error[SHIP_ERROR_MAX];
 };
@@ -90,7 +99,10 @@ struct ship_result {
  */
 void ship_line(const char *line, size_t len, struct ship_result *result);
 
-/* Why it ended: by itself, or the sidecar ended it, because it hung or because the pod's time was up. */
+/*
+ * Why it ended: by itself, or the sidecar ended it, because it hung or because the pod's time was
+ * up.
+ */
 enum ship_end { SHIP_END_OWN, SHIP_END_HUNG, SHIP_END_GRACE };
 
 /*
@@ -101,7 +113,8 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result);
 
 #define SHIP_PATIENCE_NS ((int64_t)120 * 1000000000) /* the child may print nothing for so long */
 #define SHIP_BACKOFF_MAX_NS ((int64_t)300 * 1000000000)
-#define SHIP_BACKOFF_STOPPING_NS ((int64_t)2 * 1000000000) /* the longest wait of a terminating pod */
+/* the longest wait of a terminating pod */
+#define SHIP_BACKOFF_STOPPING_NS ((int64_t)2 * 1000000000)
 
 /*
  * Returns the nanoseconds to wait before the next run. failures counts the failures in a row, from
@@ -109,4 +122,5 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result);
  * quarter longer or shorter, so that the pods of a cluster do not come at the same time. If the
  * last result asks for a wait, that is used instead. stopping: the pod is terminating.
  */
-int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random);
+int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping,
+		     double random);

@@ -62,7 +62,8 @@ static void a_store_is_checked_with_its_options(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(stores); i++) {
 		struct err err = { 0 };
 
-		assert_int_equal(store_options_check(&stores[i].o, &err), stores[i].error ? -EINVAL : 0);
+		assert_int_equal(store_options_check(&stores[i].o, &err),
+				 stores[i].error ? -EINVAL : 0);
 		if (stores[i].error && !strstr(err_text(&err), stores[i].error))
 			fail_msg("row %zu: %s", i, err_text(&err));
 	}
@@ -70,15 +71,47 @@ static void a_store_is_checked_with_its_options(void **state)
 
 static void the_arguments_are_those_that_were_given(void **state)
 {
-	const struct store_options o = { .url = "s3://b/p", .credentials = "/c", .s3_region = "eu-1", .s3_path_style = true,
-					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts", .cores_prefix = "_cores",
-					 .s3_encryption = "aws:kms", .s3_kms_key_id = "alias/a", .s3_bucket_key = true,
-					 .proxy = "http://p:1", .no_proxy = ".svc,10.0.0.0/8" };
-	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c",
-					 "--proxy", "http://p:1", "--no-proxy", ".svc,10.0.0.0/8", "--s3-region", "eu-1",
-					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts",
-					 "--s3-encryption", "aws:kms", "--s3-kms-key-id", "alias/a", "--cores-prefix", "_cores",
-					 "--as", "ml/x", "--deadline", "30", "--s3-path-style", "--s3-bucket-key", "/spool/ml/x", NULL };
+	const struct store_options o = { .url = "s3://b/p",
+					 .credentials = "/c",
+					 .s3_region = "eu-1",
+					 .s3_path_style = true,
+					 .s3_role_arn = "arn:aws:iam::1:role/r",
+					 .s3_sts_endpoint = "https://sts",
+					 .cores_prefix = "_cores",
+					 .s3_encryption = "aws:kms",
+					 .s3_kms_key_id = "alias/a",
+					 .s3_bucket_key = true,
+					 .proxy = "http://p:1",
+					 .no_proxy = ".svc,10.0.0.0/8" };
+	const char *const expected[] = { "afterglow-ship",
+					 "--store",
+					 "s3://b/p",
+					 "--credentials",
+					 "/c",
+					 "--proxy",
+					 "http://p:1",
+					 "--no-proxy",
+					 ".svc,10.0.0.0/8",
+					 "--s3-region",
+					 "eu-1",
+					 "--s3-role-arn",
+					 "arn:aws:iam::1:role/r",
+					 "--s3-sts-endpoint",
+					 "https://sts",
+					 "--s3-encryption",
+					 "aws:kms",
+					 "--s3-kms-key-id",
+					 "alias/a",
+					 "--cores-prefix",
+					 "_cores",
+					 "--as",
+					 "ml/x",
+					 "--deadline",
+					 "30",
+					 "--s3-path-style",
+					 "--s3-bucket-key",
+					 "/spool/ml/x",
+					 NULL };
 	const char *argv[SHIP_ARGS_MAX];
 	(void)state;
 
@@ -139,7 +172,10 @@ static void of_the_environment_it_has_what_it_needs(void **state)
 		assert_null(strstr(*env, "secret"));
 		assert_null(strstr(*env, "PATH="));
 		proxies += strcmp(*env, "https_proxy=http://proxy:3128") == 0;
-		identities += strcmp(*env, "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://169.254.170.23/v1/credentials") == 0;
+		identities +=
+			strcmp(*env,
+			       "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://169.254.170.23/v1/credentials") ==
+			0;
 	}
 	assert_int_equal(identities, 1);
 	assert_int_equal(proxies, 1);
@@ -176,7 +212,8 @@ static void a_run_has_an_hour_and_a_second_for_each_64_kib_and_a_day_at_most(voi
 
 static void the_pause_doubles_up_to_five_minutes(void **state)
 {
-	const struct ship_result r = { .retry = true }, mend = { .retry = false }, asked = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
+	const struct ship_result r = { .retry = true }, mend = { .retry = false },
+				 asked = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
 	(void)state;
 
 	assert_int_equal(ship_backoff(1, &r, false, 0.5), NS_PER_SEC);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ships the bundles of the spool to the store, one child process at a time. Before each child an errand looks into the spool: it
- * removes the bundle that was shipped and finds the next. It is an errand because the spool's disk may not answer.
+ * Ships the bundles of the spool to the store, one child process at a time. Before each child an
+ * errand looks into the spool: it removes the bundle that was shipped and finds the next. It is an
+ * errand because the spool's disk may not answer.
  */
 #include "sidecar/spool/shipper.h"
 
@@ -73,8 +74,12 @@ static void look_into_spool(int fd, void *arg)
 	const struct shipper *s = arg;
 	struct ship_look look;
 
-	ship_look(&(struct ship_question){ .spool = s->options.spool, .shipped = s->shipped ? s->path : NULL, .manifest = s->manifest,
-					   .after = s->failures ? s->path : NULL, .done = &s->done }, &look);
+	ship_look(&(struct ship_question){ .spool = s->options.spool,
+					   .shipped = s->shipped ? s->path : NULL,
+					   .manifest = s->manifest,
+					   .after = s->failures ? s->path : NULL,
+					   .done = &s->done },
+		  &look);
 	errand_send(fd, &look, sizeof(look), -1);
 }
 
@@ -84,7 +89,8 @@ static void shipper_ended(const struct child_result *r, void *arg);
 
 static int64_t patience_ns(const struct shipper *s)
 {
-	return s->stop_ns ? MIN(SHIP_PATIENCE_NS, MAX(s->stop_ns - now_boottime_ns(), (int64_t)0)) : SHIP_PATIENCE_NS;
+	return s->stop_ns ? MIN(SHIP_PATIENCE_NS, MAX(s->stop_ns - now_boottime_ns(), (int64_t)0)) :
+			    SHIP_PATIENCE_NS;
 }
 
 static void shipper_on_line(const char *line, size_t len, void *arg)
@@ -99,9 +105,11 @@ static void shipper_on_line(const char *line, size_t len, void *arg)
 static int shipper_start(struct shipper *s, const char *const *argv, struct err *err)
 {
 	char *const *env = ship_environment();
+	/* clang-format off */
 	const struct child_work work = {
 		.path = argv[0], .argv = argv, .env = env, .on_line = shipper_on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
 	};
+	/* clang-format on */
 
 	s->result = (struct ship_result){ .has_result = false };
 	if (child_start(s->base, &work, shipper_ended, s, &s->child, err) < 0)
@@ -126,7 +134,8 @@ static void shipper_on_failed(struct shipper *s)
 
 	s->stats.failed[s->result.kind]++;
 	if (!s->stats.failing || s->stats.last.kind != s->result.kind)
-		log_warning("store: %s (%s; %s)", s->result.error, ship_kind_name(s->result.kind), how[s->result.retry]);
+		log_warning("store: %s (%s; %s)", s->result.error, ship_kind_name(s->result.kind),
+			    how[s->result.retry]);
 	s->stats.failing = true;
 	s->stats.last = s->result;
 	s->failures++;
@@ -159,11 +168,17 @@ static void shipper_ended(const struct child_result *r, void *arg)
 	if (s->pruning) {
 		s->pruning = false;
 		if (r->status != 0)
-			log_warning_limited("store: old bundles could not be removed: afterglow-sidecar prune ended with wait status 0x%x", (unsigned int)r->status);
+			log_warning_limited(
+				"store: old bundles could not be removed: afterglow-sidecar prune ended with wait status 0x%x",
+				(unsigned int)r->status);
 		begin_next(s);
 		return;
 	}
-	ship_ended(r->status, !r->timed_out ? SHIP_END_OWN : in_time ? SHIP_END_HUNG : SHIP_END_GRACE, &s->result);
+	ship_ended(r->status,
+		   !r->timed_out ? SHIP_END_OWN :
+		   in_time	 ? SHIP_END_HUNG :
+				   SHIP_END_GRACE,
+		   &s->result);
 	if (s->result.shipped) {
 		shipper_on_shipped(s);
 		begin_next(s);
@@ -185,7 +200,8 @@ static void shipper_ended(const struct child_result *r, void *arg)
 
 static int64_t seconds_left(const struct shipper *s)
 {
-	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC : ship_run_s(s->look.bytes);
+	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC :
+			    ship_run_s(s->look.bytes);
 }
 
 /* Returns whether there is no time left to ship. */
@@ -218,16 +234,22 @@ static void begin_ship(struct shipper *s)
  */
 static bool begin_prune(struct shipper *s)
 {
-	const struct quota by_clock = quota_by_clock(&s->options.retention, s->clock_offset_ns, now_realtime_ns() - now_boottime_ns());
+	const struct quota by_clock = quota_by_clock(&s->options.retention, s->clock_offset_ns,
+						     now_realtime_ns() - now_boottime_ns());
 	const struct quota *q = &by_clock;
 	const char *directory = s->options.store.url ? store_directory(s->options.store.url) : NULL;
 	char bytes[24], count[24], age[24];
-	const char *argv[] = { s->options.pruner, "prune", "--keep-bytes", bytes, "--keep-bundles", count, "--keep-seconds", age,
-			       "--below", s->options.retain_below, directory, NULL };
+	const char *argv[] = { s->options.pruner, "prune",
+			       "--keep-bytes",	  bytes,
+			       "--keep-bundles",  count,
+			       "--keep-seconds",  age,
+			       "--below",	  s->options.retain_below,
+			       directory,	  NULL };
 	int64_t now = now_boottime_ns();
 	struct err err = { 0 };
 
-	if (!directory || !s->options.pruner || !s->options.retain_below || (!q->bytes && !q->count && !q->age_ns) || s->stop_ns ||
+	if (!directory || !s->options.pruner || !s->options.retain_below ||
+	    (!q->bytes && !q->count && !q->age_ns) || s->stop_ns ||
 	    (s->pruned_ns && now - s->pruned_ns < PRUNE_EVERY_NS))
 		return false;
 	s->pruned_ns = now;
@@ -292,12 +314,14 @@ static void on_looked(bool in_time, void *arg)
 	if (in_time && s->looking.answered)
 		shipper_go_on(s);
 	else
-		wait_for_spool(s, in_time ? "the process that reads it died" : "it does not answer");
+		wait_for_spool(s,
+			       in_time ? "the process that reads it died" : "it does not answer");
 }
 
 static int64_t look_within_ns(const struct shipper *s)
 {
-	return s->stop_ns ? MIN(LOOK_WITHIN_NS, MAX(s->stop_ns - now_boottime_ns(), LOOK_LAST_NS)) : LOOK_WITHIN_NS;
+	return s->stop_ns ? MIN(LOOK_WITHIN_NS, MAX(s->stop_ns - now_boottime_ns(), LOOK_LAST_NS)) :
+			    LOOK_WITHIN_NS;
 }
 
 /* Returns whether a look, which removes what was shipped, has to wait for an addition. */
@@ -370,7 +394,10 @@ void shipper_kick(struct shipper *s)
 		s->kicked = true;
 		return;
 	}
-	/* The look starts from the event loop, not within this call, so several commits in a row cause one look. */
+	/*
+	 * The look starts from the event loop, not within this call, so several commits in a row
+	 * cause one look.
+	 */
 	s->state = WAITING;
 	shipper_set_timer(s, 0);
 }

@@ -20,7 +20,8 @@ struct shipper_options {
 	const char *program; /* the absolute path of afterglow-ship */
 	const char *spool; /* the directory of the bundles */
 	struct store_options store;
-	struct quota retention; /* the limits of a directory store, below retain_below; all 0: none */
+	/* the limits of a directory store, below retain_below; all 0: none */
+	struct quota retention;
 	const char *retain_below; /* a directory of the store, such as "ml/demo" */
 	const char *pruner; /* the absolute path of afterglow-sidecar */
 };
@@ -36,7 +37,10 @@ struct shipper_callbacks {
 	 * be done.
 	 */
 	void (*idle)(void *arg);
-	/* Whether no shipped bundle may leave the spool now, because an addition to one is being begun. NULL: it never is. */
+	/*
+	 * Whether no shipped bundle may leave the spool now, because an addition to one is being
+	 * begun. NULL: it never is.
+	 */
 	bool (*held)(void);
 	void *arg;
 };
@@ -55,7 +59,10 @@ struct shipper_stats {
 struct shipper *shipper_new(struct event_base *base, const struct shipper_options *options,
 			    const struct shipper_callbacks *callbacks);
 
-/* Kills the child that runs. A child that hangs in the kernel may outlive the sidecar. s may be NULL. */
+/*
+ * Kills the child that runs. A child that hangs in the kernel may outlive the sidecar. s may be
+ * NULL.
+ */
 void shipper_free(struct shipper *s);
 
 /* To be called when there may be a bundle to ship. s may be NULL. */

@@ -28,22 +28,23 @@
 #include "sidecar/store/extend.h"
 
 /* Notes how it was called, then does what the file "mode" says. */
-static const char script[] = "#!/bin/sh\n"
-			     "d=$(dirname \"$0\")\n"
-			     "for a; do last=$a; done\n"
-			     "echo \"$*\" >>$d/calls\n"
-			     "case $(cat $d/mode) in\n"
-			     "ok) echo '{\"file\":\"report.txt\",\"sent\":1,\"total\":1}'; echo '{\"result\":\"shipped\",\"url\":\"s3://b\"}';;\n"
-			     "again) echo '{\"result\":\"failed\",\"retry\":true,\"kind\":\"network\",\"error\":\"cut off\"}'; exit 1;;\n"
-			     "mend) echo '{\"result\":\"failed\",\"retry\":false,\"kind\":\"credentials\",\"error\":\"wrong key\"}'; exit 3;;\n"
-			     "pause) echo '{\"result\":\"failed\",\"retry\":true,\"retryAfterSeconds\":300,\"kind\":\"server\"}'; exit 1;;\n"
-			     "once) echo ok >$d/mode; exit 1;;\n"
-			     "hang) exec sleep 1000;;\n"
-			     "die) kill -9 $$;;\n"
-			     "flood) head -c 5000000 /dev/zero | tr '\\0' x; echo; echo '{\"result\":\"shipped\"}';;\n"
-			     "first) case $last in *Killed*) ;; *) echo '{\"result\":\"failed\",\"kind\":\"bundle\"}'; exit 3;; esac;\n"
-			     "  echo '{\"result\":\"shipped\"}';;\n"
-			     "esac\n";
+static const char script[] =
+	"#!/bin/sh\n"
+	"d=$(dirname \"$0\")\n"
+	"for a; do last=$a; done\n"
+	"echo \"$*\" >>$d/calls\n"
+	"case $(cat $d/mode) in\n"
+	"ok) echo '{\"file\":\"report.txt\",\"sent\":1,\"total\":1}'; echo '{\"result\":\"shipped\",\"url\":\"s3://b\"}';;\n"
+	"again) echo '{\"result\":\"failed\",\"retry\":true,\"kind\":\"network\",\"error\":\"cut off\"}'; exit 1;;\n"
+	"mend) echo '{\"result\":\"failed\",\"retry\":false,\"kind\":\"credentials\",\"error\":\"wrong key\"}'; exit 3;;\n"
+	"pause) echo '{\"result\":\"failed\",\"retry\":true,\"retryAfterSeconds\":300,\"kind\":\"server\"}'; exit 1;;\n"
+	"once) echo ok >$d/mode; exit 1;;\n"
+	"hang) exec sleep 1000;;\n"
+	"die) kill -9 $$;;\n"
+	"flood) head -c 5000000 /dev/zero | tr '\\0' x; echo; echo '{\"result\":\"shipped\"}';;\n"
+	"first) case $last in *Killed*) ;; *) echo '{\"result\":\"failed\",\"kind\":\"bundle\"}'; exit 3;; esac;\n"
+	"  echo '{\"result\":\"shipped\"}';;\n"
+	"esac\n";
 
 #define FIRST "20261121T012906.324Z-Segfault"
 #define SECOND "20261121T012907.324Z-Killed"
@@ -209,7 +210,9 @@ static void what_is_shipped_leaves_the_spool(void **state)
 static void a_look_finishes_the_removal_at_which_another_was_killed(void **state)
 {
 	const struct ship_done done = { .n = 0 };
-	const struct ship_question q = { .spool = spool, .shipped = "ml/demo/pod.1/ray-worker/" FIRST, .done = &done };
+	const struct ship_question q = { .spool = spool,
+					 .shipped = "ml/demo/pod.1/ray-worker/" FIRST,
+					 .done = &done };
 	struct ship_look look;
 	char path[256], hidden[256];
 
@@ -521,7 +524,9 @@ static void a_shipped_bundle_does_not_leave_while_another_addition_is_being_begu
 
 static void without_descriptors_nothing_is_removed_and_it_tries_again(void **state)
 {
-	const struct shipper_callbacks callbacks = { .shipped = on_shipped, .failed = on_failed, .idle = on_idle };
+	const struct shipper_callbacks callbacks = { .shipped = on_shipped,
+						     .failed = on_failed,
+						     .idle = on_idle };
 	char url[80];
 	struct shipper_options o = {
 		.program = program, .spool = spool, .store.url = url, .retention.count = 1, .retain_below = "ml/demo", .pruner = "/bin/true",

@@ -71,7 +71,8 @@ struct spool *spool_new(const char *path, const struct spool_limits *limits, int
 	 * This memory is shared with the children that write bundles, so that their counts are not
 	 * lost.
 	 */
-	struct spool *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct spool *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (s == MAP_FAILED)
 		return NULL;
@@ -121,7 +122,9 @@ int64_t spool_room(const struct spool *s)
 	int64_t room = free_bytes(s);
 
 	if (room != INT64_MAX)
-		room -= s->limits.own_disk ? LIGHT_ROOM : s->limits.final ? FULL_ROOM : SPOOL_FREE_MIN;
+		room -= s->limits.own_disk ? LIGHT_ROOM :
+			s->limits.final	   ? FULL_ROOM :
+					     SPOOL_FREE_MIN;
 	if (s->limits.quota.bytes > 0)
 		room = MIN(room, s->limits.quota.bytes - s->stats.bytes);
 	return MAX(room, (int64_t)0);
@@ -131,8 +134,8 @@ int64_t spool_room(const struct spool *s)
  * Drops a part of a bundle, and returns whether that succeeded. A bundle with a damaged manifest is
  * dropped as a whole, because its files are not known and no store accepts it.
  */
-static bool spool_drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
-		       void *arg)
+static bool spool_drop(struct spool *s, int fd, const char *path, enum drop what,
+		       void (*dropped)(const char *path, void *arg), void *arg)
 {
 	struct err err = { 0 };
 
@@ -142,7 +145,8 @@ static bool spool_drop(struct spool *s, int fd, const char *path, enum drop what
 	}
 	s->stats.dropped[what]++;
 	s->unreported[what]++;
-	log_warning("spool: dropped the %s of %s to make room", what == DROP_BUNDLE ? "whole" : drop_name(what), path);
+	log_warning("spool: dropped the %s of %s to make room",
+		    what == DROP_BUNDLE ? "whole" : drop_name(what), path);
 	if (what != DROP_BUNDLE)
 		return true;
 	inventory_remove_empty(fd, path, 0, 0);
@@ -155,12 +159,14 @@ static bool spool_drop(struct spool *s, int fd, const char *path, enum drop what
  * Looks at the whole spool, and drops what exceeds the limits and what is needed to free to_free
  * bytes.
  */
-static void spool_look(struct spool *s, int64_t to_free, enum drop worst, void (*dropped)(const char *path, void *arg), void *arg)
+static void spool_look(struct spool *s, int64_t to_free, enum drop worst,
+		       void (*dropped)(const char *path, void *arg), void *arg)
 {
 	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
 	_cleanup_free_ enum drop *drops = NULL;
-	struct quota quota = quota_by_clock(&s->limits.quota, s->clock_offset_ns, clock_offset_ns());
+	struct quota quota =
+		quota_by_clock(&s->limits.quota, s->clock_offset_ns, clock_offset_ns());
 	bool any = false;
 
 	if (s->limits.final || fd < 0 || inventory_read(fd, "", SPOOL_BUNDLES_MAX, &inv, NULL) < 0)
@@ -194,7 +200,11 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 	int64_t room = free_bytes(s);
 
 	/* Reports are not dropped to leave free space to others, because they are small. */
-	spool_look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
+	spool_look(s,
+		   room == INT64_MAX || s->limits.own_disk ?
+			   0 :
+			   MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0),
+		   DROP_FILES, dropped, arg);
 }
 
 /* --- Admission --- */
@@ -215,7 +225,8 @@ enum keep spool_admit(struct spool *s, struct report *r)
 		return KEEP_FULL;
 	enum keep keep = crash_loops_count(&s->loops, r->signature, now_realtime_ns(),
 					   s->limits.full_per_loop, &loop);
-	r->keeping = (struct keeping){ .repeats = loop->count, .repeats_since_unix_ns = loop->first_unix_ns,
+	r->keeping = (struct keeping){ .repeats = loop->count,
+				       .repeats_since_unix_ns = loop->first_unix_ns,
 				       .alike_only = signature_is_weak(r->signature) };
 	if (keep == KEEP_COUNT) {
 		s->stats.counted++;
@@ -226,7 +237,8 @@ enum keep spool_admit(struct spool *s, struct report *r)
 		spool_look(s, full_room(s) - spool_room(s), DROP_FILES, NULL, NULL);
 		keep = spool_room(s) < full_room(s) ? KEEP_LIGHT : KEEP_FULL;
 		if (keep == KEEP_LIGHT)
-			verdict_add_missing(&r->verdict, "all but this report", "room on the disk that bundles are written to");
+			verdict_add_missing(&r->verdict, "all but this report",
+					    "room on the disk that bundles are written to");
 	}
 	if (keep == KEEP_LIGHT && free_bytes(s) < LIGHT_ROOM)
 		spool_make_room(s, LIGHT_ROOM);

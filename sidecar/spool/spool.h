@@ -25,7 +25,8 @@ struct spool_limits {
 	struct quota quota;
 	unsigned int full_per_loop; /* whole bundles that are kept of a crash in a loop, 0: all */
 	bool own_disk; /* nothing else uses its file system, so none of it is left to others */
-	bool final; /* it is the store itself: everything that fits is kept, and nothing is dropped */
+	/* it is the store itself: everything that fits is kept, and nothing is dropped */
+	bool final;
 };
 
 struct spool_stats {

@@ -55,7 +55,8 @@ static int teardown(void **state)
 
 static struct report a_crash(const char *name)
 {
-	struct report r = { .id.container = "ray-worker", .verdict = { .class = FAILURE_SEGFAULT, .exit_code = 139 } };
+	struct report r = { .id.container = "ray-worker",
+			    .verdict = { .class = FAILURE_SEGFAULT, .exit_code = 139 } };
 
 	snprintf(r.signature, sizeof(r.signature), "v1:Segfault:%s:SIGSEGV", name);
 	return r;
@@ -99,7 +100,8 @@ static void a_crash_in_a_loop_is_reported_with_its_number(void **state)
 	assert_false(r.keeping.report_only);
 	for (int i = 2; i <= 11; i++) {
 		r = a_crash("a");
-		assert_int_equal(spool_admit(spool, &r), i <= CRASH_LOOP_LIGHT ? KEEP_LIGHT : KEEP_COUNT);
+		assert_int_equal(spool_admit(spool, &r),
+				 i <= CRASH_LOOP_LIGHT ? KEEP_LIGHT : KEEP_COUNT);
 		assert_int_equal(r.keeping.repeats, i);
 	}
 	assert_int_equal(spool_stats(spool)->counted, 1);
@@ -123,7 +125,8 @@ static void ends_of_different_causes_are_no_loop_though_the_exit_code_is_the_sam
 
 	make(&limits);
 	snprintf(one.signature, sizeof(one.signature), "v1:GCSLost:ray-worker:exit=1");
-	snprintf(other.signature, sizeof(other.signature), "v1:ApplicationError:ray-worker:exit=1?");
+	snprintf(other.signature, sizeof(other.signature),
+		 "v1:ApplicationError:ray-worker:exit=1?");
 	assert_int_equal(spool_admit(spool, &one), KEEP_FULL);
 	assert_int_equal(spool_admit(spool, &other), KEEP_FULL);
 	assert_int_equal(other.keeping.repeats, 1);
@@ -142,7 +145,8 @@ static void of_ends_whose_cause_is_unknown_every_report_is_kept(void **state)
 		assert_int_equal(spool_admit(spool, &r), i == 1 ? KEEP_FULL : KEEP_LIGHT);
 		assert_int_equal(r.keeping.repeats, i);
 		if (i > 1)
-			assert_non_null(strstr(report_repeats(&r.keeping, line), "perhaps of different causes"));
+			assert_non_null(strstr(report_repeats(&r.keeping, line),
+					       "perhaps of different causes"));
 	}
 }
 
@@ -185,7 +189,8 @@ static void too_many_are_dropped_and_named(void **state)
 
 static void the_room_is_what_the_bound_leaves(void **state)
 {
-	const struct spool_limits small = { .quota.bytes = 600 * 1024 }, none = { .quota.bytes = 0 };
+	const struct spool_limits small = { .quota.bytes = 600 * 1024 },
+				  none = { .quota.bytes = 0 };
 	(void)state;
 
 	make(&small);
@@ -242,7 +247,8 @@ static void a_bundle_with_a_damaged_manifest_does_not_hold_its_room(void **state
 	make(&limits);
 	put("20261121T012906.324Z-Segfault", true);
 	put("20261121T012907.324Z-Segfault", true);
-	snprintf(manifest, sizeof(manifest), "%s/" PARENT "/20261121T012906.324Z-Segfault/MANIFEST.json", path);
+	snprintf(manifest, sizeof(manifest),
+		 "%s/" PARENT "/20261121T012906.324Z-Segfault/MANIFEST.json", path);
 	assert_int_equal(file_put(AT_FDCWD, manifest, "", 0, 0600, NULL), 0);
 	spool_settle(spool, gone, NULL);
 	assert_int_equal(n_gone, 1);
@@ -252,14 +258,17 @@ static void a_bundle_with_a_damaged_manifest_does_not_hold_its_room(void **state
 
 static void a_state_that_is_nonsense_is_none(void **state)
 {
-	static const char *const texts[] = { "", "[]", "{", "{\"dropped\":7,\"crashes\":{}}", "{\"dropped\":{\"core\":-5}}" };
+	static const char *const texts[] = { "", "[]", "{", "{\"dropped\":7,\"crashes\":{}}",
+					     "{\"dropped\":{\"core\":-5}}" };
 	const struct spool_limits limits = { .full_per_loop = 1 };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct report r = a_crash("a");
 
-		assert_int_equal(file_put(state_fd, "spool.json", texts[i], strlen(texts[i]), 0600, NULL), 0);
+		assert_int_equal(
+			file_put(state_fd, "spool.json", texts[i], strlen(texts[i]), 0600, NULL),
+			0);
 		make(&limits);
 		assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
 		assert_int_equal(r.keeping.dropped_cores, 0);

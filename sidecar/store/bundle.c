@@ -85,8 +85,8 @@ static int make_directories(struct bundle *b, const char *name, struct err *err)
 	return 0;
 }
 
-int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
-		 struct err *err)
+int bundle_begin(const char *store, const char *parent, const char *name,
+		 struct bundle **ret_bundle, struct err *err)
 {
 	struct bundle *b = calloc(1, sizeof(*b));
 	struct err local = { 0 };
@@ -103,7 +103,8 @@ int bundle_begin(const char *store, const char *parent, const char *name, struct
 		return err_set(err, ENOMEM, "bundle");
 	}
 	if ((size_t)snprintf(b->store, sizeof(b->store), "%s", store) >= sizeof(b->store) ||
-	    (size_t)snprintf(b->parent, sizeof(b->parent), "%s", parent) + strlen(name) + 16 >= sizeof(b->parent)) {
+	    (size_t)snprintf(b->parent, sizeof(b->parent), "%s", parent) + strlen(name) + 16 >=
+		    sizeof(b->parent)) {
 		bundle_free(b);
 		return err_set(err, ENAMETOOLONG, "bundle %.100s", name);
 	}
@@ -146,7 +147,8 @@ static int make_directory_of(struct bundle *b, const char *file, struct err *err
 {
 	char directory[NAME_MAX + 1];
 
-	if (directory_of(file, directory) && mkdirat(b->fd, directory, DIR_MODE) < 0 && errno != EEXIST)
+	if (directory_of(file, directory) && mkdirat(b->fd, directory, DIR_MODE) < 0 &&
+	    errno != EEXIST)
 		return err_set(err, errno, "mkdir %s", directory);
 	return 0;
 }
@@ -161,7 +163,8 @@ static void each_directory(const struct bundle *b, void (*fn)(int dir_fd, const 
 	cJSON *file;
 
 	cJSON_ArrayForEach(file, b->files) {
-		if (!directory_of(json_str(file, "name"), directory) || strcmp(directory, last) == 0)
+		if (!directory_of(json_str(file, "name"), directory) ||
+		    strcmp(directory, last) == 0)
 			continue;
 		fn(b->fd, directory);
 		memcpy(last, directory, sizeof(last));
@@ -230,7 +233,8 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */
-static int bundle_pump(int fd, size_t max, int out, struct sha256 *digest, size_t *ret_len, struct err *err)
+static int bundle_pump(int fd, size_t max, int out, struct sha256 *digest, size_t *ret_len,
+		       struct err *err)
 {
 	unsigned char buf[32 * 1024];
 	size_t len = 0;
@@ -269,7 +273,8 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 	return r < 0 ? bundle_give_up(b, file, err) : 0;
 }
 
-void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg)
+void bundle_each_file(const struct bundle *b,
+		      void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg)
 {
 	cJSON *file;
 
@@ -310,7 +315,8 @@ static int write_back(const struct bundle *b, const char *file, unsigned int fla
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	/* ESPIPE, EINVAL, ENOSYS: this filesystem cannot do it, and fsync will do all the work. */
-	if (fd < 0 || (sync_file_range(fd, 0, 0, flags) < 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)))
+	if (fd < 0 || (sync_file_range(fd, 0, 0, flags) < 0 &&
+		       (errno == EIO || errno == ENOSPC || errno == EDQUOT)))
 		return err_set(err, errno, "write back %s", file);
 	return 0;
 }
@@ -339,19 +345,21 @@ static bool has_one_journal(int fd)
 {
 	struct statfs fs;
 
-	return fstatfs(fd, &fs) == 0 && (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC);
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC);
 }
 
 /*
- * The manifest is written last, when the data of all other files is on the disk. It is then the last change in the file
- * system's journal, so on ext4 and XFS its fsync commits and flushes all of them. On other filesystems each file is
- * synced by itself, which waits once for each.
+ * The manifest is written last, when the data of all other files is on the disk. It is then the
+ * last change in the file system's journal, so on ext4 and XFS its fsync commits and flushes all of
+ * them. On other filesystems each file is synced by itself, which waits once for each.
  */
 static int sync_files(const struct bundle *b, struct err *err)
 {
 	cJSON *file;
 
-	if (write_back_files(b, err) < 0 || manifest_write(b->manifest, b->fd, MANIFEST_FILE, err) < 0 ||
+	if (write_back_files(b, err) < 0 ||
+	    manifest_write(b->manifest, b->fd, MANIFEST_FILE, err) < 0 ||
 	    sync_file(b, MANIFEST_FILE, err) < 0)
 		return -err->code;
 	if (has_one_journal(b->fd))

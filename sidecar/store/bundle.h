@@ -23,10 +23,13 @@ struct bundle;
  * -EEXIST if there are 999 of them. The caller ends the bundle with bundle_commit or
  * bundle_abort.
  */
-int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
-		 struct err *err);
+int bundle_begin(const char *store, const char *parent, const char *name,
+		 struct bundle **ret_bundle, struct err *err);
 
-/* Set and return how many bytes may be added. Callers that add much data check it; until it is set, there is no bound. */
+/*
+ * Set and return how many bytes may be added. Callers that add much data check it; until it is set,
+ * there is no bound.
+ */
 void bundle_set_room(struct bundle *b, int64_t bytes);
 int64_t bundle_room(const struct bundle *b);
 
@@ -34,35 +37,45 @@ int64_t bundle_room(const struct bundle *b);
 const char *bundle_path(const struct bundle *b);
 
 /*
- * Adds a file with that content. file may be in one directory ("logs/raylet.out"), which is made. -EEXIST: the bundle has a file of
- * that name.
+ * Adds a file with that content. file may be in one directory ("logs/raylet.out"), which is made.
+ * -EEXIST: the bundle has a file of that name.
  */
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
 
 /* Calls fn with the name of each file added so far, in that order. */
-void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg);
+void bundle_each_file(const struct bundle *b,
+		      void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg);
 
-/* Append the first or the last bytes of a file that was added, as many as fit under out's ceiling. */
+/*
+ * Append the first or the last bytes of a file that was added, as many as fit under out's ceiling.
+ */
 int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 
 /*
- * Adds a file with the content of fd from its position to its end, at most max bytes, through a small
- * buffer. -EEXIST as for bundle_add.
+ * Adds a file with the content of fd from its position to its end, at most max bytes, through a
+ * small buffer. -EEXIST as for bundle_add.
  */
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
-/* Removes a directory of the bundle with everything in it, when its writer has failed. No file in it may have been added. */
+/*
+ * Removes a directory of the bundle with everything in it, when its writer has failed. No file in
+ * it may have been added.
+ */
 void bundle_drop_directory(struct bundle *b, const char *directory);
 
-/* Writes the manifest, and makes the bundle durable and visible. Frees b in any case; on failure nothing of the bundle is left. */
+/*
+ * Writes the manifest, and makes the bundle durable and visible. Frees b in any case; on failure
+ * nothing of the bundle is left.
+ */
 int bundle_commit(struct bundle *b, struct err *err);
 
 /* Removes what was written and frees b, which may be NULL. */
 void bundle_abort(struct bundle *b);
 
 /*
- * Changes component, in place, so that it can be one component of a path: letters, digits, '.', '_' and
- * '-' stay, other bytes and a leading '.' become '_'. "" becomes "_", so there must be room for two bytes.
+ * Changes component, in place, so that it can be one component of a path: letters, digits, '.', '_'
+ * and '-' stay, other bytes and a leading '.' become '_'. "" becomes "_", so there must be room for
+ * two bytes.
  */
 void bundle_sanitize(char *component);

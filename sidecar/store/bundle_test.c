@@ -114,7 +114,8 @@ static void a_manifest_tells_size_and_digest_of_every_file(void **state)
 	assert_string_equal(json_str(manifest, "kind"), "Manifest");
 	assert_int_equal(cJSON_GetArraySize(json_get(manifest, "files")), 3);
 	cJSON_ArrayForEach(file, json_get(manifest, "files")) {
-		snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/%s", store, json_str(file, "name"));
+		snprintf(path, sizeof(path), "%s/" PARENT "/" NAME "/%s", store,
+			 json_str(file, "name"));
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_size, json_int(file, "sizeBytes", -1));
 		assert_int_equal(st.st_mode & 07777, 0640);
@@ -125,7 +126,8 @@ static void a_manifest_tells_size_and_digest_of_every_file(void **state)
 		assert_string_equal(digest, json_str(file, "sha256"));
 	}
 	file = json_find(json_get(manifest, "files"), "name", "report.txt");
-	assert_string_equal(json_str(file, "sha256"), "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03");
+	assert_string_equal(json_str(file, "sha256"),
+			    "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03");
 }
 
 static void a_name_that_is_taken_gets_a_number(void **state)
@@ -161,7 +163,8 @@ static void a_thousandth_of_one_name_is_refused(void **state)
 		if (i == 1)
 			snprintf(path, sizeof(path), "%s/" PARENT "/." NAME ".partial", store);
 		else
-			snprintf(path, sizeof(path), "%s/" PARENT "/." NAME "-%d.partial", store, i);
+			snprintf(path, sizeof(path), "%s/" PARENT "/." NAME "-%d.partial", store,
+				 i);
 		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 	}
 	before = open_descriptors();
@@ -207,7 +210,8 @@ static void files_may_lie_in_a_directory(void **state)
 	assert_non_null(strstr(strbuf_str(&text), "\"logs/raylet.err\""));
 	assert_non_null(strstr(strbuf_str(&text), "\"collected/zeros\""));
 	/* sha256sum of 100000 zeros */
-	assert_non_null(strstr(strbuf_str(&text), "9192c25b734fcbadbe32dadc28089c60db0e39f90cc20ce2e5733f57261acc0c"));
+	assert_non_null(strstr(strbuf_str(&text),
+			       "9192c25b734fcbadbe32dadc28089c60db0e39f90cc20ce2e5733f57261acc0c"));
 	assert_null(strstr(strbuf_str(&text), "logs/directory"));
 }
 
@@ -275,7 +279,8 @@ static bool on_tiny_tmpfs(void (*fn)(void))
 	int status;
 
 	if (child == 0) {
-		if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("tiny", store, "tmpfs", 0, "size=64k") < 0)
 			_exit(77);
 		fn();
@@ -368,7 +373,9 @@ static void remember_name(const struct bundle *b, const char *file, void *arg)
 
 static void what_was_added_can_be_listed_and_read_again(void **state)
 {
-	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(100), all = STRBUF_INIT(100), tail = STRBUF_INIT(4), head = STRBUF_INIT(4), none = STRBUF_INIT(4);
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(100), all = STRBUF_INIT(100),
+				       tail = STRBUF_INIT(4), head = STRBUF_INIT(4),
+				       none = STRBUF_INIT(4);
 	struct bundle *b;
 	(void)state;
 

@@ -40,7 +40,8 @@ static int extend_open_bundle(struct extension *e, const char *path, const char 
 {
 	size_t len = strlen(file);
 
-	if (!len || file[0] == '.' || strchr(file, '/') || len + sizeof("." SUFFIX) > sizeof(e->partial))
+	if (!len || file[0] == '.' || strchr(file, '/') ||
+	    len + sizeof("." SUFFIX) > sizeof(e->partial))
 		return err_set(err, EINVAL, "%.100s is no name for a file of a bundle", file);
 	snprintf(e->file, sizeof(e->file), "%s", file);
 	snprintf(e->partial, sizeof(e->partial), ".%.240s" SUFFIX, file);
@@ -48,7 +49,8 @@ static int extend_open_bundle(struct extension *e, const char *path, const char 
 	return e->dirfd < 0 ? err_set(err, errno, "open %s", path) : 0;
 }
 
-static int open_partial(struct extension *e, const char *path, const char *file, int flags, struct err *err)
+static int open_partial(struct extension *e, const char *path, const char *file, int flags,
+			struct err *err)
 {
 	if (extend_open_bundle(e, path, file, err) < 0)
 		return -err->code;
@@ -56,7 +58,8 @@ static int open_partial(struct extension *e, const char *path, const char *file,
 	return e->fd < 0 ? err_set(err, errno, "open %s/%s", path, e->partial) : 0;
 }
 
-static int extend_start(const char *path, const char *file, int flags, struct extension **ret_extension, int *ret_fd, struct err *err)
+static int extend_start(const char *path, const char *file, int flags,
+			struct extension **ret_extension, int *ret_fd, struct err *err)
 {
 	struct extension *e = calloc(1, sizeof(*e));
 	struct err local = { 0 };
@@ -75,18 +78,21 @@ static int extend_start(const char *path, const char *file, int flags, struct ex
 	return 0;
 }
 
-int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd,
+		 struct err *err)
 {
 	return extend_start(path, file, O_CREAT | O_TRUNC, ret_extension, ret_fd, err);
 }
 
-int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd,
+		  struct err *err)
 {
 	return extend_start(path, file, 0, ret_extension, ret_fd, err);
 }
 
 /* Reads the manifest and adds an entry for the file in its present state. */
-static int extend_describe(const struct extension *e, const char *sha256, cJSON **ret_manifest, struct err *err)
+static int extend_describe(const struct extension *e, const char *sha256, cJSON **ret_manifest,
+			   struct err *err)
 {
 	_cleanup_json_ cJSON *manifest = NULL;
 	cJSON *files;
@@ -177,7 +183,10 @@ void extend_discard(const char *path, const char *file)
 		return;
 	unlinkat(e.dirfd, e.partial, 0);
 	manifest_lock(e.dirfd, LOCK_WITHIN_NS);
-	/* If another process holds the lock, the new manifest is its own, and is about to be put in place. */
+	/*
+	 * If another process holds the lock, the new manifest is its own, and is about to be put in
+	 * place.
+	 */
 	if (flock(e.dirfd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		unlinkat(e.dirfd, NEW_MANIFEST, 0);
 	closep(&e.dirfd);

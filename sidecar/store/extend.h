@@ -18,19 +18,26 @@
 struct extension;
 
 /*
- * Begins an addition. path: the bundle's directory, from the root. file: a name without a slash. *ret_fd is open for reading
- * and writing, so that a child can write the file, and belongs to the extension. If the manifest lists a file of that name
- * already, that file stays, and extend_commit returns -EEXIST. Several additions may be open at once.
+ * Begins an addition. path: the bundle's directory, from the root. file: a name without a slash.
+ * *ret_fd is open for reading and writing, so that a child can write the file, and belongs to the
+ * extension. If the manifest lists a file of that name already, that file stays, and extend_commit
+ * returns -EEXIST. Several additions may be open at once.
  */
-int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
-
-/* Continues an addition that another process began with extend_begin, with the file as it is now. -ENOENT: there is no such file. */
-int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
+int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd,
+		 struct err *err);
 
 /*
- * Puts the file into the bundle. sha256: 64 hexadecimal digits, if the writer of the file has computed them; NULL: the file
- * is read again, at about 200 MB a second. If another process is changing the manifest of the bundle, waits for it. Frees e
- * in any case; on failure nothing is left of the file.
+ * Continues an addition that another process began with extend_begin, with the file as it is now.
+ * -ENOENT: there is no such file.
+ */
+int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd,
+		  struct err *err);
+
+/*
+ * Puts the file into the bundle. sha256: 64 hexadecimal digits, if the writer of the file has
+ * computed them; NULL: the file is read again, at about 200 MB a second. If another process is
+ * changing the manifest of the bundle, waits for it. Frees e in any case; on failure nothing is
+ * left of the file.
  */
 int extend_commit(struct extension *e, const char *sha256, struct err *err);
 
@@ -38,8 +45,8 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err);
 void extend_abort(struct extension *e);
 
 /*
- * Removes what is left of an addition after its writer was killed: its file, and a manifest that it did
- * not put in place. If another process is changing the manifest of the bundle, waits for it.
+ * Removes what is left of an addition after its writer was killed: its file, and a manifest that it
+ * did not put in place. If another process is changing the manifest of the bundle, waits for it.
  */
 void extend_discard(const char *path, const char *file);
 

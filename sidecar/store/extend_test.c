@@ -33,7 +33,9 @@ static int setup(void **state)
 	if (!mkdtemp(store) || bundle_begin(store, PARENT, "x", &b, NULL) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%s/%s", store, bundle_path(b));
-	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ? -1 : 0;
+	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ?
+		       -1 :
+		       0;
 }
 
 static int teardown(void **state)
@@ -75,7 +77,8 @@ static void an_addition_is_in_the_manifest_once_it_is_committed(void **state)
 
 static void a_digest_that_the_writer_knows_is_taken(void **state)
 {
-	const char *sha256 = "88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589"; /* of "abcd" */
+	const char *sha256 =
+		"88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589"; /* of "abcd" */
 	struct extension *e;
 	int fd;
 	(void)state;

@@ -17,7 +17,9 @@
 
 void manifest_lock(int dirfd, int64_t within_ns)
 {
-	for (int64_t i = 0; i < within_ns / LOCK_PAUSE_NS && flock(dirfd, LOCK_EX | LOCK_NB) < 0 && (errno == EWOULDBLOCK || errno == EINTR); i++)
+	for (int64_t i = 0; i < within_ns / LOCK_PAUSE_NS && flock(dirfd, LOCK_EX | LOCK_NB) < 0 &&
+			    (errno == EWOULDBLOCK || errno == EINTR);
+	     i++)
 		nanosleep(&(struct timespec){ .tv_nsec = LOCK_PAUSE_NS }, NULL);
 }
 
@@ -34,13 +36,17 @@ cJSON *manifest_new(cJSON **ret_files)
 	return NULL;
 }
 
-int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256, struct err *err)
+int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256,
+		      struct err *err)
 {
 	cJSON *json = json_named_new(file);
 
 	json_set_int(json, "sizeBytes", (int64_t)len);
 	json_set_str(json, "sha256", sha256);
-	/* A manifest that leaves out a file, or what is known of it, would call the bundle complete. */
+	/*
+	 * A manifest that leaves out a file, or what is known of it, would call the bundle
+	 * complete.
+	 */
 	if (cJSON_GetArraySize(json) != 3 || !cJSON_AddItemToArray(files, json)) {
 		cJSON_Delete(json);
 		return err_set(err, ENOMEM, "%s: manifest", file);

@@ -100,8 +100,9 @@ bool blame_is_messenger(const char *function)
 			continue;
 		char next = function[len];
 		/* "abort" is such a function, "abort_transaction" is not. */
-		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '<' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
-		    next == '.')
+		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '<' ||
+		    messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' ||
+		    next == ' ' || next == '.')
 			return true;
 	}
 	return false;
@@ -142,7 +143,8 @@ static bool is_raised(const struct crash *crash, const struct core *core)
 }
 
 /* Finds who asked for an abort or for a system call, among the frames that are certain. */
-static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
+static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first,
+			    struct crash *crash)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 	bool raised = core_is_refusal(&crash->info) || is_raised(crash, symbols->u->modules->core);
@@ -161,8 +163,8 @@ static void skip_messengers(struct symbols *symbols, const struct stack *stack, 
 }
 
 /*
- * Returns whether the fault is just below a stack: in the guard page of a thread, or where the kernel no longer lets the
- * stack grow.
+ * Returns whether the fault is just below a stack: in the guard page of a thread, or where the
+ * kernel no longer lets the stack grow.
  */
 static bool stack_is_full(const struct core *core, const struct crash *crash)
 {
@@ -203,7 +205,10 @@ static bool is_sent(const struct crash *crash, const struct core *core)
 	return crash->has_info && by_process && crash->info.sender != core->pid;
 }
 
-/* Returns whether Python was calling finalizers at its own end: then the program's work may have been done. */
+/*
+ * Returns whether Python was calling finalizers at its own end: then the program's work may have
+ * been done.
+ */
 static bool is_finalizing(struct symbols *symbols, const struct stack *stack)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
@@ -250,7 +255,8 @@ static void read_message(const struct unwinder *u, struct crash *crash)
 	}
 }
 
-void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
+void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault,
+	   struct crash *crash)
 {
 	size_t first = 0;
 

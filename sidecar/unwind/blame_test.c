@@ -63,7 +63,8 @@ static void messengers_are_distinguished_from_similar_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(messengers_are_distinguished_from_similar_names) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		messengers_are_distinguished_from_similar_names) };
 
 	return cmocka_run_group_tests_name("blame", tests, NULL, NULL);
 }

@@ -49,10 +49,12 @@ static void confine_handle(int signal)
  */
 static int catch_signals(struct err *err)
 {
-	static const int signals[] = { SIGALRM, SIGXCPU, SIGXFSZ, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
+	static const int signals[] = { SIGALRM, SIGXCPU, SIGXFSZ, SIGBUS,
+				       SIGSEGV, SIGABRT, SIGFPE,  SIGILL };
 	static char memory[64 << 10];
 	const stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
-	struct sigaction action = { .sa_handler = confine_handle, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
+	struct sigaction action = { .sa_handler = confine_handle,
+				    .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
 
 	if (sigaltstack(&stack, NULL) < 0)
 		return err_set(err, errno, "sigaltstack");
@@ -101,7 +103,8 @@ static int by_number(const void *a, const void *b)
 
 static int leave_open(const struct confine_fds *fds, struct err *err)
 {
-	const int all[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, fds->inputs[0], fds->inputs[1], fds->inputs[2], fds->files, fds->summary };
+	const int all[] = { STDIN_FILENO,   STDOUT_FILENO,  STDERR_FILENO, fds->inputs[0],
+			    fds->inputs[1], fds->inputs[2], fds->files,	   fds->summary };
 	int keep[ARRAY_SIZE(all)], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
 
@@ -119,6 +122,7 @@ static int leave_open(const struct confine_fds *fds, struct err *err)
 
 static int filter_calls(int files_fd, int summary_fd, struct err *err)
 {
+	/* clang-format off */
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close),
 		/* No more code may be mapped: all of ours is mapped already. */
@@ -133,6 +137,7 @@ static int filter_calls(int files_fd, int summary_fd, struct err *err)
 		CONFINE_ALLOW(exit_group), CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO),
 		CONFINE_ALLOW_ON(write, summary_fd), CONFINE_ALLOW_ON(write, files_fd), CONFINE_ALLOW_ON(recvmsg, files_fd),
 	};
+	/* clang-format on */
 
 	return confine_calls(rules, ARRAY_SIZE(rules), err);
 }
@@ -140,7 +145,8 @@ static int filter_calls(int files_fd, int summary_fd, struct err *err)
 int confine(const struct confine_fds *fds, void (*broken)(const char *why), struct err *err)
 {
 	on_broken = broken;
-	if (leave_open(fds, err) < 0 || set_limits(fds->summary, err) < 0 || catch_signals(err) < 0 || confine_files(-1, err) < 0)
+	if (leave_open(fds, err) < 0 || set_limits(fds->summary, err) < 0 ||
+	    catch_signals(err) < 0 || confine_files(-1, err) < 0)
 		return -err->code;
 	return filter_calls(fds->files, fds->summary, err);
 }

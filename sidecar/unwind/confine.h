@@ -18,9 +18,13 @@
 #define CONFINE_FILES 660 /* those of files.h, and a few */
 #define CONFINE_OUTPUT_MAX (4 << 20) /* bytes added to a file */
 
-/* The descriptors that stay open beside stdout and stderr; -1: there is none. stdin becomes /dev/null. */
+/*
+ * The descriptors that stay open beside stdout and stderr; -1: there is none. stdin becomes
+ * /dev/null.
+ */
 struct confine_fds {
-	int inputs[3]; /* what is read: a core; or the dump, the memory and the mappings of a process that lives */
+	/* what is read: a core; or the dump, the memory and the mappings of a process that lives */
+	int inputs[3];
 	int files, summary;
 };
 

@@ -114,9 +114,12 @@ static int run_confined(int (*work)(void))
 		given.core_fd = open(path, O_RDONLY);
 		dup2(open(secret, O_RDWR), LEFT_OPEN);
 		dup2(open(directory, O_RDONLY | O_DIRECTORY), LEFT_OPEN + 1);
-		const struct confine_fds fds = { .inputs = { given.core_fd, -1, -1 }, .files = ends[0], .summary = -1 };
+		const struct confine_fds fds = { .inputs = { given.core_fd, -1, -1 },
+						 .files = ends[0],
+						 .summary = -1 };
 
-		if (files_begin(&given.files, ends[0], &err) < 0 || confine(&fds, on_broken, &err) < 0)
+		if (files_begin(&given.files, ends[0], &err) < 0 ||
+		    confine(&fds, on_broken, &err) < 0)
 			_exit(99);
 		_exit(work());
 	}
@@ -159,8 +162,9 @@ static int try_descriptors(void)
 {
 	const int mine[] = { given.core_fd, given.files.socket_fd };
 
-	return escape_by_descriptor(mine, ARRAY_SIZE(mine)) || escape_by_writing(&given.files.socket_fd, 1) ||
-	       escape_by_fcntl(given.core_fd) || escape_by_fcntl(given.files.socket_fd) || escape_by_fcntl(STDOUT_FILENO) ||
+	return escape_by_descriptor(mine, ARRAY_SIZE(mine)) ||
+	       escape_by_writing(&given.files.socket_fd, 1) || escape_by_fcntl(given.core_fd) ||
+	       escape_by_fcntl(given.files.socket_fd) || escape_by_fcntl(STDOUT_FILENO) ||
 	       escape_by_mapping(given.core_fd) || escape_by_futex();
 }
 
@@ -170,21 +174,26 @@ static int try_messages(void)
 	struct msghdr m = { 0 };
 
 	for (int fd = 0; fd < ESCAPE_DESCRIPTORS; fd++)
-		if ((fd != given.files.socket_fd && !is_refused(recvmsg(fd, &m, MSG_DONTWAIT))) || !is_refused(sendmsg(fd, &m, 0)))
+		if ((fd != given.files.socket_fd && !is_refused(recvmsg(fd, &m, MSG_DONTWAIT))) ||
+		    !is_refused(sendmsg(fd, &m, 0)))
 			return escaped("message", fd);
 	return 0;
 }
 
 static int ask_for_files(void)
 {
-	static const char *const outside[] = { "/../secret", "/up", "/absolute", "/self", "/proc/self/environ", "/etc/passwd", "/", "program", "" };
+	static const char *const outside[] = {
+		"/../secret",  "/up", "/absolute", "/self", "/proc/self/environ",
+		"/etc/passwd", "/",   "program",   ""
+	};
 	const char *why;
 	char byte;
 	int fd = files_open(&given.files, "/program", &why);
 
 	if (fd < 0 || pread(fd, &byte, 1, 0) != 1 || byte != '\177')
 		return escaped(why, 0);
-	if (escape_by_fcntl(fd) || escape_by_mapping(fd) || escape_by_writing(&given.files.socket_fd, 1))
+	if (escape_by_fcntl(fd) || escape_by_mapping(fd) ||
+	    escape_by_writing(&given.files.socket_fd, 1))
 		return 1;
 	for (size_t i = 0; i < ARRAY_SIZE(outside); i++)
 		if (files_open(&given.files, outside[i], &why) >= 0)
@@ -193,7 +202,8 @@ static int ask_for_files(void)
 	 * A process under an attacker's control writes what it wants: the secret under its own
 	 * name, and no text at all.
 	 */
-	if (write(given.files.socket_fd, secret, strlen(secret) + 1) < 0 || files_open(&given.files, "/up", &why) >= 0)
+	if (write(given.files.socket_fd, secret, strlen(secret) + 1) < 0 ||
+	    files_open(&given.files, "/up", &why) >= 0)
 		return escaped("the secret by its name", 0);
 	return 0;
 }

@@ -23,7 +23,9 @@ static const uint8_t *block_at(struct core *core, bool live, uint64_t number, si
 		ssize_t n = 1;
 
 		for (; n > 0 && have < CORE_CACHE_BLOCK; have += n > 0 ? (size_t)n : 0)
-			n = pread(live ? core->memory_fd : core->elf.fd, data + have, CORE_CACHE_BLOCK - have, (off_t)(number * CORE_CACHE_BLOCK + have));
+			n = pread(live ? core->memory_fd : core->elf.fd, data + have,
+				  CORE_CACHE_BLOCK - have,
+				  (off_t)(number * CORE_CACHE_BLOCK + have));
 		core->cached[slot] = key;
 		core->cached_len[slot] = (uint16_t)have;
 	}
@@ -88,7 +90,8 @@ const struct core_segment *core_copy_at(const struct core *core, uint64_t addres
 		else
 			high = middle;
 	}
-	return low < core->n_copies && address >= core->copies[low].start ? &core->copies[low] : NULL;
+	return low < core->n_copies && address >= core->copies[low].start ? &core->copies[low] :
+									    NULL;
 }
 
 size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
@@ -142,7 +145,9 @@ void core_arrange(struct core *core)
 static void take_load(struct core *core, const Elf64_Phdr *p)
 {
 	struct core_segment *s = &core->segments[core->n_segments];
-	uint64_t held = p->p_offset < core->elf.file_size ? MIN(p->p_filesz, core->elf.file_size - p->p_offset) : 0;
+	uint64_t held = p->p_offset < core->elf.file_size ?
+				MIN(p->p_filesz, core->elf.file_size - p->p_offset) :
+				0;
 
 	if (p->p_memsz == 0)
 		return;

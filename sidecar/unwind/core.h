@@ -26,7 +26,8 @@ struct core_segment {
 	uint64_t start, end;
 	uint64_t file_offset, file_len, promised;
 	bool readable, writable, executable;
-	bool live; /* the memory is that of a process that lives, at file_offset of core.memory_fd */
+	/* the memory is that of a process that lives, at file_offset of core.memory_fd */
+	bool live;
 };
 
 /* A line of NT_FILE: addresses [start, end) hold the file from offset on. */
@@ -61,7 +62,8 @@ struct core {
 	size_t n_segments;
 	struct core_map *maps; /* by address */
 	size_t n_maps;
-	struct core_thread *threads; /* the thread that died is the first, as the kernel writes them */
+	/* the thread that died is the first, as the kernel writes them */
+	struct core_thread *threads;
 	size_t n_threads, threads_seen;
 	struct core_siginfo siginfo;
 	bool has_siginfo;
@@ -78,7 +80,8 @@ struct core {
 	size_t last_segment;
 	/* Of a process that lives (live.h): */
 	int memory_fd; /* its /proc/PID/mem; the caller's */
-	struct core_segment *copies; /* by address: the stacks as they were when it was stopped. They come before its memory */
+	/* by address: the stacks as they were when it was stopped. They come before its memory */
+	struct core_segment *copies;
 	size_t n_copies;
 	uint32_t stopped_us; /* for how long it was stopped, microseconds */
 };

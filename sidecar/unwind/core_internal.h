@@ -8,8 +8,8 @@
 int core_notes_read(struct core *core, struct err *err);
 
 /*
- * Sorts segments, copies and maps by address. No kernel writes segments that overlap: if there are some all the same, the first
- * counts.
+ * Sorts segments, copies and maps by address. No kernel writes segments that overlap: if there are
+ * some all the same, the first counts.
  */
 void core_arrange(struct core *core);
 

@@ -10,17 +10,45 @@
 
 /* user_regs_struct of x86-64, in its order. */
 enum {
-	R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX,
-	RIP, CS, EFLAGS, RSP, SS, FS_BASE, GS_BASE, DS, ES, FS, GS, X86_N
+	R15,
+	R14,
+	R13,
+	R12,
+	RBP,
+	RBX,
+	R11,
+	R10,
+	R9,
+	R8,
+	RAX,
+	RCX,
+	RDX,
+	RSI,
+	RDI,
+	ORIG_RAX,
+	RIP,
+	CS,
+	EFLAGS,
+	RSP,
+	SS,
+	FS_BASE,
+	GS_BASE,
+	DS,
+	ES,
+	FS,
+	GS,
+	X86_N
 };
 
 static const char *const x86_names[] = {
-	"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax",
-	"rip", "cs", "eflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs",
+	"r15",	  "r14", "r13", "r12",	   "rbp",     "rbx", "r11",	 "r10", "r9",
+	"r8",	  "rax", "rcx", "rdx",	   "rsi",     "rdi", "orig_rax", "rip", "cs",
+	"eflags", "rsp", "ss",	"fs_base", "gs_base", "ds",  "es",	 "fs",	"gs",
 };
 
 /* System V ABI, AMD64 supplement, figure 3.36. */
-static const uint8_t x86_dwarf[] = { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
+static const uint8_t x86_dwarf[] = { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8,
+				     R9,  R10, R11, R12, R13, R14, R15, RIP };
 
 /*
  * struct sigcontext of the kernel (arch/x86/include/uapi/asm/sigcontext.h). After the registers it
@@ -28,7 +56,8 @@ static const uint8_t x86_dwarf[] = { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8,
  */
 #define NONE 0xff
 static const uint8_t x86_context[] = {
-	R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP, EFLAGS, NONE, NONE, NONE, NONE, NONE,
+	R8,  R9,  R10, R11, R12, R13,	 R14,  R15,  RDI,  RSI,	 RBP,  RBX,
+	RDX, RAX, RCX, RSP, RIP, EFLAGS, NONE, NONE, NONE, NONE, NONE,
 };
 #define X86_ERROR 19
 #define X86_TRAP 20
@@ -36,14 +65,15 @@ static const uint8_t x86_context[] = {
 
 /* user_pt_regs of aarch64: x0 to x30, sp, pc, pstate. */
 static const char *const arm_names[] = {
-	"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
-	"x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp", "pc", "pstate",
+	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",	 "x10", "x11",
+	"x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",	 "x22", "x23",
+	"x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",	"pc",  "pstate",
 };
 
 /* struct sigcontext: the fault's address, then x0 to pstate. */
 static const uint8_t arm_context[] = {
-	NONE, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
-	18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+	NONE, 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+	17,   18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
 };
 
 /*
@@ -66,7 +96,8 @@ const struct core_machine *core_machine_of(uint16_t elf)
 	return NULL;
 }
 
-size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *registers, uint64_t *out)
+size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *registers,
+			  uint64_t *out)
 {
 	bool x86 = machine->elf == EM_X86_64;
 	size_t n = x86 ? ARRAY_SIZE(x86_dwarf) : 32;
@@ -102,7 +133,8 @@ bool core_machine_trap(const struct core_machine *machine, const uint64_t *conte
 		uint64_t trap;
 		int signal, code;
 	} table[] = {
-		{ 0, SIGFPE, FPE_INTDIV }, { 3, SIGTRAP, SI_KERNEL }, { 6, SIGILL, ILL_ILLOPN }, { 13, SIGSEGV, SI_KERNEL },
+		{ 0, SIGFPE, FPE_INTDIV },    { 3, SIGTRAP, SI_KERNEL },
+		{ 6, SIGILL, ILL_ILLOPN },    { 13, SIGSEGV, SI_KERNEL },
 		{ 14, SIGSEGV, SEGV_MAPERR }, { 17, SIGBUS, BUS_ADRALN },
 	};
 
@@ -112,14 +144,17 @@ bool core_machine_trap(const struct core_machine *machine, const uint64_t *conte
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		bool page = table[i].trap == 14, bus = page && final_signal == SIGBUS;
 
-		if (context[X86_TRAP] != table[i].trap || (final_signal != SIGABRT && final_signal != table[i].signal && !bus))
+		if (context[X86_TRAP] != table[i].trap ||
+		    (final_signal != SIGABRT && final_signal != table[i].signal && !bus))
 			continue;
 		*ret = (struct core_siginfo){ .signal = table[i].signal, .code = table[i].code };
 		if (page) {
 			ret->address = context[X86_CR2];
 			ret->signal = bus ? SIGBUS : SIGSEGV;
 			/* Bit 0 says that the page was there. */
-			ret->code = bus ? BUS_ADRERR : context[X86_ERROR] & 1 ? SEGV_ACCERR : SEGV_MAPERR;
+			ret->code = bus			   ? BUS_ADRERR :
+				    context[X86_ERROR] & 1 ? SEGV_ACCERR :
+							     SEGV_MAPERR;
 		}
 		return true;
 	}
@@ -129,6 +164,7 @@ bool core_machine_trap(const struct core_machine *machine, const uint64_t *conte
 static const struct {
 	int signal, code;
 	const char *name;
+	/* clang-format off */
 } codes[] = {
 	{ SIGSEGV, SEGV_MAPERR, "SEGV_MAPERR" }, { SIGSEGV, SEGV_ACCERR, "SEGV_ACCERR" }, { SIGSEGV, SEGV_BNDERR, "SEGV_BNDERR" },
 	{ SIGSEGV, SEGV_PKUERR, "SEGV_PKUERR" }, { SIGBUS, BUS_ADRALN, "BUS_ADRALN" }, { SIGBUS, BUS_ADRERR, "BUS_ADRERR" },
@@ -143,6 +179,7 @@ static const struct {
 	{ 0, SI_USER, "SI_USER" }, { 0, SI_KERNEL, "SI_KERNEL" }, { 0, SI_QUEUE, "SI_QUEUE" }, { 0, SI_TIMER, "SI_TIMER" },
 	{ 0, SI_TKILL, "SI_TKILL" }, { 0, SI_MESGQ, "SI_MESGQ" }, { 0, SI_ASYNCIO, "SI_ASYNCIO" },
 };
+/* clang-format on */
 
 const char *core_signal_code(int signal, int code)
 {
@@ -183,6 +220,6 @@ bool core_is_refusal(const struct core_siginfo *info)
 bool core_is_fault(const struct core_siginfo *info)
 {
 	return info->code > 0 && info->code != SI_KERNEL &&
-	       (info->signal == SIGSEGV || info->signal == SIGBUS || info->signal == SIGILL || info->signal == SIGFPE ||
-		info->signal == SIGTRAP);
+	       (info->signal == SIGSEGV || info->signal == SIGBUS || info->signal == SIGILL ||
+		info->signal == SIGFPE || info->signal == SIGTRAP);
 }

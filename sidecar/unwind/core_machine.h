@@ -15,7 +15,10 @@ struct core_machine {
 	size_t n_registers; /* in elf_gregset_t, at offset 112 of a PRSTATUS */
 	size_t pc, sp;
 	const char *const *names;
-	/* In struct rt_sigframe, from the stack pointer of the signal trampoline: siginfo_t, and registers in "frame" order. */
+	/*
+	 * In struct rt_sigframe, from the stack pointer of the signal trampoline: siginfo_t, and
+	 * registers in "frame" order.
+	 */
 	size_t siginfo_offset;
 	size_t context_offset;
 	const uint8_t *context_order; /* register of each slot; 0xff: none */
@@ -44,11 +47,17 @@ bool core_is_refusal(const struct core_siginfo *info);
 /* Whether a signal of this code came from a fault, so that its address means something. */
 bool core_is_fault(const struct core_siginfo *info);
 
-/* The description of the machine with that e_machine in the ELF header; NULL: it is not supported. */
+/*
+ * The description of the machine with that e_machine in the ELF header; NULL: it is not supported.
+ */
 const struct core_machine *core_machine_of(uint16_t elf);
 
-/* Sorts the registers of a core by DWARF number, into out[CORE_REGISTERS_MAX]. Returns how many there are. */
-size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *registers, uint64_t *out);
+/*
+ * Sorts the registers of a core by DWARF number, into out[CORE_REGISTERS_MAX]. Returns how many
+ * there are.
+ */
+size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *registers,
+			  uint64_t *out);
 
 #define CORE_CONTEXT_SLOTS_MAX 35
 

@@ -37,7 +37,8 @@ static int take_thread(struct core *core, const struct elf_thread *from, struct 
 	}
 	t = &core->threads[core->n_threads++];
 	*t = (struct core_thread){ .tid = from->tid, .signal = from->signal };
-	memcpy(t->registers, from->registers, MIN(from->n_registers * sizeof(uint64_t), sizeof(t->registers)));
+	memcpy(t->registers, from->registers,
+	       MIN(from->n_registers * sizeof(uint64_t), sizeof(t->registers)));
 	t->thread_pointer = core->machine->elf == EM_X86_64 ? t->registers[X86_FS_BASE] : 0;
 	return 0;
 }
@@ -58,8 +59,10 @@ static void take_prpsinfo(struct core *core, const struct elf_note *note)
 		return;
 	memcpy(&pid, data + PRPSINFO_PID, sizeof(pid));
 	core->pid = pid;
-	copy_printable(core->command, sizeof(core->command), data + PRPSINFO_FNAME, strnlen(data + PRPSINFO_FNAME, 16));
-	copy_printable(core->arguments, sizeof(core->arguments), data + PRPSINFO_ARGS, strnlen(data + PRPSINFO_ARGS, 80));
+	copy_printable(core->command, sizeof(core->command), data + PRPSINFO_FNAME,
+		       strnlen(data + PRPSINFO_FNAME, 16));
+	copy_printable(core->arguments, sizeof(core->arguments), data + PRPSINFO_ARGS,
+		       strnlen(data + PRPSINFO_ARGS, 80));
 }
 
 static void take_siginfo(struct core *core, const struct elf_note *note)
@@ -77,7 +80,8 @@ static void take_auxv(struct core *core, const struct elf_note *note)
 	Elf64_auxv_t entry;
 
 	for (size_t i = 0; i < AUXV_MAX && (i + 1) * sizeof(entry) <= note->size; i++) {
-		if (elf_core_read(&core->elf, note->desc + i * sizeof(entry), &entry, sizeof(entry)) < 0)
+		if (elf_core_read(&core->elf, note->desc + i * sizeof(entry), &entry,
+				  sizeof(entry)) < 0)
 			return;
 		if (entry.a_type == AT_SYSINFO_EHDR)
 			core->vdso = entry.a_un.a_val;
@@ -119,7 +123,8 @@ static int parse_files(struct core *core, const char *data, size_t len, struct e
 			break;
 		memcpy(entry, data + sizeof(head) + i * 24, sizeof(entry));
 		if (entry[0] < entry[1])
-			core->maps[core->n_maps++] = (struct core_map){ entry[0], entry[1], entry[2] * head[1], name };
+			core->maps[core->n_maps++] =
+				(struct core_map){ entry[0], entry[1], entry[2] * head[1], name };
 		name = stop + 1;
 	}
 	return 0;
@@ -154,7 +159,8 @@ static int core_note_take(const struct elf_core *elf, const struct elf_note *not
 		return 0;
 	switch (note->type) {
 	case NT_PRSTATUS:
-		return elf_core_thread(elf, note, &thread) ? take_thread(t->core, &thread, t->err) : 0;
+		return elf_core_thread(elf, note, &thread) ? take_thread(t->core, &thread, t->err) :
+							     0;
 	case NT_PRPSINFO:
 		take_prpsinfo(t->core, note);
 		return 0;

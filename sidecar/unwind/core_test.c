@@ -63,10 +63,16 @@ static void add_thread(struct image *i, int32_t tid, uint64_t ip)
 	add_note(i, NT_PRSTATUS, status, sizeof(status));
 }
 
-static void add_segment(struct image *i, uint64_t address, uint64_t memory, uint64_t offset, uint64_t len)
+static void add_segment(struct image *i, uint64_t address, uint64_t memory, uint64_t offset,
+			uint64_t len)
 {
 	i->segments[i->header.e_phnum++] = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_vaddr = address, .p_memsz = memory, .p_offset = offset, .p_filesz = len, .p_flags = PF_R,
+		.p_type = PT_LOAD,
+		.p_vaddr = address,
+		.p_memsz = memory,
+		.p_offset = offset,
+		.p_filesz = len,
+		.p_flags = PF_R,
 	};
 }
 
@@ -107,7 +113,9 @@ static void done(struct core *core)
 static void threads_signal_and_command_come_from_the_notes(void **state)
 {
 	struct image i = new_image();
-	uint8_t info[128] = { SIGSEGV, 0, 0, 0, 0, 0, 0, 0, SEGV_MAPERR, 0, 0, 0, 0, 0, 0, 0, 0x18 }, process[136] = { [24] = 9 };
+	uint8_t info
+		[128] = { SIGSEGV, 0, 0, 0, 0, 0, 0, 0, SEGV_MAPERR, 0, 0, 0, 0, 0, 0, 0, 0x18 },
+	    process[136] = { [24] = 9 };
 	struct core core;
 
 	(void)state;
@@ -127,7 +135,8 @@ static void threads_signal_and_command_come_from_the_notes(void **state)
 	assert_string_equal(core.arguments, "python");
 	assert_true(core.has_siginfo && core_is_fault(&core.siginfo));
 	assert_int_equal(core.siginfo.address, 0x18);
-	assert_string_equal(core_signal_code(core.siginfo.signal, core.siginfo.code), "SEGV_MAPERR");
+	assert_string_equal(core_signal_code(core.siginfo.signal, core.siginfo.code),
+			    "SEGV_MAPERR");
 	assert_false(core.notes_cut);
 	done(&core);
 }
@@ -194,7 +203,9 @@ static void mapped_files_are_sorted_and_bounded(void **state)
 	static const struct {
 		uint64_t head[2], entries[3][3];
 		char names[24];
-	} files = { { 3, 0x1000 }, { { 0x3000, 0x4000, 1 }, { 0x1000, 0x3000, 0 }, { 0x9000, 0x8000, 0 } }, "/b\0/a\0/c" };
+	} files = { { 3, 0x1000 },
+		    { { 0x3000, 0x4000, 1 }, { 0x1000, 0x3000, 0 }, { 0x9000, 0x8000, 0 } },
+		    "/b\0/a\0/c" };
 	struct image i = new_image();
 	struct core core;
 
@@ -232,7 +243,9 @@ static void a_name_without_an_end_is_none(void **state)
 	struct {
 		uint64_t head[2], entry[3];
 		char name[8];
-	} files = { { 1, 0x1000 }, { 0x1000, 0x2000, 0 }, { '/', 'a', 'a', 'a', 'a', 'a', 'a', 'a' } };
+	} files = { { 1, 0x1000 },
+		    { 0x1000, 0x2000, 0 },
+		    { '/', 'a', 'a', 'a', 'a', 'a', 'a', 'a' } };
 	struct image i = new_image();
 	struct core core;
 
@@ -313,12 +326,14 @@ static void the_page_size_is_what_the_auxiliary_vector_says_if_a_kernel_can_have
 {
 	static const struct {
 		uint64_t declared, taken;
-	} rows[] = { { 4096, 4096 }, { 16384, 16384 }, { 65536, 65536 }, { 0, 4096 }, { 3, 4096 }, { 1ULL << 40, 4096 } };
+	} rows[] = { { 4096, 4096 }, { 16384, 16384 }, { 65536, 65536 },
+		     { 0, 4096 },    { 3, 4096 },      { 1ULL << 40, 4096 } };
 
 	(void)state;
 	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
 		/* A number of the same kind comes before it under another key. */
-		const uint64_t vector[] = { AT_CLKTCK, 65536, AT_PAGESZ, rows[k].declared, AT_NULL, 0 };
+		const uint64_t vector[] = { AT_CLKTCK,	      65536,   AT_PAGESZ,
+					    rows[k].declared, AT_NULL, 0 };
 		struct image i = new_image();
 		struct core core;
 

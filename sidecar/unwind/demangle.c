@@ -45,7 +45,8 @@ static bool demangled(const char *symbol, struct text *t)
 	if (rust_demangle_callback(symbol, options, demangle_collect, t))
 		return true;
 	t->len = 0;
-	return symbol[0] == '_' && symbol[1] == 'Z' && cplus_demangle_v3_callback(symbol, options, demangle_collect, t);
+	return symbol[0] == '_' && symbol[1] == 'Z' &&
+	       cplus_demangle_v3_callback(symbol, options, demangle_collect, t);
 }
 
 void demangle(const char *symbol, char *out, size_t size)

@@ -55,11 +55,13 @@ static void a_name_that_grows_without_end_stops_at_the_size(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char symbol[1024], out[200];
-	size_t n = (size_t)snprintf(symbol, sizeof(symbol), "_Z1f1AIiiE"), last = 0; /* S_ is A, S0_ is A<int, int> */
+	/* S_ is A, S0_ is A<int, int> */
+	size_t n = (size_t)snprintf(symbol, sizeof(symbol), "_Z1f1AIiiE"), last = 0;
 
 	(void)state;
 	for (int i = 0; i < 30; i++, last++)
-		n += (size_t)snprintf(symbol + n, sizeof(symbol) - n, "S_IS%c_S%c_E", digits[last], digits[last]);
+		n += (size_t)snprintf(symbol + n, sizeof(symbol) - n, "S_IS%c_S%c_E", digits[last],
+				      digits[last]);
 	demangle(symbol, out, sizeof(out));
 	assert_int_equal(strlen(out), sizeof(out) - 1);
 	assert_memory_equal(out, "f(A<int, int>, A<A<int, int>, A<int, int> >,", 44);

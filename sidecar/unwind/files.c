@@ -31,8 +31,9 @@ int files_begin(struct files *files, int socket_fd, struct err *err)
 	const struct timeval wait = { .tv_sec = FILES_WAIT_SECONDS };
 
 	*files = (struct files){ .socket_fd = socket_fd };
-	if (socket_fd >= 0 && (setsockopt(socket_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
-			       setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0))
+	if (socket_fd >= 0 &&
+	    (setsockopt(socket_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
+	     setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0))
 		return err_set(err, errno, "the socket for files");
 	return 0;
 }
@@ -43,13 +44,17 @@ static int files_receive(int socket_fd, int *ret_fd)
 	union one_descriptor control;
 	int error;
 	struct iovec iov = { &error, sizeof(error) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(socket_fd, &m, MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c = n == sizeof(error) ? CMSG_FIRSTHDR(&m) : NULL;
 
 	if (n != sizeof(error))
 		return -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	return error == 0 && *ret_fd < 0 ? EIO : error;
 }
@@ -86,7 +91,8 @@ int files_open(struct files *files, const char *path, const char **ret_why)
 	 * The path is sent with its NUL. It is sent by write(), because the filter forbids
 	 * sendmsg(), which could pass descriptors.
 	 */
-	if (write(files->socket_fd, path, strlen(path) + 1) < 0 || (error = files_receive(files->socket_fd, &fd)) < 0) {
+	if (write(files->socket_fd, path, strlen(path) + 1) < 0 ||
+	    (error = files_receive(files->socket_fd, &fd)) < 0) {
 		/* A late answer would be taken for the answer to the next question. */
 		files->silent = true;
 		*ret_why = "its filesystem does not answer";
@@ -110,7 +116,9 @@ static int open_same(int root_fd, const char *path, const struct stat *same)
 
 	if (fd < 0)
 		return TAKE_FD(fd);
-	return fstat(fd, &st) == 0 && st.st_dev == same->st_dev && st.st_ino == same->st_ino ? TAKE_FD(fd) : -EINVAL;
+	return fstat(fd, &st) == 0 && st.st_dev == same->st_dev && st.st_ino == same->st_ino ?
+		       TAKE_FD(fd) :
+		       -EINVAL;
 }
 
 /* Opens the file by O_PATH first, because opening a device can have an effect. */
@@ -152,7 +160,8 @@ static bool files_answer(int socket_fd, int fd)
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	if (fd >= 0) {
-		control.alignment = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		control.alignment =
+			(struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
 		memcpy(CMSG_DATA(&control.alignment), &fd, sizeof(fd));
 		m.msg_control = &control;
 		m.msg_controllen = sizeof(control);
@@ -172,7 +181,9 @@ void files_serve(int root_fd, int socket_fd)
 		 * Without its NUL the path was cut. A path that is not absolute was never mapped.
 		 */
 		bool whole = path[n - 1] == '\0' && path[0] == '/';
-		_cleanup_close_ int fd = !whole ? -EINVAL : given == FILES_MAX ? -EMFILE : open_program(root_fd, path);
+		_cleanup_close_ int fd = !whole		    ? -EINVAL :
+					 given == FILES_MAX ? -EMFILE :
+							      open_program(root_fd, path);
 
 		given += fd >= 0;
 		heard = files_answer(socket_fd, fd);
@@ -182,8 +193,11 @@ void files_serve(int root_fd, int socket_fd)
 int files_serve_confined(int root_fd, int socket_fd, struct err *err)
 {
 	static const struct confine_limits limits = {
-		.memory = SERVE_MEMORY, .cpu_seconds = SERVE_CPU_SECONDS, .files = SERVE_FILES,
+		.memory = SERVE_MEMORY,
+		.cpu_seconds = SERVE_CPU_SECONDS,
+		.files = SERVE_FILES,
 	};
+	/* clang-format off */
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW_ON(read, socket_fd), CONFINE_ALLOW_ON(sendmsg, socket_fd), CONFINE_ALLOW_ON(openat2, root_fd),
 		CONFINE_ALLOW_WITHOUT(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
@@ -192,9 +206,11 @@ int files_serve_confined(int root_fd, int socket_fd, struct err *err)
 		CONFINE_ALLOW(pread64), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close), CONFINE_ALLOW_ON(write, STDERR_FILENO),
 		CONFINE_ALLOW(exit_group), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack),
 	};
+	/* clang-format on */
 
 	alarm(SERVE_SECONDS);
-	if (confine_limit(&limits, err) < 0 || confine_files(root_fd, err) < 0 || confine_calls(rules, ARRAY_SIZE(rules), err) < 0)
+	if (confine_limit(&limits, err) < 0 || confine_files(root_fd, err) < 0 ||
+	    confine_calls(rules, ARRAY_SIZE(rules), err) < 0)
 		return -err->code;
 	files_serve(root_fd, socket_fd);
 	return 0;

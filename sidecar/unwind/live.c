@@ -28,7 +28,8 @@ static int read_maps_text(struct core *core, int maps_fd, struct err *err)
 		if (!more)
 			return err_set(err, ENOMEM, "the list of mappings");
 		core->paths = more;
-		while (len < size && (n = pread(maps_fd, core->paths + len, size - len, (off_t)len)) > 0)
+		while (len < size &&
+		       (n = pread(maps_fd, core->paths + len, size - len, (off_t)len)) > 0)
 			len += (size_t)n;
 		if (len < size || size >= LIVE_MAPS_TEXT_MAX)
 			break;
@@ -42,7 +43,8 @@ static int read_maps_text(struct core *core, int maps_fd, struct err *err)
 /* The memory of a device may do something when it is read. */
 static bool live_map_is_device(const char *path)
 {
-	return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0 && strncmp(path, "/dev/zero", 9) != 0;
+	return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0 &&
+	       strncmp(path, "/dev/zero", 9) != 0;
 }
 
 /* A line is "START-END PERMISSIONS OFFSET DEVICE INODE   PATH". */
@@ -52,13 +54,21 @@ static void take_mapping(struct core *core, char *line)
 	char permissions[5];
 	int at = 0;
 
-	if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset, &at) != 4 || start >= end || !at ||
-	    end > (uint64_t)INT64_MAX)
+	if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset,
+		   &at) != 4 ||
+	    start >= end || !at || end > (uint64_t)INT64_MAX)
 		return;
 	const char *path = line + at;
 	core->segments[core->n_segments++] = (struct core_segment){
-		.start = start, .end = end, .file_offset = start, .file_len = live_map_is_device(path) ? 0 : end - start, .promised = end - start,
-		.readable = permissions[0] == 'r', .writable = permissions[1] == 'w', .executable = permissions[2] == 'x', .live = true,
+		.start = start,
+		.end = end,
+		.file_offset = start,
+		.file_len = live_map_is_device(path) ? 0 : end - start,
+		.promised = end - start,
+		.readable = permissions[0] == 'r',
+		.writable = permissions[1] == 'w',
+		.executable = permissions[2] == 'x',
+		.live = true,
 	};
 	if (path[0] == '/')
 		core->maps[core->n_maps++] = (struct core_map){ start, end, offset, path };
@@ -77,7 +87,8 @@ static int take_mappings(struct core *core, int maps_fd, struct err *err)
 	core->maps = calloc(lines, sizeof(*core->maps));
 	if (!core->segments || !core->maps)
 		return err_set(err, ENOMEM, "%zu mappings", lines);
-	for (char *line = core->paths, *end; lines && *line && (end = strchr(line, '\n')); line = end + 1, lines--) {
+	for (char *line = core->paths, *end; lines && *line && (end = strchr(line, '\n'));
+	     line = end + 1, lines--) {
 		*end = '\0';
 		take_mapping(core, line);
 	}
@@ -103,12 +114,15 @@ static void take_copy(struct core *core, const struct dump_thread *from)
 {
 	uint64_t size = core->elf.file_size;
 
-	if (from->stack_len == 0 || from->stack_len > DUMP_STACK_MAX || from->stack_offset > size || from->stack_len > size - from->stack_offset ||
+	if (from->stack_len == 0 || from->stack_len > DUMP_STACK_MAX || from->stack_offset > size ||
+	    from->stack_len > size - from->stack_offset ||
 	    from->stack_address > (uint64_t)INT64_MAX)
 		return;
 	core->copies[core->n_copies++] = (struct core_segment){
-		.start = from->stack_address, .end = from->stack_address + from->stack_len,
-		.file_offset = from->stack_offset, .file_len = from->stack_len,
+		.start = from->stack_address,
+		.end = from->stack_address + from->stack_len,
+		.file_offset = from->stack_offset,
+		.file_len = from->stack_len,
 	};
 }
 
@@ -116,13 +130,19 @@ static void take_dumped(struct core *core, const struct dump_thread *from)
 {
 	struct core_thread *t = &core->threads[core->n_threads++];
 
-	*t = (struct core_thread){ .tid = from->tid, .error = from->error, .state = from->state, .thread_pointer = from->thread_pointer };
+	*t = (struct core_thread){ .tid = from->tid,
+				   .error = from->error,
+				   .state = from->state,
+				   .thread_pointer = from->thread_pointer };
 	t->used_ns = from->used_ns;
 	t->age_ns = from->age_ns;
-	copy_printable(t->name, sizeof(t->name), from->name, strnlen(from->name, sizeof(from->name)));
-	copy_printable(t->waits_in, sizeof(t->waits_in), from->waits_in, strnlen(from->waits_in, sizeof(from->waits_in)));
+	copy_printable(t->name, sizeof(t->name), from->name,
+		       strnlen(from->name, sizeof(from->name)));
+	copy_printable(t->waits_in, sizeof(t->waits_in), from->waits_in,
+		       strnlen(from->waits_in, sizeof(from->waits_in)));
 	if (from->error)
-		copy_printable(t->file, sizeof(t->file), from->file, strnlen(from->file, sizeof(from->file)));
+		copy_printable(t->file, sizeof(t->file), from->file,
+			       strnlen(from->file, sizeof(from->file)));
 	else
 		memcpy(t->registers, from->registers, sizeof(t->registers));
 	take_copy(core, from);
@@ -138,7 +158,8 @@ static int take_threads(struct core *core, const struct dump_head *head, struct 
 	if (!core->threads || !core->copies)
 		return err_set(err, ENOMEM, "%zu threads", n);
 	for (size_t i = 0; i < n; i++) {
-		if (pread(core->elf.fd, &from, sizeof(from), (off_t)(sizeof(*head) + i * sizeof(from))) != sizeof(from))
+		if (pread(core->elf.fd, &from, sizeof(from),
+			  (off_t)(sizeof(*head) + i * sizeof(from))) != sizeof(from))
 			break;
 		take_dumped(core, &from);
 	}
@@ -151,9 +172,11 @@ static int take_dump(struct core *core, struct err *err)
 	struct dump_head head;
 	struct stat st;
 
-	if (fstat(core->elf.fd, &st) < 0 || pread(core->elf.fd, &head, sizeof(head), 0) != sizeof(head) ||
+	if (fstat(core->elf.fd, &st) < 0 ||
+	    pread(core->elf.fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    memcmp(head.magic, DUMP_MAGIC, sizeof(head.magic)) != 0)
-		return err_set(err, EPROTO, "it is no dump of a process, or one of another version");
+		return err_set(err, EPROTO,
+			       "it is no dump of a process, or one of another version");
 	core->machine = core_machine_of((uint16_t)head.machine);
 	if (!core->machine)
 		return err_set(err, ENOTSUP, "a dump of machine type %u", head.machine);
@@ -161,7 +184,8 @@ static int take_dump(struct core *core, struct err *err)
 	core->elf.page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	core->pid = head.pid;
 	core->stopped_us = head.stopped_us;
-	copy_printable(core->command, sizeof(core->command), head.command, strnlen(head.command, sizeof(head.command)));
+	copy_printable(core->command, sizeof(core->command), head.command,
+		       strnlen(head.command, sizeof(head.command)));
 	take_auxv_words(core, &head);
 	return take_threads(core, &head, err);
 }
@@ -190,7 +214,9 @@ bool live_is_unmoved(struct core *core, const struct core_thread *thread, uint64
 	for (; at < end; at += sizeof(then)) {
 		size_t n = (size_t)MIN(end - at, (uint64_t)sizeof(then));
 
-		if (core_read(core, at, then, n) != n || pread(core->memory_fd, now, n, (off_t)at) != (ssize_t)n || memcmp(then, now, n) != 0)
+		if (core_read(core, at, then, n) != n ||
+		    pread(core->memory_fd, now, n, (off_t)at) != (ssize_t)n ||
+		    memcmp(then, now, n) != 0)
 			return false;
 	}
 	return true;

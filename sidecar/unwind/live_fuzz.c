@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the list of mappings up to the first NUL, and then any bytes as the dump of a process that lives and, at the same offsets, as
- * its memory. All three come from a container.
+ * Fuzz target: the list of mappings up to the first NUL, and then any bytes as the dump of a
+ * process that lives and, at the same offsets, as its memory. All three come from a container.
  */
 #include <stdint.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static void process_write(struct core *core)
 	struct symbols symbols;
 	struct modules modules;
 
-	if (modules_find(&modules, core, &files, NULL) == 0 && unwinder_init(&u, &modules, NULL) == 0) {
+	if (modules_find(&modules, core, &files, NULL) == 0 &&
+	    unwinder_init(&u, &modules, NULL) == 0) {
 		symbols_init(&symbols, &u);
 		living_write(&u, &symbols, 4, text_take, NULL);
 		symbols_release(&symbols);
@@ -50,11 +51,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = memchr(data, '\0', size);
 	size_t maps_len = end ? (size_t)(end - data) : size, rest = end ? size - maps_len - 1 : 0;
-	_cleanup_close_ int maps_fd = file_of(data, maps_len), dump_fd = file_of(end ? end + 1 : data, rest);
+	_cleanup_close_ int maps_fd = file_of(data, maps_len),
+			    dump_fd = file_of(end ? end + 1 : data, rest);
 	struct err err = { 0 };
 	struct core core;
 
-	if (maps_fd >= 0 && dump_fd >= 0 && live_open(&core, dump_fd, dump_fd, maps_fd, &err) == 0) {
+	if (maps_fd >= 0 && dump_fd >= 0 &&
+	    live_open(&core, dump_fd, dump_fd, maps_fd, &err) == 0) {
 		process_write(&core);
 		core_close(&core);
 	}

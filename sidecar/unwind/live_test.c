@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading a dump, memory and mappings, which are made here as the launcher sends them and as a hostile one would. */
+/*
+ * Tests of reading a dump, memory and mappings, which are made here as the launcher sends them and
+ * as a hostile one would.
+ */
 #include "sidecar/unwind/live.h"
 
 #include <setjmp.h>
@@ -62,7 +65,8 @@ static struct sources sources_of(const struct small_dump *d, const char *maps)
 	static char memory[0x30000];
 
 	memset(memory, 'm', sizeof(memory));
-	return (struct sources){ file_of(d, sizeof(*d)), file_of(memory, sizeof(memory)), file_of(maps, strlen(maps)) };
+	return (struct sources){ file_of(d, sizeof(*d)), file_of(memory, sizeof(memory)),
+				 file_of(maps, strlen(maps)) };
 }
 
 static void sources_release(struct sources *s)
@@ -72,7 +76,8 @@ static void sources_release(struct sources *s)
 	closep(&s->maps_fd);
 }
 
-static int open_of(struct core *core, const struct small_dump *d, const char *maps, struct sources *ret)
+static int open_of(struct core *core, const struct small_dump *d, const char *maps,
+		   struct sources *ret)
 {
 	struct err err = { 0 };
 
@@ -222,7 +227,10 @@ static void mappings_that_lie_are_left_out(void **state)
 		sources_release(&s);
 	}
 	/* Of those that overlap the first counts. */
-	assert_int_equal(open_of(&core, &d, "00018000-00028000 rw-p 0 0:0 0 \n00010000-00020000 r-xp 0 0:0 0 /a\n", &s), 0);
+	assert_int_equal(
+		open_of(&core, &d,
+			"00018000-00028000 rw-p 0 0:0 0 \n00010000-00020000 r-xp 0 0:0 0 /a\n", &s),
+		0);
 	assert_int_equal(core_segment_at(&core, 0x19000)->start, 0x10000);
 	assert_null(core_segment_at(&core, 0x21000));
 	core_close(&core);

@@ -23,7 +23,8 @@
 enum { REGISTER_RDI = 14, REGISTER_ORIG_RAX = 15 };
 
 /* Reads the Python frames of all threads first, because they run on meanwhile. */
-static void read_python(const struct python *py, const struct core *core, struct strbuf *texts, size_t n)
+static void read_python(const struct python *py, const struct core *core, struct strbuf *texts,
+			size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		texts[i] = STRBUF_INIT(THREAD_TEXT_MAX);
@@ -31,7 +32,8 @@ static void read_python(const struct python *py, const struct core *core, struct
 	}
 }
 
-static void add_living_frame(struct strbuf *out, const struct modules *modules, const struct frame *f, const struct symbol *s)
+static void add_living_frame(struct strbuf *out, const struct modules *modules,
+			     const struct frame *f, const struct symbol *s)
 {
 	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
 	char name[PATH_TEXT_MAX];
@@ -46,7 +48,8 @@ static void add_living_frame(struct strbuf *out, const struct modules *modules, 
 	strbuf_addc(out, '\n');
 }
 
-static void add_native_frames(struct strbuf *out, struct symbols *symbols, const struct stack *stack, bool has_python)
+static void add_native_frames(struct strbuf *out, struct symbols *symbols,
+			      const struct stack *stack, bool has_python)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 
@@ -60,7 +63,10 @@ static void add_native_frames(struct strbuf *out, struct symbols *symbols, const
 		if (has_python && strncmp(found[n - 1].function, "_PyEval_EvalFrame", 17) == 0)
 			return;
 		if (stack->why && i == stack->last_certain)
-			strbuf_addf(out, "     (no unwind information, as %s: the callers are guesses)\n", stack->why);
+			strbuf_addf(
+				out,
+				"     (no unwind information, as %s: the callers are guesses)\n",
+				stack->why);
 	}
 	if (stack->beyond || stack->cut)
 		strbuf_adds(out, "     (more frames follow)\n");
@@ -71,7 +77,9 @@ static void add_native_frames(struct strbuf *out, struct symbols *symbols, const
 static void living_add_missing(struct strbuf *out, const struct core_thread *t)
 {
 	if (t->error == EBUSY)
-		strbuf_adds(out, "  native: not seen, because the kernel did not stop the thread in time\n");
+		strbuf_adds(
+			out,
+			"  native: not seen, because the kernel did not stop the thread in time\n");
 	else
 		strbuf_addf(out, "  native: not seen: %s\n", strerror(t->error));
 	if (t->waits_in[0])
@@ -120,13 +128,13 @@ static void add_mutex_owner(struct strbuf *out, struct core *core, const struct 
 		return;
 	for (size_t i = 0; i < core->n_threads; i++)
 		if (core->threads[i].tid == owner)
-			strbuf_addf(
-				out, "note thread %d %s waits for a mutex that thread %d %s has\n",
-				(int)t->tid, t->name, (int)owner, core->threads[i].name);
+			strbuf_addf(out,
+				    "note thread %d %s waits for a mutex that thread %d %s has\n",
+				    (int)t->tid, t->name, (int)owner, core->threads[i].name);
 }
 
-static int write_thread(struct unwinder *u, struct symbols *symbols, const struct core_thread *t, const struct strbuf *python,
-			struct strbuf *out, struct err *err)
+static int write_thread(struct unwinder *u, struct symbols *symbols, const struct core_thread *t,
+			const struct strbuf *python, struct strbuf *out, struct err *err)
 {
 	_cleanup_stack_ struct stack stack = { 0 };
 
@@ -134,7 +142,8 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 		return -err->code;
 	bool still = t->error == 0 && waits_still(u->modules->core, t, &stack);
 	strbuf_addf(out, "used %lld in %lld\nthread %d %c %s %s\n", (long long)t->used_ns,
-		    (long long)t->age_ns, (int)t->tid, t->state >= 'A' && t->state <= 'z' ? t->state : '?', still ? "still" : "moved",
+		    (long long)t->age_ns, (int)t->tid,
+		    t->state >= 'A' && t->state <= 'z' ? t->state : '?', still ? "still" : "moved",
 		    t->name);
 	strbuf_add(out, strbuf_str(python), python->len);
 	if (t->error)
@@ -147,8 +156,8 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 	return 0;
 }
 
-static int write_threads(struct unwinder *u, struct symbols *symbols, const struct strbuf *python, size_t n,
-			 bool (*flush)(struct strbuf *text), struct err *err)
+static int write_threads(struct unwinder *u, struct symbols *symbols, const struct strbuf *python,
+			 size_t n, bool (*flush)(struct strbuf *text), struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(2 * THREAD_TEXT_MAX);
 	const struct core *core = u->modules->core;
@@ -166,7 +175,8 @@ static int write_threads(struct unwinder *u, struct symbols *symbols, const stru
 	return 0;
 }
 
-int living_write(struct unwinder *u, struct symbols *symbols, size_t max_threads, bool (*flush)(struct strbuf *text), struct err *err)
+int living_write(struct unwinder *u, struct symbols *symbols, size_t max_threads,
+		 bool (*flush)(struct strbuf *text), struct err *err)
 {
 	const struct core *core = u->modules->core;
 	size_t n = MIN(core->n_threads, max_threads);
@@ -178,7 +188,8 @@ int living_write(struct unwinder *u, struct symbols *symbols, size_t max_threads
 		return err_set(err, ENOMEM, "%zu threads", n);
 	if (python_find(&py, u) && !py.why[0])
 		read_python(&py, core, python, n);
-	strbuf_addf(&head, "process %d stopped for %u us, threads: %zu\n", (int)core->pid, core->stopped_us, core->threads_seen);
+	strbuf_addf(&head, "process %d stopped for %u us, threads: %zu\n", (int)core->pid,
+		    core->stopped_us, core->threads_seen);
 	if (py.why[0])
 		strbuf_addf(&head, "note Python's frames are not seen: %s\n", py.why);
 	flush(&head);

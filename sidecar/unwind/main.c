@@ -54,7 +54,10 @@ static void unwind_broken(const char *why)
 	_exit(0);
 }
 
-/* Writes the text, of which files and strings of the process are parts, and empties it. Returns false if the output is full. */
+/*
+ * Writes the text, of which files and strings of the process are parts, and empties it. Returns
+ * false if the output is full.
+ */
 static bool unwind_flush(struct strbuf *text)
 {
 	bool whole = !strbuf_failed(text) && text->len <= OUTPUT_MAX - output.written;
@@ -75,7 +78,8 @@ static void prepare_for_worst(const struct modules *modules, struct crash *crash
 
 	crash->truncated = true;
 	render_headline(&text, modules, crash);
-	snprintf(output.headline, sizeof(output.headline), "%.*s; its stack could not be read: ", (int)strcspn(strbuf_str(&text), "\n"),
+	snprintf(output.headline, sizeof(output.headline),
+		 "%.*s; its stack could not be read: ", (int)strcspn(strbuf_str(&text), "\n"),
 		 strbuf_str(&text));
 	strbuf_reset(&text);
 	render_summary(&text, modules, crash);
@@ -102,7 +106,9 @@ static void begin_crash(struct run *r)
 	const struct core_thread *thread = &r->core.threads[0];
 
 	r->crash = (struct crash){
-		.info = r->core.siginfo, .has_info = r->core.has_siginfo, .registers = thread->registers,
+		.info = r->core.siginfo,
+		.has_info = r->core.has_siginfo,
+		.registers = thread->registers,
 		.pc = thread->registers[r->core.machine->pc],
 	};
 	if (!r->crash.has_info)
@@ -116,14 +122,16 @@ static void name_python_frame(struct run *r)
 	bool cut;
 
 	if (r->has_python && python_walk(&r->python, &r->core.threads[0], &frame, 1, &cut) == 1)
-		snprintf(r->crash.python, sizeof(r->crash.python), "%s:%d in %s", frame.file, frame.line, frame.function);
+		snprintf(r->crash.python, sizeof(r->crash.python), "%s:%d in %s", frame.file,
+			 frame.line, frame.function);
 }
 
 static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
 {
 	_cleanup_stack_ struct stack stack = { 0 };
 
-	if (unwinder_walk(&r->unwinder, &r->core.threads[0], r->options->max_frames, &stack, err) < 0)
+	if (unwinder_walk(&r->unwinder, &r->core.threads[0], r->options->max_frames, &stack, err) <
+	    0)
 		return -err->code;
 	blame(&r->symbols, &stack, &r->fault, &r->crash);
 	r->has_python = python_find(&r->python, &r->unwinder);
@@ -133,7 +141,8 @@ static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
 	render_facts(text, &r->modules, &r->crash);
 	if (r->has_python && r->python.why[0])
 		strbuf_addf(text, "  Python     no frames: %s\n", r->python.why);
-	render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[0], &stack, " (crashed)");
+	render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[0],
+		      &stack, " (crashed)");
 	unwind_flush(text);
 	return 0;
 }
@@ -156,9 +165,11 @@ static bool write_others(struct run *r, struct strbuf *text)
 	for (size_t i = 1; i < n; i++) {
 		_cleanup_stack_ struct stack stack = { 0 };
 
-		if (unwinder_walk(&r->unwinder, &r->core.threads[i], r->options->max_frames, &stack, NULL) < 0)
+		if (unwinder_walk(&r->unwinder, &r->core.threads[i], r->options->max_frames, &stack,
+				  NULL) < 0)
 			return false;
-		render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
+		render_thread(text, &r->symbols, r->has_python ? &r->python : NULL,
+			      &r->core.threads[i], &stack, "");
 		/* The rest of the room is for the modules. */
 		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX ||
 		    !unwind_flush(text)) {
@@ -202,7 +213,9 @@ static int unwind_run(const struct options *options, struct files *files, struct
 		rc = unwinder_init(&r.unwinder, &r.modules, err);
 	symbols_init(&r.symbols, &r.unwinder);
 	if (rc >= 0)
-		rc = lives ? living_write(&r.unwinder, &r.symbols, options->max_threads, unwind_flush, err) : unwind_write_report(&r, err);
+		rc = lives ? living_write(&r.unwinder, &r.symbols, options->max_threads,
+					  unwind_flush, err) :
+			     unwind_write_report(&r, err);
 	/* A sentence from the notes is better than nothing. */
 	if (rc < 0 && output.headline[0])
 		unwind_broken(err_text(err));
@@ -219,7 +232,9 @@ _Noreturn static void unwind_fail(const struct err *err)
 {
 	char line[ERR_TEXT_MAX + 64];
 
-	write_quietly(STDERR_FILENO, line, (size_t)snprintf(line, sizeof(line), "afterglow-unwind: %s\n", err_text(err)));
+	write_quietly(
+		STDERR_FILENO, line,
+		(size_t)snprintf(line, sizeof(line), "afterglow-unwind: %s\n", err_text(err)));
 	_exit(1);
 }
 
@@ -232,7 +247,10 @@ _Noreturn static void unwind_serve(int root_fd, int socket_fd)
 	_exit(0);
 }
 
-/* Starts the process that opens files, if the sidecar has not. It ends when our end of the socket is closed. */
+/*
+ * Starts the process that opens files, if the sidecar has not. It ends when our end of the socket
+ * is closed.
+ */
 static int start_serving(struct options *o, struct err *err)
 {
 	int ends[2];
@@ -275,7 +293,10 @@ int main(int, char **argv)
 		unwind_serve(options.root_fd, options.serve_fd);
 	output.summary_fd = options.summary_fd;
 	if (start_serving(&options, &err) < 0 || files_begin(&files, options.files_fd, &err) < 0 ||
-	    confine(&(struct confine_fds){ { MAX(options.core_fd, options.dump_fd), options.memory_fd, options.maps_fd }, options.files_fd, options.summary_fd },
+	    confine(&(struct confine_fds){ { MAX(options.core_fd, options.dump_fd),
+					     options.memory_fd, options.maps_fd },
+					   options.files_fd,
+					   options.summary_fd },
 		    unwind_broken, &err) < 0 ||
 	    unwind_run(&options, &files, &err) < 0)
 		unwind_fail(&err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the programs and libraries that were mapped when the process died, and opens their files. */
+/*
+ * Finds the programs and libraries that were mapped when the process died, and opens their files.
+ */
 #include "sidecar/unwind/modules.h"
 
 #include <elf.h>
@@ -29,8 +31,9 @@ static size_t find_build_id(const uint8_t *data, size_t len, uint8_t *out)
 		next = data_at + ((note.n_descsz + 3) & ~(size_t)3);
 		if (next > len)
 			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(data + name_at, "GNU", 4) == 0 &&
-		    note.n_descsz > 0 && note.n_descsz <= BUILD_ID_MAX) {
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(data + name_at, "GNU", 4) == 0 && note.n_descsz > 0 &&
+		    note.n_descsz <= BUILD_ID_MAX) {
 			memcpy(out, data + data_at, note.n_descsz);
 			return note.n_descsz;
 		}
@@ -44,7 +47,8 @@ static void modules_take_note(struct core *core, struct module *m, const Elf64_P
 {
 	_cleanup_free_ uint8_t *data = NULL;
 
-	if (m->build_id_len || p->p_filesz == 0 || p->p_filesz > NOTE_MAX || !(data = malloc(p->p_filesz)))
+	if (m->build_id_len || p->p_filesz == 0 || p->p_filesz > NOTE_MAX ||
+	    !(data = malloc(p->p_filesz)))
 		return;
 	size_t len = core_read(core, p->p_vaddr + bias, data, p->p_filesz);
 	m->build_id_len = find_build_id(data, len, m->build_id);
@@ -61,11 +65,12 @@ static bool read_headers(struct core *core, struct module *m)
 	size_t n, i;
 
 	if (core_read(core, m->start, &header, sizeof(header)) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_phentsize != sizeof(Elf64_Phdr))
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
 		return false;
 	n = MIN((size_t)header.e_phnum, ARRAY_SIZE(headers));
-	n = core_read(core, m->start + header.e_phoff, headers, n * sizeof(headers[0])) / sizeof(headers[0]);
+	n = core_read(core, m->start + header.e_phoff, headers, n * sizeof(headers[0])) /
+	    sizeof(headers[0]);
 	for (i = 0; i < n && headers[i].p_type != PT_LOAD; i++)
 		;
 	if (i == n)
@@ -109,8 +114,8 @@ static size_t add_mapped(struct modules *modules, size_t first)
 	struct module *m;
 	size_t n = 1;
 
-	while (first + n < modules->core->n_maps && strcmp(maps[first].path, maps[first + n].path) == 0 &&
-	       maps[first + n].offset != 0)
+	while (first + n < modules->core->n_maps &&
+	       strcmp(maps[first].path, maps[first + n].path) == 0 && maps[first + n].offset != 0)
 		n++;
 	if (has_code(modules->core, maps + first, n) && (m = modules_add(modules))) {
 		m->path = maps[first].path;
@@ -126,7 +131,8 @@ static size_t add_mapped(struct modules *modules, size_t first)
 /* Adds the vDSO. It is in no file, but always in the core. */
 static void add_vdso(struct modules *modules)
 {
-	const struct core_segment *s = modules->core->vdso ? core_segment_at(modules->core, modules->core->vdso) : NULL;
+	const struct core_segment *s =
+		modules->core->vdso ? core_segment_at(modules->core, modules->core->vdso) : NULL;
 	uint64_t size = s ? s->end - s->start : 0;
 	struct module *m;
 
@@ -164,7 +170,9 @@ int modules_find(struct modules *modules, struct core *core, struct files *files
 {
 	size_t room = MIN(core->n_maps + 1, (size_t)MODULES_MAX);
 
-	*modules = (struct modules){ .core = core, .files = files, .list = calloc(room, sizeof(struct module)) };
+	*modules = (struct modules){ .core = core,
+				     .files = files,
+				     .list = calloc(room, sizeof(struct module)) };
 	if (!modules->list)
 		return err_set(err, ENOMEM, "%zu modules", room);
 	add_vdso(modules);
@@ -231,7 +239,9 @@ bool modules_is_code(const struct modules *modules, uint64_t address)
 
 const struct module *modules_executable(const struct modules *modules)
 {
-	return modules->core->program_headers ? modules_at(modules, modules->core->program_headers) : NULL;
+	return modules->core->program_headers ?
+		       modules_at(modules, modules->core->program_headers) :
+		       NULL;
 }
 
 const char *module_name(const struct module *module)
@@ -274,7 +284,8 @@ static int open_mapped(struct files *files, const char *mapped, const char **ret
 static bool modules_is_for(Elf *elf, const struct core_machine *machine)
 {
 	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
-	const Elf64_Ehdr *header = ident && ident[EI_CLASS] == ELFCLASS64 ? elf64_getehdr(elf) : NULL;
+	const Elf64_Ehdr *header =
+		ident && ident[EI_CLASS] == ELFCLASS64 ? elf64_getehdr(elf) : NULL;
 
 	return header && elf_kind(elf) == ELF_K_ELF && header->e_machine == machine->elf &&
 	       (header->e_type == ET_EXEC || header->e_type == ET_DYN);
@@ -287,7 +298,9 @@ static enum module_state modules_verify(const struct module *m, Elf *elf)
 
 	if (!m->build_id_len || len <= 0)
 		return m->build_id_len && m->n_maps ? MODULE_UNUSABLE : MODULE_UNVERIFIED;
-	return (size_t)len == m->build_id_len && memcmp(bits, m->build_id, (size_t)len) == 0 ? MODULE_VERIFIED : MODULE_UNUSABLE;
+	return (size_t)len == m->build_id_len && memcmp(bits, m->build_id, (size_t)len) == 0 ?
+		       MODULE_VERIFIED :
+		       MODULE_UNUSABLE;
 }
 
 static bool modules_use(struct modules *modules, struct module *m, Elf *elf)
@@ -329,7 +342,8 @@ bool module_open(struct modules *modules, struct module *m)
 	return modules_use(modules, m, elf_begin(m->fd, ELF_C_READ_MMAP, NULL));
 }
 
-int module_open_debug(const struct modules *modules, const struct module *module, char *path, size_t size)
+int module_open_debug(const struct modules *modules, const struct module *module, char *path,
+		      size_t size)
 {
 	char id[BUILD_ID_TEXT_MAX];
 	const char *why;
@@ -363,7 +377,8 @@ static size_t read_from_file(struct modules *modules, uint64_t address, void *ou
 size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t len)
 {
 	size_t n = core_read(modules->core, address, out, len);
-	const struct core_segment *s = n == len ? NULL : core_segment_at(modules->core, address + n);
+	const struct core_segment *s =
+		n == len ? NULL : core_segment_at(modules->core, address + n);
 
 	/*
 	 * Reads the file only where the core says that it left the memory out. What is missing from

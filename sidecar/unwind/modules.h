@@ -26,7 +26,11 @@ enum module_state {
 
 struct module {
 	uint64_t start, end; /* of all its mappings */
-	uint64_t low; /* the address of its first PT_LOAD, aligned as that demands: libdwfl calls it the module's start */
+	/*
+	 * the address of its first PT_LOAD, aligned as that demands: libdwfl calls it the module's
+	 * start
+	 */
+	uint64_t low;
 	const char *path; /* the path of the mapping; owned by the core */
 	size_t first_map, n_maps; /* in core->maps; none for the vdso */
 	uint8_t build_id[BUILD_ID_MAX];
@@ -71,12 +75,16 @@ bool module_open(struct modules *modules, struct module *module);
  * Opens a separate file of debug information, by build id, below /usr/lib/debug of the container.
  * Returns a descriptor, or -1.
  */
-int module_open_debug(const struct modules *modules, const struct module *module, char *path, size_t size);
+int module_open_debug(const struct modules *modules, const struct module *module, char *path,
+		      size_t size);
 
 /* Reads memory from the core, or from the file where the core omits what the file has. */
 size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t len);
 
-/* Whether it is a library of the runtime of C or C++. Each abort goes through these, and no user reads their lines. */
+/*
+ * Whether it is a library of the runtime of C or C++. Each abort goes through these, and no user
+ * reads their lines.
+ */
 bool module_is_runtime(const struct module *module);
 
 /* The path's last component; "[vdso]". */

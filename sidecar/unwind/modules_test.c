@@ -57,7 +57,10 @@ static void a_module_begins_where_the_kernels_pages_say(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct first_page page = page_of(rows[i].first_address, rows[i].align);
-		struct core_segment segment = { START, START + 0x10000, 0, sizeof(page), sizeof(page), true, false, true, false };
+		struct core_segment segment = {
+			START, START + 0x10000, 0,    sizeof(page), sizeof(page),
+			true,  false,		true, false
+		};
 		struct core_map map = { START, START + 0x10000, 0, "/lib/x.so" };
 		_cleanup_close_ int fd = memfd_create("core", MFD_CLOEXEC);
 		struct core core = {

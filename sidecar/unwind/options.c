@@ -28,7 +28,8 @@ static int core_parse(void *options, const char *option, const char *value, stru
 
 static int root_parse(void *options, const char *option, const char *value, struct err *err)
 {
-	return path_open(option, value, O_PATH | O_DIRECTORY, &((struct options *)options)->root_fd, err);
+	return path_open(option, value, O_PATH | O_DIRECTORY, &((struct options *)options)->root_fd,
+			 err);
 }
 
 /* clang-format off */
@@ -70,19 +71,24 @@ const struct option_table unwind_options = OPTION_TABLE(rows, 28);
 
 int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
+	/* clang-format off */
 	struct options o = {
 		.core_fd = -1, .root_fd = -1, .summary_fd = -1, .files_fd = -1, .serve_fd = -1,
 		.dump_fd = -1, .memory_fd = -1, .maps_fd = -1,
 		.max_threads = THREADS_DEFAULT, .max_frames = FRAMES_DEFAULT,
 	};
+	/* clang-format on */
 	int n = options_take(&unwind_options, 0, argv + 1, &o, err), r = 0;
 
 	if (n < 0)
 		return n;
 	if (argv[1 + n])
 		return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[1 + n]);
-	if ((o.dump_fd < 0) != (o.memory_fd < 0) || (o.dump_fd < 0) != (o.maps_fd < 0) || (o.dump_fd >= 0 && o.core_fd >= 0))
-		return err_set(err, EINVAL, "--dump-fd, --memory-fd and --maps-fd go together, and without a core (see --help)");
+	if ((o.dump_fd < 0) != (o.memory_fd < 0) || (o.dump_fd < 0) != (o.maps_fd < 0) ||
+	    (o.dump_fd >= 0 && o.core_fd >= 0))
+		return err_set(
+			err, EINVAL,
+			"--dump-fd, --memory-fd and --maps-fd go together, and without a core (see --help)");
 	if (!o.help && !o.version && o.core_fd < 0 && o.serve_fd < 0 && o.dump_fd < 0)
 		return err_set(err, EINVAL, "which core? --core FILE (see --help)");
 	if (o.root_fd < 0 && o.files_fd < 0 && !o.no_root)

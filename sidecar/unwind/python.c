@@ -13,7 +13,8 @@
 #define STRING_LENGTH 16
 #define STRING_STATE 32
 #define LINES_MAX (64 << 10) /* bytes of a line table; longer ones are cut */
-#define OWNED_BY_INTERPRETER 3 /* from 3.12 on, and 4 in 3.14: a frame that only marks a call from C */
+/* from 3.12 on, and 4 in 3.14: a frame that only marks a call from C */
+#define OWNED_BY_INTERPRETER 3
 #define TAG_BITS ((uint64_t)3) /* of references in frames, from 3.14 on */
 #define INTERPRETERS_MAX 64
 
@@ -79,8 +80,10 @@ static bool python_read_string(const struct python *py, uint64_t object, char *o
 	uint32_t state = 0;
 	uint8_t data[4 * 256];
 
-	if (!is_a(py, object, py->symbols.string_type) || !read_u64(py, object + STRING_LENGTH, &length) ||
-	    modules_read(py->modules, object + STRING_STATE, &state, sizeof(state)) != sizeof(state))
+	if (!is_a(py, object, py->symbols.string_type) ||
+	    !read_u64(py, object + STRING_LENGTH, &length) ||
+	    modules_read(py->modules, object + STRING_STATE, &state, sizeof(state)) !=
+		    sizeof(state))
 		return false;
 	unsigned int kind = state >> 2 & 7; /* interned:2 kind:3 compact:1 ascii:1 */
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
@@ -113,7 +116,8 @@ static int64_t bytecode_offset(const struct python *py, uint64_t frame, uint64_t
 		modules_read(py->modules, frame + l->frame_instruction, &index, sizeof(index));
 		return index < 0 ? -1 : (int64_t)index * l->instruction_unit;
 	}
-	if (!read_u64(py, frame + l->frame_instruction, &instruction) || instruction < code + l->code_bytes)
+	if (!read_u64(py, frame + l->frame_instruction, &instruction) ||
+	    instruction < code + l->code_bytes)
 		return -1;
 	return (int64_t)MIN(instruction - (code + l->code_bytes), (uint64_t)INT32_MAX);
 }
@@ -124,10 +128,11 @@ static int python_line_of(const struct python *py, uint64_t frame, uint64_t code
 	uint64_t bytes, len;
 	int32_t first = 0;
 
-	if (modules_read(py->modules, code + py->layout.code_first_line, &first, sizeof(first)) != sizeof(first))
+	if (modules_read(py->modules, code + py->layout.code_first_line, &first, sizeof(first)) !=
+	    sizeof(first))
 		return 0;
-	if (!read_u64(py, code + py->layout.code_lines, &bytes) || !is_a(py, bytes, py->symbols.bytes_type) ||
-	    !read_u64(py, bytes + VAR_SIZE, &len))
+	if (!read_u64(py, code + py->layout.code_lines, &bytes) ||
+	    !is_a(py, bytes, py->symbols.bytes_type) || !read_u64(py, bytes + VAR_SIZE, &len))
 		return first > 0 ? first : 0;
 	len = MIN(len, (uint64_t)LINES_MAX);
 	table = malloc(len ? len : 1);
@@ -141,7 +146,8 @@ static bool marks_a_call(const struct python *py, uint64_t frame)
 	uint8_t owner = 0;
 
 	return py->layout.minor >= 12 &&
-	       modules_read(py->modules, frame + py->layout.frame_owner, &owner, 1) == 1 && owner >= OWNED_BY_INTERPRETER;
+	       modules_read(py->modules, frame + py->layout.frame_owner, &owner, 1) == 1 &&
+	       owner >= OWNED_BY_INTERPRETER;
 }
 
 static bool read_frame(const struct python *py, uint64_t frame, struct python_frame *out)
@@ -149,15 +155,19 @@ static bool read_frame(const struct python *py, uint64_t frame, struct python_fr
 	uint64_t code, name, file;
 
 	*out = (struct python_frame){ 0 };
-	if (!read_u64(py, frame + py->layout.frame_code, &code) || !is_a(py, code &= ~TAG_BITS, py->symbols.code_type) ||
-	    !read_u64(py, code + py->layout.code_name, &name) || !read_u64(py, code + py->layout.code_filename, &file) ||
-	    !python_read_string(py, name, out->function, sizeof(out->function)) || !python_read_string(py, file, out->file, sizeof(out->file)))
+	if (!read_u64(py, frame + py->layout.frame_code, &code) ||
+	    !is_a(py, code &= ~TAG_BITS, py->symbols.code_type) ||
+	    !read_u64(py, code + py->layout.code_name, &name) ||
+	    !read_u64(py, code + py->layout.code_filename, &file) ||
+	    !python_read_string(py, name, out->function, sizeof(out->function)) ||
+	    !python_read_string(py, file, out->file, sizeof(out->file)))
 		return false;
 	out->line = python_line_of(py, frame, code);
 	return true;
 }
 
-const struct python_thread *python_thread_of(const struct python *py, const struct core_thread *thread)
+const struct python_thread *python_thread_of(const struct python *py,
+					     const struct core_thread *thread)
 {
 	if (py->why[0])
 		return NULL;
@@ -170,7 +180,8 @@ const struct python_thread *python_thread_of(const struct python *py, const stru
 	return NULL;
 }
 
-size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut)
+size_t python_walk(const struct python *py, const struct core_thread *thread,
+		   struct python_frame *out, size_t max, bool *ret_cut)
 {
 	const struct python_thread *t = python_thread_of(py, thread);
 	uint64_t frame = t ? t->frame : 0;
@@ -193,30 +204,38 @@ size_t python_walk(const struct python *py, const struct core_thread *thread, st
 
 /* --- Interpreters and threads --- */
 
-static bool read_thread(const struct python *py, uint64_t at, uint64_t interpreter, struct python_thread *out)
+static bool read_thread(const struct python *py, uint64_t at, uint64_t interpreter,
+			struct python_thread *out)
 {
 	const struct python_layout *l = &py->layout;
 	uint64_t owner;
 
 	*out = (struct python_thread){ 0 };
-	if (!read_u64(py, at + l->thread_interpreter, &owner) || owner != interpreter || !read_u64(py, at + l->thread_id, &out->id) ||
+	if (!read_u64(py, at + l->thread_interpreter, &owner) || owner != interpreter ||
+	    !read_u64(py, at + l->thread_id, &out->id) ||
 	    !read_u64(py, at + l->thread_frame, &out->frame))
 		return false;
-	if (l->thread_native_id != PYTHON_NONE && !read_u64(py, at + l->thread_native_id, &out->native_id))
+	if (l->thread_native_id != PYTHON_NONE &&
+	    !read_u64(py, at + l->thread_native_id, &out->native_id))
 		return false;
-	if (l->cframe_frame != PYTHON_NONE && (!out->frame || !read_u64(py, out->frame + l->cframe_frame, &out->frame)))
+	if (l->cframe_frame != PYTHON_NONE &&
+	    (!out->frame || !read_u64(py, out->frame + l->cframe_frame, &out->frame)))
 		out->frame = 0; /* a thread that is just being created */
 	return true;
 }
 
-/* Returns the address of the thread that holds the GIL of the interpreter, or of all; 0: none, or it is not known. */
+/*
+ * Returns the address of the thread that holds the GIL of the interpreter, or of all; 0: none, or
+ * it is not known.
+ */
 static uint64_t gil_holder(const struct python *py, uint64_t interpreter)
 {
 	const struct python_layout *l = &py->layout;
 	uint64_t base = l->minor < 12 ? py->symbols.runtime : interpreter, holder = 0;
 	int32_t locked = 0;
 
-	if (modules_read(py->modules, base + l->gil_locked, &locked, sizeof(locked)) != sizeof(locked) ||
+	if (modules_read(py->modules, base + l->gil_locked, &locked, sizeof(locked)) !=
+		    sizeof(locked) ||
 	    locked != 1 || !read_u64(py, base + l->gil_holder, &holder))
 		return 0;
 	return holder;
@@ -243,17 +262,25 @@ static void read_interpreters(struct python *py)
 {
 	uint64_t interpreter, thread = 0;
 
-	py->finalizing = py->layout.runtime_finalizing && read_u64(py, py->symbols.runtime + py->layout.runtime_finalizing, &thread) && thread;
-	if (!read_u64(py, py->symbols.runtime + py->layout.runtime_interpreters, &interpreter) || !interpreter) {
-		snprintf(py->why, sizeof(py->why), "its runtime was not running, or its memory is not in the core");
+	py->finalizing =
+		py->layout.runtime_finalizing &&
+		read_u64(py, py->symbols.runtime + py->layout.runtime_finalizing, &thread) &&
+		thread;
+	if (!read_u64(py, py->symbols.runtime + py->layout.runtime_interpreters, &interpreter) ||
+	    !interpreter) {
+		snprintf(py->why, sizeof(py->why),
+			 "its runtime was not running, or its memory is not in the core");
 		return;
 	}
 	for (size_t i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
-		if (!read_threads(py, interpreter) || !read_u64(py, interpreter + py->layout.interpreter_next, &interpreter)) {
+		if (!read_threads(py, interpreter) ||
+		    !read_u64(py, interpreter + py->layout.interpreter_next, &interpreter)) {
 			/* The threads that were found so far are complete. */
 			if (py->n_threads == 0)
-				snprintf(py->why, sizeof(py->why), "its threads are not where Python 3.%u keeps them: another build, or damaged memory",
-					 py->layout.minor);
+				snprintf(
+					py->why, sizeof(py->why),
+					"its threads are not where Python 3.%u keeps them: another build, or damaged memory",
+					py->layout.minor);
 			return;
 		}
 	}
@@ -268,18 +295,23 @@ static void choose_layout(struct python *py, unsigned int minor)
 	if (table)
 		py->layout = *table;
 	else if (minor < 13)
-		snprintf(py->why, sizeof(py->why), minor ? "Python 3.%u is not known to Afterglow (" PYTHON_VERSIONS " are)" : "its version is not to be found",
+		snprintf(py->why, sizeof(py->why),
+			 minor ? "Python 3.%u is not known to Afterglow (" PYTHON_VERSIONS " are)" :
+				 "its version is not to be found",
 			 minor);
-	else if (modules_read(py->modules, py->symbols.runtime, offsets, sizeof(offsets)) != sizeof(offsets))
+	else if (modules_read(py->modules, py->symbols.runtime, offsets, sizeof(offsets)) !=
+		 sizeof(offsets))
 		snprintf(py->why, sizeof(py->why), "its runtime's memory is not in the core");
 	else if (!python_layout_parse(offsets, &py->layout, &why))
 		snprintf(py->why, sizeof(py->why), "Python 3.%u: %s", minor, why);
 }
 
-void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols, unsigned int minor)
+void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols,
+		 unsigned int minor)
 {
 	*py = (struct python){ .modules = modules, .symbols = *symbols };
-	if (!symbols->runtime || !symbols->code_type || !symbols->string_type || !symbols->bytes_type)
+	if (!symbols->runtime || !symbols->code_type || !symbols->string_type ||
+	    !symbols->bytes_type)
 		snprintf(py->why, sizeof(py->why), "its symbols are not to be found");
 	else
 		choose_layout(py, minor);

@@ -21,7 +21,8 @@ struct python_thread {
 	uint64_t native_id; /* 0 before 3.11 */
 	uint64_t id; /* pthread_self() */
 	uint64_t frame; /* innermost */
-	bool holds_gil; /* false also where it is not known: a subinterpreter of 3.12 that shares the GIL */
+	/* false also where it is not known: a subinterpreter of 3.12 that shares the GIL */
+	bool holds_gil;
 };
 
 struct python {
@@ -45,17 +46,23 @@ struct python_frame {
  * only the minor number is known, from a file name) is not supported, why says so. python_release
  * must always be called.
  */
-void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols, unsigned int minor);
+void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols,
+		 unsigned int minor);
 void python_release(struct python *py);
 
 /*
- * Finds the frames of the Python thread that ran on this thread, the innermost first, at most max. *ret_cut: there are more. Returns
- * their number.
+ * Finds the frames of the Python thread that ran on this thread, the innermost first, at most max.
+ * *ret_cut: there are more. Returns their number.
  */
-size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut);
+size_t python_walk(const struct python *py, const struct core_thread *thread,
+		   struct python_frame *out, size_t max, bool *ret_cut);
 
 /* Returns the Python thread that ran on this thread; NULL: none, or there are no Python frames. */
-const struct python_thread *python_thread_of(const struct python *py, const struct core_thread *thread);
+const struct python_thread *python_thread_of(const struct python *py,
+					     const struct core_thread *thread);
 
-/* The minor version in a file name like "libpython3.11.so.1.0" or "x.cpython-311-x86_64-linux-gnu.so"; 0: none. */
+/*
+ * The minor version in a file name like "libpython3.11.so.1.0" or
+ * "x.cpython-311-x86_64-linux-gnu.so"; 0: none.
+ */
 unsigned int python_minor_in_name(const char *name);

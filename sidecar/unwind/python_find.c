@@ -14,14 +14,16 @@
  * Finds modules that may contain the interpreter. "libpython3.11.so.1.0" comes before "python3.11",
  * which may be a small program that links to it.
  */
-static size_t python_candidates_find(const struct modules *modules, const struct module *out[static CANDIDATES_MAX])
+static size_t python_candidates_find(const struct modules *modules,
+				     const struct module *out[static CANDIDATES_MAX])
 {
 	static const char *const prefixes[] = { "libpython3", "python" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
 		for (size_t k = 0; k < modules->n && n < CANDIDATES_MAX; k++)
-			if (strncmp(module_name(&modules->list[k]), prefixes[i], strlen(prefixes[i])) == 0)
+			if (strncmp(module_name(&modules->list[k]), prefixes[i],
+				    strlen(prefixes[i])) == 0)
 				out[n++] = &modules->list[k];
 	return n;
 }
@@ -32,7 +34,8 @@ static unsigned int find_minor(const struct unwinder *u, const struct module *m,
 	uint64_t at = symbols_address(mod, "Py_Version"), version = 0;
 	unsigned int minor = 0;
 
-	if (at && modules_read(u->modules, at, &version, sizeof(version)) == sizeof(version) && version >> 24 == 3)
+	if (at && modules_read(u->modules, at, &version, sizeof(version)) == sizeof(version) &&
+	    version >> 24 == 3)
 		return (unsigned int)(version >> 16 & 0xff);
 	minor = python_minor_in_name(module_name(m));
 	for (size_t i = 0; i < u->modules->n && !minor; i++)
@@ -40,7 +43,8 @@ static unsigned int find_minor(const struct unwinder *u, const struct module *m,
 	return minor;
 }
 
-static void open_module(struct python *py, const struct unwinder *u, const struct module *m, Dwfl_Module *mod, uint64_t runtime)
+static void open_module(struct python *py, const struct unwinder *u, const struct module *m,
+			Dwfl_Module *mod, uint64_t runtime)
 {
 	const struct python_symbols symbols = {
 		.runtime = runtime,
@@ -69,9 +73,12 @@ bool python_find(struct python *py, const struct unwinder *u)
 		}
 		if (py->why[0])
 			continue;
-		copy_printable(name, sizeof(name), module_name(candidates[i]), strlen(module_name(candidates[i])));
+		copy_printable(name, sizeof(name), module_name(candidates[i]),
+			       strlen(module_name(candidates[i])));
 		snprintf(py->why, sizeof(py->why), "%s: %s", name,
-			 mod ? "it has no symbol _PyRuntime" : candidates[i]->why ? candidates[i]->why : "cannot be read");
+			 mod		    ? "it has no symbol _PyRuntime" :
+			 candidates[i]->why ? candidates[i]->why :
+					      "cannot be read");
 	}
 	return n > 0;
 }

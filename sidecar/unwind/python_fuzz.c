@@ -26,7 +26,8 @@ static void walk(struct modules *modules, unsigned int minor)
 	python_open(&py, modules, &symbols, minor);
 	for (size_t i = 0; i < MIN(py.n_threads, (size_t)8); i++) {
 		const struct core_thread by_id = { .tid = (pid_t)py.threads[i].native_id };
-		const struct core_thread by_pointer = { .tid = -1, .thread_pointer = py.threads[i].id };
+		const struct core_thread by_pointer = { .tid = -1,
+							.thread_pointer = py.threads[i].id };
 
 		python_walk(&py, &by_id, frames, ARRAY_SIZE(frames), &cut);
 		python_walk(&py, &by_pointer, frames, ARRAY_SIZE(frames), &cut);
@@ -37,9 +38,16 @@ static void walk(struct modules *modules, unsigned int minor)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("memory", MFD_CLOEXEC);
-	struct core_segment segment = { .start = BASE, .end = BASE + size, .file_len = size ? size - 1 : 0, .promised = size ? size - 1 : 0,
-					.readable = true, .writable = true };
-	struct core core = { .elf = { .fd = fd, .file_size = segment.file_len }, .machine = core_machine_of(EM_X86_64), .segments = &segment, .n_segments = 1 };
+	struct core_segment segment = { .start = BASE,
+					.end = BASE + size,
+					.file_len = size ? size - 1 : 0,
+					.promised = size ? size - 1 : 0,
+					.readable = true,
+					.writable = true };
+	struct core core = { .elf = { .fd = fd, .file_size = segment.file_len },
+			     .machine = core_machine_of(EM_X86_64),
+			     .segments = &segment,
+			     .n_segments = 1 };
 	struct modules modules = { .core = &core };
 
 	if (size < 2 || fd < 0 || fd_write_all(fd, data + 1, size - 1, NULL) < 0)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists the offsets in CPython's structures that a traceback needs. They are offsetof() on the headers of each version. */
+/*
+ * Lists the offsets in CPython's structures that a traceback needs. They are offsetof() on the
+ * headers of each version.
+ */
 #include "sidecar/unwind/python_layout.h"
 
 #include <string.h>
 
 #include "lib/macros.h"
 
+/* clang-format off */
 static const struct python_layout layouts[] = {
 	{
 		.minor = 9,
@@ -48,6 +52,7 @@ static const struct python_layout layouts[] = {
 		.ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS,
 	},
 };
+/* clang-format on */
 
 const struct python_layout *python_layout_of(unsigned int minor)
 {
@@ -57,7 +62,10 @@ const struct python_layout *python_layout_of(unsigned int minor)
 	return NULL;
 }
 
-/* Words of _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h; 3.13: pycore_runtime.h), by version from 3.13 on. */
+/*
+ * Words of _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h; 3.13: pycore_runtime.h), by
+ * version from 3.13 on.
+ */
 #define WORD_VERSION 1
 #define WORD_FREE_THREADED 2
 #define OFFSETS_FIRST 13
@@ -89,9 +97,13 @@ static const struct {
 	{ { 43, 48, 56 }, offsetof(struct python_layout, code_bytes) },
 };
 
-bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why)
+bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE],
+			 struct python_layout *ret, const char **ret_why)
 {
-	struct python_layout layout = { .cframe_frame = PYTHON_NONE, .ascii_size = 40, .compact_size = 56, .lines = PYTHON_LOCATIONS };
+	struct python_layout layout = { .cframe_frame = PYTHON_NONE,
+					.ascii_size = 40,
+					.compact_size = 56,
+					.lines = PYTHON_LOCATIONS };
 	uint64_t words[PYTHON_DEBUG_OFFSETS_SIZE / 8];
 
 	memcpy(words, data, sizeof(words));
@@ -100,7 +112,8 @@ bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], s
 		return false;
 	*ret_why = "this version is not known to Afterglow (" PYTHON_VERSIONS " are)";
 	layout.minor = words[WORD_VERSION] >> 16 & 0xff;
-	if (words[WORD_VERSION] >> 24 != 3 || layout.minor < OFFSETS_FIRST || layout.minor >= OFFSETS_FIRST + OFFSETS_VERSIONS)
+	if (words[WORD_VERSION] >> 24 != 3 || layout.minor < OFFSETS_FIRST ||
+	    layout.minor >= OFFSETS_FIRST + OFFSETS_VERSIONS)
 		return false;
 	*ret_why = "free-threaded builds are not known to Afterglow";
 	if (words[WORD_FREE_THREADED])

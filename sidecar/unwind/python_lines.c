@@ -61,7 +61,8 @@ static int64_t signed_varint(const uint8_t *table, size_t len, size_t i)
 	uint64_t value = 0;
 	bool more = true;
 
-	for (unsigned int shift = 0; more && i < len && !(table[i] & 0x80) && shift < 36; i++, shift += 6) {
+	for (unsigned int shift = 0; more && i < len && !(table[i] & 0x80) && shift < 36;
+	     i++, shift += 6) {
 		value |= (uint64_t)(table[i] & 0x3f) << shift;
 		more = table[i] & 0x40;
 	}

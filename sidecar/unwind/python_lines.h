@@ -15,4 +15,5 @@ enum python_lines {
  * first is the line at which the function begins, offset is in bytes of bytecode. Returns 0 if no
  * line belongs to that place.
  */
-int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first, int64_t offset);
+int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first,
+		int64_t offset);

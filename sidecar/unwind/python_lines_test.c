@@ -50,13 +50,15 @@ static const struct row locations_rows[] = {
 	{ 114, 0 },
 };
 
-static void check(enum python_lines kind, const uint8_t *table, size_t len, const struct row *rows, size_t n)
+static void check(enum python_lines kind, const uint8_t *table, size_t len, const struct row *rows,
+		  size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		int line = python_line(kind, table, len, FIRST_LINE, rows[i].offset);
 
 		if (line != rows[i].line)
-			fail_msg("offset %d: line %d, not %d", (int)rows[i].offset, line, rows[i].line);
+			fail_msg("offset %d: line %d, not %d", (int)rows[i].offset, line,
+				 rows[i].line);
 	}
 }
 
@@ -64,15 +66,19 @@ static void each_offset_has_the_line_that_python_says(void **state)
 {
 	(void)state;
 	check(PYTHON_LNOTAB, lnotab, sizeof(lnotab), lnotab_rows, ARRAY_SIZE(lnotab_rows));
-	check(PYTHON_LINETABLE, linetable, sizeof(linetable), linetable_rows, ARRAY_SIZE(linetable_rows));
-	check(PYTHON_LOCATIONS, locations, sizeof(locations), locations_rows, ARRAY_SIZE(locations_rows));
+	check(PYTHON_LINETABLE, linetable, sizeof(linetable), linetable_rows,
+	      ARRAY_SIZE(linetable_rows));
+	check(PYTHON_LOCATIONS, locations, sizeof(locations), locations_rows,
+	      ARRAY_SIZE(locations_rows));
 }
 
 static void a_frame_that_has_not_begun_is_at_the_first_line(void **state)
 {
 	(void)state;
 	for (int kind = PYTHON_LNOTAB; kind <= PYTHON_LOCATIONS; kind++)
-		assert_int_equal(python_line((enum python_lines)kind, locations, sizeof(locations), 7, -1), 7);
+		assert_int_equal(
+			python_line((enum python_lines)kind, locations, sizeof(locations), 7, -1),
+			7);
 }
 
 static void an_empty_or_cut_table_gives_no_line_or_the_first(void **state)
@@ -88,8 +94,10 @@ static void an_empty_or_cut_table_gives_no_line_or_the_first(void **state)
 static void lines_stay_numbers_one_can_print(void **state)
 {
 	/* A long entry with the largest step that six bytes of six bits can express. */
-	static const uint8_t up[] = { 0xf0, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f }, down[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f };
-	static const uint8_t endless[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f };
+	static const uint8_t up[] = { 0xf0, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f },
+			     down[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f };
+	static const uint8_t endless[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f,
+					   0x7f, 0x7f, 0x7f, 0x7f, 0x7f };
 
 	(void)state;
 	assert_int_equal(python_line(PYTHON_LOCATIONS, up, sizeof(up), 7, 0), 0);

@@ -50,8 +50,12 @@ static void begin(struct memory *m, struct python *py, unsigned int minor)
 
 	assert_return_code(fd, errno);
 	assert_int_equal(fd_write_all(fd, m->data, m->len, NULL), 0);
-	m->segment = (struct core_segment){ BASE, BASE + m->len, 0, m->len, m->len, true, true, false, false };
-	m->core = (struct core){ .elf = { .fd = fd, .file_size = m->len }, .machine = core_machine_of(EM_X86_64), .segments = &m->segment, .n_segments = 1 };
+	m->segment = (struct core_segment){ BASE, BASE + m->len, 0,	m->len, m->len,
+					    true, true,		 false, false };
+	m->core = (struct core){ .elf = { .fd = fd, .file_size = m->len },
+				 .machine = core_machine_of(EM_X86_64),
+				 .segments = &m->segment,
+				 .n_segments = 1 };
 	m->core.cache = malloc((size_t)CORE_CACHE_BLOCKS * CORE_CACHE_BLOCK);
 	m->modules = (struct modules){ .core = &m->core };
 	python_open(py, &m->modules, &symbols, minor);
@@ -74,7 +78,9 @@ static size_t walk(const struct python *py, struct python_frame *frames, size_t 
 
 static void frames_of_each_version_are_read(void **state)
 {
-	static const int lines[] = { [9] = 4, [10] = 7, [11] = 7, [12] = 7, [13] = 7, [14] = 7, [15] = 7 };
+	static const int lines[] = {
+		[9] = 4, [10] = 7, [11] = 7, [12] = 7, [13] = 7, [14] = 7, [15] = 7
+	};
 
 	(void)state;
 	for (unsigned int minor = 9; minor <= 15; minor++) {

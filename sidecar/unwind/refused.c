@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says what of a program was refused: the system call behind SIGSYS, the instruction behind SIGILL. */
+/*
+ * Says what of a program was refused: the system call behind SIGSYS, the instruction behind SIGILL.
+ */
 #include "sidecar/unwind/refused.h"
 
 #include <elf.h>
@@ -8,8 +10,9 @@
 #include "lib/macros.h"
 
 /*
- * The system calls that the default profiles of Docker, containerd and Chromium do not allow, and those
- * that younger C libraries use before a profile knows them. Numbers of x86-64 and of aarch64; -1: none.
+ * The system calls that the default profiles of Docker, containerd and Chromium do not allow, and
+ * those that younger C libraries use before a profile knows them. Numbers of x86-64 and of aarch64;
+ * -1: none.
  */
 static const struct {
 	const char *name;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says what of a program was refused: the system call behind SIGSYS, the instruction behind SIGILL. */
+/*
+ * Says what of a program was refused: the system call behind SIGSYS, the instruction behind SIGILL.
+ */
 #pragma once
 
 #include "sidecar/unwind/core_machine.h"
@@ -7,8 +9,8 @@
 #define REFUSED_TEXT_MAX 64
 
 /*
- * Writes "io_uring_setup" for the number of a system call on that machine (EM_...), or "425" if it is none
- * of those that seccomp profiles commonly refuse. Returns text.
+ * Writes "io_uring_setup" for the number of a system call on that machine (EM_...), or "425" if it
+ * is none of those that seccomp profiles commonly refuse. Returns text.
  */
 const char *refused_system_call(uint16_t machine, int number, char text[static REFUSED_TEXT_MAX]);
 

@@ -32,7 +32,8 @@ static void a_system_call_has_its_machines_name_or_its_number(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		assert_string_equal(refused_system_call(calls[i].machine, calls[i].number, text), calls[i].expected);
+		assert_string_equal(refused_system_call(calls[i].machine, calls[i].number, text),
+				    calls[i].expected);
 }
 
 static const struct {
@@ -57,7 +58,8 @@ static void an_instruction_is_named_by_its_first_bytes(void **state)
 		if (!instructions[i].begins)
 			assert_null(name);
 		else
-			assert_memory_equal(name, instructions[i].begins, strlen(instructions[i].begins));
+			assert_memory_equal(name, instructions[i].begins,
+					    strlen(instructions[i].begins));
 	}
 }
 

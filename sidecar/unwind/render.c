@@ -97,18 +97,23 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	else if (crash->symbol.function[0])
 		strbuf_addf(out, crash->jumped ? " by %s" : " in %s", crash->symbol.function);
 	else if (!m)
-		strbuf_addf(out, modules_is_code(modules, crash->pc) ? " at 0x%" PRIx64 ", in code of no known file" : " at 0x%" PRIx64 ", where no code is",
+		strbuf_addf(out,
+			    modules_is_code(modules, crash->pc) ?
+				    " at 0x%" PRIx64 ", in code of no known file" :
+				    " at 0x%" PRIx64 ", where no code is",
 			    crash->pc);
 	if (m && !crash->caller_unknown) {
 		path_text(module_name(m), path);
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
 	}
 	if (core->threads_seen > 1)
-		strbuf_addf(out, ", thread %d (one of %zu)", core->threads[0].tid, core->threads_seen);
+		strbuf_addf(out, ", thread %d (one of %zu)", core->threads[0].tid,
+			    core->threads_seen);
 	strbuf_adds(out, crash->finalizing ? ", while the Python interpreter ended\n" : "\n");
 }
 
-static void add_registers(struct strbuf *out, const struct core_machine *machine, const struct crash *crash)
+static void add_registers(struct strbuf *out, const struct core_machine *machine,
+			  const struct crash *crash)
 {
 	size_t column = 0;
 
@@ -121,7 +126,8 @@ static void add_registers(struct strbuf *out, const struct core_machine *machine
 		if (crash->handled &&
 		    !memchr(machine->context_order, (int)i, machine->context_slots))
 			continue;
-		strbuf_addf(out, "%s%-8s 0x%016" PRIx64, column % 3 || !column ? "  " : "\n             ", machine->names[i],
+		strbuf_addf(out, "%s%-8s 0x%016" PRIx64,
+			    column % 3 || !column ? "  " : "\n             ", machine->names[i],
 			    crash->registers[i]);
 		column++;
 	}
@@ -133,7 +139,8 @@ static void add_signal(struct strbuf *out, const struct crash *crash)
 	const char *meaning = crash->has_info ? meaning_of(&crash->info) : NULL;
 	char name[24], code[32];
 
-	strbuf_addf(out, "  signal     %d %s", crash->info.signal, signal_text(crash->info.signal, name));
+	strbuf_addf(out, "  signal     %d %s", crash->info.signal,
+		    signal_text(crash->info.signal, name));
 	if (!crash->has_info)
 		strbuf_adds(out, "; the core does not hold its details");
 	else {
@@ -141,11 +148,14 @@ static void add_signal(struct strbuf *out, const struct crash *crash)
 		if (meaning)
 			strbuf_addf(out, ": %s", meaning);
 		if (crash->info.code <= 0 && crash->info.sender)
-			strbuf_addf(out, " (PID %d, UID %u)", (int)crash->info.sender, crash->info.sender_uid);
+			strbuf_addf(out, " (PID %d, UID %u)", (int)crash->info.sender,
+				    crash->info.sender_uid);
 	}
 	strbuf_addc(out, '\n');
 	if (crash->handled)
-		strbuf_adds(out, "             a signal handler ran and raised the signal again; this is the first signal\n");
+		strbuf_adds(
+			out,
+			"             a signal handler ran and raised the signal again; this is the first signal\n");
 }
 
 static void add_completeness(struct strbuf *out, const struct modules *modules)
@@ -154,13 +164,17 @@ static void add_completeness(struct strbuf *out, const struct modules *modules)
 	char size[SIZE_TEXT_MAX];
 
 	if (core->missing)
-		strbuf_addf(out, "  core       cut short: %s of its memory are missing\n", size_format(core->missing, size));
+		strbuf_addf(out, "  core       cut short: %s of its memory are missing\n",
+			    size_format(core->missing, size));
 	if (core->notes_cut)
 		strbuf_adds(out, "  core       cut short: some of its notes are missing\n");
 	if (core->n_maps == 0)
-		strbuf_adds(out, "  core       holds no list of mapped files: addresses have no names\n");
+		strbuf_adds(
+			out,
+			"  core       holds no list of mapped files: addresses have no names\n");
 	if (core->threads_seen > core->n_threads)
-		strbuf_addf(out, "  threads    %zu; the first %zu of them are read\n", core->threads_seen, core->n_threads);
+		strbuf_addf(out, "  threads    %zu; the first %zu of them are read\n",
+			    core->threads_seen, core->n_threads);
 	if (modules->dropped)
 		strbuf_addf(out, "  modules    %zu more than are read\n", modules->dropped);
 }
@@ -186,7 +200,8 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 
 /* --- Threads --- */
 
-static void render_add_place(struct strbuf *out, const struct frame *f, const struct symbol *s, const struct modules *modules)
+static void render_add_place(struct strbuf *out, const struct frame *f, const struct symbol *s,
+			     const struct modules *modules)
 {
 	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
 	char path[PATH_TEXT_MAX];
@@ -203,7 +218,8 @@ static void render_add_place(struct strbuf *out, const struct frame *f, const st
 }
 
 /* Adds a frame with the functions inlined in it. Returns the number of the next line. */
-static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t number, const struct frame *f)
+static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t number,
+			 const struct frame *f)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 	size_t n = symbols_of(symbols, f, found);
@@ -219,7 +235,8 @@ static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t num
  * Adds the outermost frames of a stack that is too long to show. They say who called the function
  * that then called itself.
  */
-static void add_outermost(struct strbuf *out, struct symbols *symbols, size_t number, const struct stack *stack)
+static void add_outermost(struct strbuf *out, struct symbols *symbols, size_t number,
+			  const struct stack *stack)
 {
 	size_t n = MIN(stack->beyond, (size_t)FRAMES_OUTERMOST);
 
@@ -238,7 +255,9 @@ static void add_possible(struct strbuf *out, struct symbols *symbols, const stru
 		scan_stack(symbols->u->modules, stack->frames[stack->last_certain].sp, addresses);
 
 	if (n)
-		strbuf_adds(out, "  Addresses of calls further up on that stack, nearest first; some of the calls may be long over:\n");
+		strbuf_adds(
+			out,
+			"  Addresses of calls further up on that stack, nearest first; some of the calls may be long over:\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct frame f = { .pc = addresses[i] };
 		size_t outer = symbols_of(symbols, &f, found) - 1;
@@ -257,7 +276,8 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 		 * libdwfl also calls the trampoline of a signal handler exact. The frame after it
 		 * was interrupted.
 		 */
-		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
+		if (i > 0 && stack->frames[i].exact &&
+		    (i + 1 == stack->n || !stack->frames[i + 1].exact))
 			strbuf_adds(out, "     <signal handler called>\n");
 		number = add_frames(out, symbols, number, &stack->frames[i]);
 		if (stack->why && i == stack->last_certain)
@@ -268,7 +288,9 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 	}
 	add_outermost(out, symbols, number, stack);
 	if (stack->guessed)
-		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
+		strbuf_adds(
+			out,
+			"     (a jump to where no code is; the caller is the address at the top of the stack)\n");
 	if (stack->end)
 		strbuf_addf(out, "     (%s)\n", stack->end);
 	if (stack->corrupt || stack->why)
@@ -279,20 +301,23 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 
 void render_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
 {
-	_cleanup_free_ struct python_frame *frames = py->n_threads ? calloc(PYTHON_FRAMES_MAX, sizeof(*frames)) : NULL;
+	_cleanup_free_ struct python_frame *frames =
+		py->n_threads ? calloc(PYTHON_FRAMES_MAX, sizeof(*frames)) : NULL;
 	bool cut = false;
 	size_t n = frames ? python_walk(py, thread, frames, PYTHON_FRAMES_MAX, &cut) : 0;
 
 	if (n)
-		strbuf_addf(out, "  Python%s, innermost first:\n", python_thread_of(py, thread)->holds_gil ? " (it holds the GIL)" : "");
+		strbuf_addf(out, "  Python%s, innermost first:\n",
+			    python_thread_of(py, thread)->holds_gil ? " (it holds the GIL)" : "");
 	for (size_t i = 0; i < n; i++)
-		strbuf_addf(out, "     %s:%d in %s\n", frames[i].file, frames[i].line, frames[i].function);
+		strbuf_addf(out, "     %s:%d in %s\n", frames[i].file, frames[i].line,
+			    frames[i].function);
 	if (cut)
 		strbuf_adds(out, "     (more frames follow)\n");
 }
 
-void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py, const struct core_thread *thread,
-		   const struct stack *stack, const char *remark)
+void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py,
+		   const struct core_thread *thread, const struct stack *stack, const char *remark)
 {
 	strbuf_addf(out, "\nThread %d%s:\n", (int)thread->tid, remark);
 	add_native(out, symbols, stack);
@@ -308,7 +333,9 @@ static const char *remark_on(const struct module *m)
 	case MODULE_UNUSABLE:
 		return m->why;
 	case MODULE_UNVERIFIED:
-		return m->n_maps ? "no build id to compare: the file may be another than the one that crashed" : NULL;
+		return m->n_maps ?
+			       "no build id to compare: the file may be another than the one that crashed" :
+			       NULL;
 	default:
 		return NULL;
 	}
@@ -323,9 +350,10 @@ void render_modules(struct strbuf *out, const struct modules *modules)
 		const struct module *m = &modules->list[i];
 		const char *remark = remark_on(m);
 
-		strbuf_addf(out, "0x%012" PRIx64 "-0x%012" PRIx64 " %-40s %s%s%s%s\n", m->start, m->end,
-			    m->build_id_len ? module_build_id(m, id) : "-", path_text(m->path, path), remark ? " (" : "",
-			    remark ? remark : "", remark ? ")" : "");
+		strbuf_addf(out, "0x%012" PRIx64 "-0x%012" PRIx64 " %-40s %s%s%s%s\n", m->start,
+			    m->end, m->build_id_len ? module_build_id(m, id) : "-",
+			    path_text(m->path, path), remark ? " (" : "", remark ? remark : "",
+			    remark ? ")" : "");
 	}
 }
 
@@ -344,7 +372,8 @@ static const char *or_null(const char *text)
 	return text[0] ? text : NULL;
 }
 
-static void add_crashed_frame(cJSON *summary, const struct modules *modules, const struct crash *crash)
+static void add_crashed_frame(cJSON *summary, const struct modules *modules,
+			      const struct crash *crash)
 {
 	cJSON *frame = json_object_at(summary, "crashedFrame");
 	const struct module *m = modules_at(modules, crash->pc);
@@ -388,7 +417,8 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	 * is a separate member.
 	 */
 	json_set(summary, "coreCut", cJSON_CreateBool(core->missing > 0));
-	json_set(summary, "truncated", cJSON_CreateBool(crash->truncated || core->missing || core->notes_cut));
+	json_set(summary, "truncated",
+		 cJSON_CreateBool(crash->truncated || core->missing || core->notes_cut));
 }
 
 void render_summary(struct strbuf *out, const struct modules *modules, const struct crash *crash)

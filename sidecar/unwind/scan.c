@@ -16,7 +16,9 @@ bool scan_is_call(const uint8_t *before, size_t len)
 	for (size_t n = 2; n <= CALL_LENGTH_MAX && n <= len; n++) {
 		uint8_t modrm = end[-(ptrdiff_t)n + 1], mode = modrm >> 6, memory = modrm & 7;
 		bool sib = mode != 3 && memory == 4;
-		size_t displacement = mode == 1 ? 1 : mode == 2 || (mode == 0 && memory == 5) ? 4 : 0;
+		size_t displacement = mode == 1				      ? 1 :
+				      mode == 2 || (mode == 0 && memory == 5) ? 4 :
+										0;
 
 		if (end[-(ptrdiff_t)n] != 0xff || (modrm >> 3 & 7) != 2)
 			continue;
@@ -32,9 +34,11 @@ static bool is_return_address(struct modules *modules, uint64_t address)
 {
 	uint8_t before[CALL_LENGTH_MAX];
 
-	if (address < sizeof(before) || !modules_is_code(modules, address - 1) || !modules_at(modules, address - 1))
+	if (address < sizeof(before) || !modules_is_code(modules, address - 1) ||
+	    !modules_at(modules, address - 1))
 		return false;
-	return modules_read(modules, address - sizeof(before), before, sizeof(before)) == sizeof(before) &&
+	return modules_read(modules, address - sizeof(before), before, sizeof(before)) ==
+		       sizeof(before) &&
 	       scan_is_call(before, sizeof(before));
 }
 

@@ -41,7 +41,8 @@ static void calls_are_distinguished_from_other_code(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_distinguished_from_other_code) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		calls_are_distinguished_from_other_code) };
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
 }

@@ -15,10 +15,10 @@
 #include <signal.h>
 #include <string.h>
 
-
 /* --- Callbacks for files --- */
 
-static int find_elf(Dwfl_Module *mod, void **userdata, const char *, Dwarf_Addr base, char **file_name, Elf **elf)
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *, Dwarf_Addr base,
+		    char **file_name, Elf **elf)
 {
 	struct unwinder *u = *userdata;
 	struct module *m = u ? modules_at(u->modules, base) : NULL;
@@ -50,7 +50,8 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *, Dwarf
 	return fd;
 }
 
-static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debuginfo = find_debuginfo };
+static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf,
+					       .find_debuginfo = find_debuginfo };
 
 /* --- Callbacks for the thread that is being walked, whatever its number in libdwfl --- */
 
@@ -90,9 +91,11 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	return true;
 }
 
+/* clang-format off */
 static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.next_thread = next_thread, .get_thread = get_thread, .memory_read = stack_read_memory, .set_initial_registers = set_registers,
 };
+/* clang-format on */
 
 /* --- Beginning and end --- */
 
@@ -123,8 +126,12 @@ static Elf *machine_header(const struct core_machine *machine)
 	static Elf64_Ehdr header;
 
 	header = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_CORE, .e_machine = machine->elf, .e_version = EV_CURRENT, .e_ehsize = sizeof(header),
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = machine->elf,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
 	};
 	return elf_memory((char *)&header, sizeof(header));
 }
@@ -270,7 +277,8 @@ static bool step_over_bad_pc(struct walk *w)
 		return false;
 	if (x86 ? !core_read_u64(core, r[core->machine->sp], &caller) : (caller = r[30], false))
 		return false;
-	if (caller == 0 || !modules_is_code(w->u->modules, caller - 1) || !modules_at(w->u->modules, caller - 1))
+	if (caller == 0 || !modules_is_code(w->u->modules, caller - 1) ||
+	    !modules_at(w->u->modules, caller - 1))
 		return false;
 	struct frame *f = stack_push(w);
 	if (!f)
@@ -318,8 +326,8 @@ static const char *why_not_unwound(const struct unwinder *u, const struct frame 
 }
 
 /*
- * Finds the frame from which on libdwfl had to follow the frame pointer, which compilers use for other
- * values. Then an address without code at the end says nothing of the stack, and is left out.
+ * Finds the frame from which on libdwfl had to follow the frame pointer, which compilers use for
+ * other values. Then an address without code at the end says nothing of the stack, and is left out.
  */
 static void find_last_certain(struct walk *w, int error)
 {
@@ -327,7 +335,9 @@ static void find_last_certain(struct walk *w, int error)
 
 	s->last_certain = s->n - 1;
 	for (size_t i = s->guessed ? 1 : 0; i < s->n && !s->why; i++) {
-		/* Where there is no code, only a frame pointer leads on, and it may have any value. */
+		/*
+		 * Where there is no code, only a frame pointer leads on, and it may have any value.
+		 */
 		if (i > 0 && !s->beyond && !modules_is_code(w->u->modules, s->frames[i].pc)) {
 			s->n = i + 1;
 			s->last_certain = i;
@@ -366,7 +376,8 @@ static void explain_end(struct walk *w, int error)
 		s->end = "the core does not hold the stack's memory from here on";
 }
 
-int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err)
+int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max,
+		  struct stack *ret_stack, struct err *err)
 {
 	struct stack stack = { 0 };
 	struct walk w = { .u = u, .stack = &stack, .max = MIN(max, (size_t)FRAMES_MAX) };
@@ -379,7 +390,8 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 		struct frame *f = stack_push(&w);
 
 		if (f)
-			*f = (struct frame){ thread->registers[machine->pc], thread->registers[machine->sp], true };
+			*f = (struct frame){ thread->registers[machine->pc],
+					     thread->registers[machine->sp], true };
 	}
 	if (w.no_memory) {
 		stack_release(&stack);
@@ -395,7 +407,8 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 
 static bool stack_kills(int signal)
 {
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+	       signal == SIGTRAP || signal == SIGABRT;
 }
 
 /*
@@ -417,8 +430,8 @@ static bool is_of_another_signal(const struct core_siginfo *info)
 }
 
 /*
- * Returns whether a page fault at pc is one of memory that cannot be accessed. Otherwise it is an older
- * one of that thread, which a handler repaired.
+ * Returns whether a page fault at pc is one of memory that cannot be accessed. Otherwise it is an
+ * older one of that thread, which a handler repaired.
  */
 static bool is_still_refused(struct core *core, const struct core_siginfo *info, uint64_t pc)
 {
@@ -456,7 +469,8 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 	       is_still_refused(core, &ret->info, ret->registers[machine->pc]);
 }
 
-bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault)
+bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack,
+			 struct fault *ret_fault)
 {
 	size_t pc = u->modules->core->machine->pc;
 
@@ -466,7 +480,8 @@ bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, st
 		if (!stack->frames[i].exact || !stack->frames[i - 1].sp)
 			continue;
 		/* It is a signal frame if it contains the same program counter. */
-		if (read_signal_frame(u, stack->frames[i - 1].sp, &fault) && fault.registers[pc] == stack->frames[i].pc) {
+		if (read_signal_frame(u, stack->frames[i - 1].sp, &fault) &&
+		    fault.registers[pc] == stack->frames[i].pc) {
 			*ret_fault = fault;
 			return true;
 		}

@@ -20,13 +20,16 @@ struct frame {
 struct stack {
 	struct frame *frames; /* innermost first */
 	size_t n;
-	struct frame outermost[FRAMES_OUTERMOST]; /* the outermost of the frames that are not in `frames`, a ring */
+	/* the outermost of the frames that are not in `frames`, a ring */
+	struct frame outermost[FRAMES_OUTERMOST];
 	size_t beyond; /* the number of frames that are not in `frames` */
 	bool cut; /* there are even more frames, which were not walked */
-	bool guessed; /* frames[1] is the address at the top of the stack, because frames[0] is in no code */
+	/* frames[1] is the address at the top of the stack, because frames[0] is in no code */
+	bool guessed;
 	/*
-	 * The frames up to this one are certain. Those after it were found by the frame pointer, because it
-	 * has no unwind information: `why` says why not. n - 1 and NULL: all frames are certain.
+	 * The frames up to this one are certain. Those after it were found by the frame pointer,
+	 * because it has no unwind information: `why` says why not. n - 1 and NULL: all frames are
+	 * certain.
 	 */
 	size_t last_certain;
 	const char *why;
@@ -59,13 +62,15 @@ void unwinder_release(struct unwinder *u);
  * Finds at most max frames (and at most FRAMES_MAX), and at least the frame of the thread's program
  * counter. Fails only if there is no memory.
  */
-int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err);
+int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max,
+		  struct stack *ret_stack, struct err *err);
 
 /*
  * Finds the outermost signal frame of a fatal signal: it shows where a process crashed
  * if a handler (Ray's, faulthandler's) raised the signal again. False: there is none.
  */
-bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault);
+bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack,
+			 struct fault *ret_fault);
 
 /* The code on both sides of an address. */
 struct core_code unwinder_code(const struct unwinder *u, uint64_t pc);

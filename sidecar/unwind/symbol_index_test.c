@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of names of addresses: libdwfl finds them by a search through the whole table, and they have to be the same. */
+/*
+ * Tests of names of addresses: libdwfl finds them by a search through the whole table, and they
+ * have to be the same.
+ */
 #include "sidecar/unwind/symbol_index.h"
 
 #include <errno.h>
@@ -109,7 +112,10 @@ static size_t names_compare(struct symbol_index *index, unsigned int seed)
 		const char *other = dwfl_module_addrinfo(mod, at, &offset, &sym, NULL, NULL, NULL);
 
 		named += name != NULL;
-		/* libdwfl takes a global label without a size rather than a local symbol that contains the address. */
+		/*
+		 * libdwfl takes a global label without a size rather than a local symbol that
+		 * contains the address.
+		 */
 		if (name != other && !(name && other && sym.st_size == 0))
 			fail_msg("seed %u, 0x%llx: %s, but libdwfl says %s", seed,
 				 (unsigned long long)at, name ? name : "nothing",

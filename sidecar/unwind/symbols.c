@@ -21,7 +21,8 @@ static void set_source(char *out, size_t size, const char *file, int line)
 	else
 		snprintf(text, sizeof(text), "%.900s", file);
 	/* The end of a long path says more than its beginning. */
-	copy_printable(out, size, strlen(text) < size ? text : text + strlen(text) - size + 1, MIN(strlen(text), size - 1));
+	copy_printable(out, size, strlen(text) < size ? text : text + strlen(text) - size + 1,
+		       MIN(strlen(text), size - 1));
 }
 
 /* Takes the linker's name, or else that of the source. */
@@ -30,7 +31,8 @@ static void set_die_name(struct symbol *s, Dwarf_Die *die)
 	Dwarf_Attribute attr;
 	const char *name = NULL;
 
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) || dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
 		name = dwarf_formstring(&attr);
 	if (!name)
 		name = dwarf_diename(die);
@@ -43,7 +45,8 @@ static int symbols_number_of(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
 
-	if (!dwarf_attr(die, name, &attr) || dwarf_formudata(&attr, &value) != 0 || value > 100000000)
+	if (!dwarf_attr(die, name, &attr) || dwarf_formudata(&attr, &value) != 0 ||
+	    value > 100000000)
 		return 0;
 	return (int)value;
 }
@@ -58,7 +61,8 @@ static void set_call_site(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 
 	s->source[0] = '\0';
 	if (line > 0 && dwarf_getsrcfiles(unit, &files, &n) == 0 && (size_t)file < n)
-		set_source(s->source, sizeof(s->source), dwarf_filesrc(files, (size_t)file, NULL, NULL), line);
+		set_source(s->source, sizeof(s->source),
+			   dwarf_filesrc(files, (size_t)file, NULL, NULL), line);
 }
 
 #define SCOPES_MAX 64 /* nested */
@@ -117,7 +121,8 @@ static bool symbols_descend(struct descent *d, Dwarf_Die *parent, unsigned int d
 			symbols_descend(d, &die, depth + 1);
 			return true;
 		}
-		if ((scope == SCOPE_OF_NAMES || (scope == SCOPE_OF_CODE && depth == 0)) && symbols_descend(d, &die, depth + 1))
+		if ((scope == SCOPE_OF_NAMES || (scope == SCOPE_OF_CODE && depth == 0)) &&
+		    symbols_descend(d, &die, depth + 1))
 			return true;
 	} while (dwarf_siblingof(&die, &die) == 0);
 	return false;
@@ -157,7 +162,8 @@ static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *ou
  */
 static void drop_suffix(char *function)
 {
-	static const char *const suffixes[] = { "@", " [clone ", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm." };
+	static const char *const suffixes[] = { "@",	  " [clone ", ".constprop.", ".isra.",
+						".part.", ".cold",    ".lto_priv.",  ".llvm." };
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		char *at = strstr(function, suffixes[i]);
@@ -210,10 +216,12 @@ void symbols_release(struct symbols *symbols)
 	*symbols = (struct symbols){ 0 };
 }
 
-size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1])
+size_t symbols_of(struct symbols *symbols, const struct frame *frame,
+		  struct symbol out[static SYMBOLS_INLINED_MAX + 1])
 {
 	uint64_t address = frame->exact ? frame->pc : frame->pc - 1;
-	__typeof__(&symbols->cache[0]) slot = &symbols->cache[(address ^ address >> 12) % SYMBOLS_CACHED];
+	__typeof__(&symbols->cache[0]) slot =
+		&symbols->cache[(address ^ address >> 12) % SYMBOLS_CACHED];
 	struct symbol *list;
 
 	if (slot->list && slot->address == address) {
@@ -239,7 +247,8 @@ uint64_t symbols_address(Dwfl_Module *mod, const char *name)
 	for (int i = 0; i < n; i++) {
 		GElf_Sym sym;
 		GElf_Addr address;
-		const char *found = dwfl_module_getsym_info(mod, i, &sym, &address, NULL, NULL, NULL);
+		const char *found =
+			dwfl_module_getsym_info(mod, i, &sym, &address, NULL, NULL, NULL);
 
 		if (found && sym.st_shndx != SHN_UNDEF && strcmp(found, name) == 0)
 			return address;

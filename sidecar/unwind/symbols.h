@@ -38,7 +38,8 @@ void symbols_release(struct symbols *symbols);
  * Finds the functions at a frame: those that are inlined there, the innermost first,
  * and last the function that contains them. The result is at least one.
  */
-size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
+size_t symbols_of(struct symbols *symbols, const struct frame *frame,
+		  struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
 
 /* The address of an object or function that the module's symbol table names; 0 when it does not. */
 uint64_t symbols_address(Dwfl_Module *mod, const char *name);

@@ -13,9 +13,11 @@
  * code of the programs. A larger cache fills any limit and does no harm.
  */
 #define HELD 0.85
-#define DIP_NS (3 * NS_PER_SEC) /* a longer time below the limit, or without samples, ends the time at the limit */
+/* a longer time below the limit, or without samples, ends the time at the limit */
+#define DIP_NS (3 * NS_PER_SEC)
 #define LONG_NS (30 * NS_PER_SEC)
-#define WAITED 1000 /* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
+/* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
+#define WAITED 1000
 
 bool at_limit_is_filled(const struct memory *m, int64_t bound)
 {
@@ -51,14 +53,18 @@ void at_limit_evidence(const struct at_limit *a, struct verdict *v)
 	bool met = a->hits_before >= 0 && a->hits > a->hits_before, waited = a->psi_some >= WAITED;
 	char met_text[48] = "", waited_text[64] = "";
 
-	if (!a->since_ns || a->until_ns - a->since_ns < LONG_NS || a->last_ns - a->until_ns > DIP_NS || (!met && !waited))
+	if (!a->since_ns || a->until_ns - a->since_ns < LONG_NS ||
+	    a->last_ns - a->until_ns > DIP_NS || (!met && !waited))
 		return;
 	if (met)
-		snprintf(met_text, sizeof(met_text), ", met it %" PRId64 " times", a->hits - a->hits_before);
+		snprintf(met_text, sizeof(met_text), ", met it %" PRId64 " times",
+			 a->hits - a->hits_before);
 	if (waited)
-		snprintf(waited_text, sizeof(waited_text), ", and processes waited for memory up to %.0f %% of the time",
+		snprintf(waited_text, sizeof(waited_text),
+			 ", and processes waited for memory up to %.0f %% of the time",
 			 (double)a->psi_some / 100);
-	verdict_add_evidence(v, "samples", "memory stood at its limit of %s for %s%s, up to the last sample%s%s",
+	verdict_add_evidence(v, "samples",
+			     "memory stood at its limit of %s for %s%s, up to the last sample%s%s",
 			     SIZE_TEXT(a->limit), DURATION_TEXT(a->until_ns - a->since_ns),
 			     a->since_ns == a->first_ns ? " or longer" : "", met_text, waited_text);
 }

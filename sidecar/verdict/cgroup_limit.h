@@ -9,9 +9,12 @@
 #define CGROUP_LIMIT_NAME_MAX 128
 
 enum cgroup_limit_place {
-	CGROUP_LIMIT_ABOVE, /* it contains the container's cgroup; the verdict uses its counters instead */
-	CGROUP_LIMIT_BELOW, /* in the container's cgroup; the kernel's counters say that it ran out of memory */
-	CGROUP_LIMIT_OUTSIDE, /* elsewhere, with a process of the container; its counters say the same */
+	/* it contains the container's cgroup; the verdict uses its counters instead */
+	CGROUP_LIMIT_ABOVE,
+	/* in the container's cgroup; the kernel's counters say that it ran out of memory */
+	CGROUP_LIMIT_BELOW,
+	/* elsewhere, with a process of the container; its counters say the same */
+	CGROUP_LIMIT_OUTSIDE,
 };
 
 struct cgroup_limit {

@@ -44,13 +44,16 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 			v.confidence = CONFIDENCE_LIKELY;
 	} else if (o->gap && o->gap->rebooted) {
 		verdict_set(&v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY,
-			    "Container %s most likely ended with its node, which was restarted.", o->container);
+			    "Container %s most likely ended with its node, which was restarted.",
+			    o->container);
 	} else if (o->gap)
-		verdict_say(&v, "Container %s ended while no sidecar ran: why is not known.", o->container);
+		verdict_say(&v, "Container %s ended while no sidecar ran: why is not known.",
+			    o->container);
 	else
 		verdict_say(&v, "Container %s: what happened is not known.", o->container);
 	/* A process of the container crashed, and the container then ended in another way. */
-	if (o->crash && !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
+	if (o->crash &&
+	    !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
 		crash_evidence(o, &v);
 	limit_verdict(o, &v);
 	if (o->ray)
@@ -66,8 +69,9 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 }
 
 /*
- * Returns whether the worker whose death raylet logs is the OOM killer's victim in a cgroup that others share. In a cgroup of
- * the container's own, such a death has the kernel's report alone (ray_tally.h).
+ * Returns whether the worker whose death raylet logs is the OOM killer's victim in a cgroup that
+ * others share. In a cgroup of the container's own, such a death has the kernel's report alone
+ * (ray_tally.h).
  */
 static bool oom_took_worker(const struct observation *o, const struct watched_end *victim)
 {

@@ -15,7 +15,7 @@ void crash_verdict(const struct observation *o, struct verdict *v);
 void crash_evidence(const struct observation *o, struct verdict *v);
 
 /*
- * Describes the crashed frame: " in deref_null (boom.so)", or "" if no frame is known; ", which PID 7 sent" if another
- * process sent the signal. Returns text.
+ * Describes the crashed frame: " in deref_null (boom.so)", or "" if no frame is known; ", which PID
+ * 7 sent" if another process sent the signal. Returns text.
  */
 const char *crash_in(const struct observation *o, char *text, size_t size);

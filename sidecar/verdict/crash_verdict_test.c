@@ -59,8 +59,10 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_int_equal(v.class, FAILURE_SEGFAULT);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
 	assert_int_equal(v.exit_code, -1);
-	assert_string_equal(v.sentence, "Process ray::IDLE (PID 162) in container ray-worker crashed with SIGSEGV in deref_null "
-					"(boom.so); the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"Process ray::IDLE (PID 162) in container ray-worker crashed with SIGSEGV in deref_null "
+		"(boom.so); the container lives on.");
 	assert_true(has_evidence(&v, "core", "SIGSEGV at address 0x0"));
 	assert_true(has_evidence(&v, "Python", "crash.py:12 in f"));
 	o.container_over = true;
@@ -71,7 +73,10 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
-/* A copy of a core has the time of the copy, and another job may have left the core in the same directory. */
+/*
+ * A copy of a core has the time of the copy, and another job may have left the core in the same
+ * directory.
+ */
 static void a_core_whose_process_was_not_seen_proves_no_crash_of_the_container(void **state)
 {
 	static const struct {
@@ -80,9 +85,11 @@ static void a_core_whose_process_was_not_seen_proves_no_crash_of_the_container(v
 	} cases[] = {
 		{ false, false, false, true, "; the container lives on." },
 		{ true, false, false, false, "; perhaps it was not a process of this container." },
-		{ false, false, true, false, ", perhaps before this start of the container." }, /* the same PID of an earlier start */
+		/* the same PID of an earlier start */
+		{ false, false, true, false, ", perhaps before this start of the container." },
 		{ true, false, true, false, ", perhaps before this start of the container." },
-		{ false, true, true, true, ", before this start of the container." }, /* the report says that it is from before */
+		/* the report says that it is from before */
+		{ false, true, true, true, ", before this start of the container." },
 		{ true, true, false, false, ", before this start of the container." },
 	};
 	(void)state;
@@ -98,7 +105,8 @@ static void a_core_whose_process_was_not_seen_proves_no_crash_of_the_container(v
 		assert_int_equal(v.class, FAILURE_SEGFAULT);
 		assert_int_equal(v.confidence == CONFIDENCE_CERTAIN, cases[i].certain);
 		assert_non_null(strstr(v.sentence, cases[i].says));
-		assert_int_equal(needs(&v, "whether the process was one of this container") != NULL, !cases[i].certain);
+		assert_int_equal(needs(&v, "whether the process was one of this container") != NULL,
+				 !cases[i].certain);
 	}
 }
 
@@ -132,7 +140,8 @@ static void the_core_of_a_debugger_proves_no_crash(void **state)
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_TRAP);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_non_null(strstr(v.sentence, "in container ray-worker most likely crashed with SIGTRAP"));
+	assert_non_null(
+		strstr(v.sentence, "in container ray-worker most likely crashed with SIGTRAP"));
 	assert_non_null(needs(&v, "whether that signal ended it"));
 }
 
@@ -165,13 +174,19 @@ static void a_dump_that_delayed_the_end_is_told_apart_from_the_crash(void **stat
 	assert_false(has_evidence(&v, "core", "the kernel wrote it for"));
 	slow.dump_ns = (int64_t)11900 * 1000000;
 	classify(&o, &v);
-	assert_true(has_evidence(&v, "core", "the kernel wrote it for 11.9 s: the process crashed that long before it ended"));
+	assert_true(has_evidence(
+		&v, "core",
+		"the kernel wrote it for 11.9 s: the process crashed that long before it ended"));
 }
 
 static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
 {
-	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
-				 .file = "raylet.out", .gone = true };
+	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH,
+						  .pid = 162,
+						  .task = "ray::boom",
+						  .detail = "worker died" },
+				       .file = "raylet.out",
+				       .gone = true };
 	struct observation o = lives;
 	struct verdict v;
 
@@ -179,7 +194,8 @@ static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
 	o.ray = &finding;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
-	assert_non_null(strstr(v.sentence, "died of SIGSEGV in deref_null (boom.so); the container lives on."));
+	assert_non_null(strstr(v.sentence,
+			       "died of SIGSEGV in deref_null (boom.so); the container lives on."));
 	assert_true(has_evidence(&v, "core", "deref_null"));
 	assert_true(has_evidence(&v, "raylet.out", "worker died"));
 	assert_null(needs(&v, "what ended the worker"));
@@ -196,7 +212,8 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	o.wait_status = 11 | 0x80;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SEGFAULT);
-	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV in deref_null (boom.so).");
+	assert_string_equal(v.sentence,
+			    "Container ray-worker crashed with SIGSEGV in deref_null (boom.so).");
 	assert_null(needs(&v, "core file and backtrace"));
 	/* The core is that of another process. Where the command crashed is unknown. */
 	o.command_pid = 7;
@@ -216,7 +233,9 @@ static void the_containers_own_crash_names_its_frame(void **state)
 
 static void a_core_of_the_end_is_reported_once(void **state)
 {
-	struct crash_info quit = { .known = true, .unwound = true, .pid = 7, .signal = 3, .sentence = "SIGQUIT in main" };
+	struct crash_info quit = {
+		.known = true, .unwound = true, .pid = 7, .signal = 3, .sentence = "SIGQUIT in main"
+	};
 	struct observation o = lives;
 	struct verdict v;
 	unsigned int n_lines = 0;
@@ -251,10 +270,12 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 	o.crash = NULL;
 	o.core_needs = "a node that writes cores to files";
 	classify(&o, &v);
-	assert_string_equal(needs(&v, "core file and backtrace"), "a node that writes cores to files");
+	assert_string_equal(needs(&v, "core file and backtrace"),
+			    "a node that writes cores to files");
 	o.core_needs = NULL;
 	classify(&o, &v);
-	assert_string_equal(needs(&v, "core file and backtrace"), "a sidecar that runs when it crashes");
+	assert_string_equal(needs(&v, "core file and backtrace"),
+			    "a sidecar that runs when it crashes");
 	/* A command that did not crash needs no core. */
 	o.wait_status = 15;
 	classify(&o, &v);
@@ -347,14 +368,18 @@ static void what_a_core_lacks_is_reported(void **state)
 	o.crash = &bare;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_ABORT);
-	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker crashed with SIGABRT; the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"Process ? (PID 5) in container ray-worker crashed with SIGABRT; the container lives on.");
 	assert_non_null(needs(&v, "backtrace"));
 	assert_non_null(needs(&v, "the whole core"));
 	/* It dumped core without a fault of its own. */
 	bare.signal = 3;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SIGNALED);
-	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker was ended by SIGQUIT; the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"Process ? (PID 5) in container ray-worker was ended by SIGQUIT; the container lives on.");
 	/* Any process could have written such a core, so it may contain any signal. */
 	bare.signal = 0;
 	classify(&o, &v);

@@ -14,10 +14,13 @@
 
 void gap_evidence(const struct gap *g, struct verdict *v)
 {
-	verdict_add_evidence(v, "sidecar", "it was down from %s to %s; the container ended in between",
+	verdict_add_evidence(v, "sidecar",
+			     "it was down from %s to %s; the container ended in between",
 			     TIME_TEXT(g->from_unix_ns), TIME_TEXT(g->until_unix_ns));
 	if (g->rebooted)
-		verdict_add_evidence(v, "boot ID", "another one than that of the last sample: the machine was restarted");
+		verdict_add_evidence(
+			v, "boot ID",
+			"another one than that of the last sample: the machine was restarted");
 	verdict_add_missing(v, "wait status, and memory counters after the death",
 			    "a running sidecar: see why it was restarted");
 }
@@ -28,15 +31,19 @@ bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdi
 		return false;
 	double used = (double)last->usage / (double)last->limit;
 	if (used >= NEARLY_FULL) {
-		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one",
+				     100 * used);
 		return true;
 	}
 	if (used >= HALF_FULL && g->to_limit_ns >= 0 &&
 	    g->to_limit_ns <= MIN(SOON_FULL_NS, g->until_unix_ns - g->from_unix_ns)) {
-		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one, and %s more to it at that rate",
-				     100 * used, DURATION_TEXT(g->to_limit_ns));
+		verdict_add_evidence(
+			v, "samples",
+			"%.0f %% of the limit in use in the last one, and %s more to it at that rate",
+			100 * used, DURATION_TEXT(g->to_limit_ns));
 		return true;
 	}
-	verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one", 100 * used);
+	verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one",
+			     100 * used);
 	return false;
 }

@@ -27,7 +27,10 @@ static bool of_hardware(const struct gpu_evidence *e, const struct gpu_error *er
 {
 	if (e->whose == GPU_NOBODYS || e->fault.blame != GPU_HARDWARE)
 		return false;
-	/* The node's failed GPU may be one that the program never used, so the program's own words have to agree. */
+	/*
+	 * The node's failed GPU may be one that the program never used, so the program's own words
+	 * have to agree.
+	 */
 	return is_error(error) || (e->whose >= GPU_OF_DEVICE && e->age_ns <= SOON_NS);
 }
 
@@ -49,7 +52,8 @@ static void of_fault(const struct gpu_fault *f, enum failure_class class, struct
 	char xid[16];
 
 	c->class = class;
-	snprintf(c->why, sizeof(c->why), "%s %s: %s%s", class == FAILURE_GPU_FAILED ? "a failure of GPU" : "an error on GPU",
+	snprintf(c->why, sizeof(c->why), "%s %s: %s%s",
+		 class == FAILURE_GPU_FAILED ? "a failure of GPU" : "an error on GPU",
 		 f->device[0] ? f->device : "?", f->meaning, name_xid(f, xid));
 }
 
@@ -76,11 +80,13 @@ static void of_words(const struct gpu_error *g, struct cause *c)
 	if (g->rank >= 0)
 		snprintf(rank, sizeof(rank), ", rank %d", g->rank);
 	c->class = g->kind == GPU_ERROR_NCCL ? FAILURE_NCCL_ERROR : FAILURE_CUDA_ERROR;
-	snprintf(c->why, sizeof(c->why), "%s%s%s%s%s", g->kind == GPU_ERROR_NCCL ? "an NCCL error" : "a CUDA error", device, rank,
+	snprintf(c->why, sizeof(c->why), "%s%s%s%s%s",
+		 g->kind == GPU_ERROR_NCCL ? "an NCCL error" : "a CUDA error", device, rank,
 		 g->what[0] ? ": " : "", g->what);
 }
 
-static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_error *error, struct cause *ret_cause)
+static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_error *error,
+		       struct cause *ret_cause)
 {
 	*ret_cause = (struct cause){ .class = FAILURE_UNKNOWN };
 	if (of_hardware(kernel, error))
@@ -96,15 +102,18 @@ static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_error
 	return true;
 }
 
-static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_error *error, const char *log, struct verdict *v)
+static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_error *error,
+			 const char *log, struct verdict *v)
 {
 	if (kernel->whose != GPU_NOBODYS)
-		verdict_add_evidence(v, "kernel log", "%s before: %s", DURATION_TEXT(kernel->age_ns), kernel->line);
+		verdict_add_evidence(v, "kernel log", "%s before: %s",
+				     DURATION_TEXT(kernel->age_ns), kernel->line);
 	if (error && error->kind != GPU_ERROR_NONE)
 		verdict_add_evidence(v, log, "%s", error->line);
 	if (kernel->whose == GPU_OF_NODE)
-		verdict_add_missing(v, "whether that GPU was the container's",
-				    "a container runtime that shows its GPUs alone in /proc/driver/nvidia/gpus");
+		verdict_add_missing(
+			v, "whether that GPU was the container's",
+			"a container runtime that shows its GPUs alone in /proc/driver/nvidia/gpus");
 }
 
 /*

@@ -46,15 +46,16 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, "pids.events",
 			     "%" PRId64 " new processes or threads were refused%s", refused, there);
 	zombie_evidence(&o->zombies, v);
-	verdict_set(v, FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY,
-		    "Container %s ended with exit code %d after its limit%s processes and threads had been met.", o->container,
-		    v->exit_code, limit);
+	verdict_set(
+		v, FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY,
+		"Container %s ended with exit code %d after its limit%s processes and threads had been met.",
+		o->container, v->exit_code, limit);
 	return true;
 }
 
 /*
- * Returns whether raylet refused an object shortly before the death. A disk that is merely fuller than it wants refuses nothing as
- * long as the object store has room.
+ * Returns whether raylet refused an object shortly before the death. A disk that is merely fuller
+ * than it wants refuses nothing as long as the object store has room.
  */
 static bool object_was_refused(const struct observation *o, struct verdict *v,
 			       char full[static SAID_MAX])
@@ -64,7 +65,9 @@ static bool object_was_refused(const struct observation *o, struct verdict *v,
 	if (!w || !w->object_refused.at_ns || o->ended_ns - w->object_refused.at_ns > REFUSED_NS)
 		return false;
 	v->object_refused = true;
-	/* "file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: 0.009 GB; ..." */
+	/*
+	 * "file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: 0.009 GB; ..."
+	 */
 	const char *said = strstr(w->disk_full.line, ": ");
 	snprintf(full, SAID_MAX, "the disk to which it spills objects was full");
 	if (said && strstr(said, ", available"))
@@ -90,7 +93,8 @@ void limit_of_process(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(
 		v, "pids.events",
 		"%" PRId64 " new processes or threads were refused since the last report", refused);
-	verdict_continue(v, ". Its container had met its limit of %" PRId64 " processes and threads.",
+	verdict_continue(v,
+			 ". Its container had met its limit of %" PRId64 " processes and threads.",
 			 o->limits.processes_max);
 }
 
@@ -108,8 +112,8 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 		return;
 	size_format((uint64_t)d->total, total);
 	if (d->inodes > 0 && d->free_inodes == 0)
-		verdict_add_evidence(v, "statfs", "%s has none of its %" PRId64 " inodes left%s", d->point, d->inodes,
-				     already ? ", as at the start" : "");
+		verdict_add_evidence(v, "statfs", "%s has none of its %" PRId64 " inodes left%s",
+				     d->point, d->inodes, already ? ", as at the start" : "");
 	else
 		verdict_add_evidence(v, "statfs", "%s has %s left of %s%s", d->point,
 				     SIZE_TEXT(d->available), total,
@@ -126,7 +130,8 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
  */
 static bool may_be_of_disk(enum failure_class class)
 {
-	return class == FAILURE_DISK_FULL || class == FAILURE_POD_DELETED || class == FAILURE_KILLED || class == FAILURE_TERMINATED ||
+	return class == FAILURE_DISK_FULL || class == FAILURE_POD_DELETED ||
+	       class == FAILURE_KILLED || class == FAILURE_TERMINATED ||
 	       class == FAILURE_APPLICATION_ERROR || class == FAILURE_BUS_ERROR;
 }
 
@@ -134,7 +139,10 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 {
 	char full[SAID_MAX];
 
-	/* A failed write or fork is an error code to the program; a full tmpfs under a mapping is SIGBUS. */
+	/*
+	 * A failed write or fork is an error code to the program; a full tmpfs under a mapping is
+	 * SIGBUS.
+	 */
 	if (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT) {
 		if (!processes_ran_out(o, v))
 			disk_ran_full(o, v);
@@ -150,7 +158,10 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "Ray", "%s", o->spilled);
 }
 
-/* Returns whether probes or Ray's health checks that got no answer in time may have led to an end of that class. */
+/*
+ * Returns whether probes or Ray's health checks that got no answer in time may have led to an end
+ * of that class.
+ */
 static bool may_be_of_slowness(enum failure_class class)
 {
 	return class == FAILURE_TERMINATED || class == FAILURE_KILLED ||

@@ -14,13 +14,13 @@
 void limit_verdict(const struct observation *o, struct verdict *v);
 
 /*
- * For a process that died in a container that lives on: adds that the container had met its limit of processes, or that Ray had
- * refused an object to a job that failed.
+ * For a process that died in a container that lives on: adds that the container had met its limit
+ * of processes, or that Ray had refused an object to a job that failed.
  */
 void limit_of_process(const struct observation *o, struct verdict *v);
 
 /*
- * v is the whole verdict. If the CPU limit stopped the container most of the time, and a probe or a heartbeat that came late
- * may have ended it, adds that as evidence.
+ * v is the whole verdict. If the CPU limit stopped the container most of the time, and a probe or a
+ * heartbeat that came late may have ended it, adds that as evidence.
  */
 void limit_cpu_evidence(const struct observation *o, struct verdict *v);

@@ -91,8 +91,10 @@ void memory_high_evidence(const struct memory_high *h, struct verdict *v)
 		took, of, h->hits - h->hits_before, waited);
 	/* Another process ended the container, and may have done so because the container hung. */
 	if (v->class == FAILURE_KILLED || v->class == FAILURE_TERMINATED)
-		verdict_continue(v, "; for %s before, memory.high%s had slowed it down, so it may have hung.",
-				 took, of);
+		verdict_continue(
+			v,
+			"; for %s before, memory.high%s had slowed it down, so it may have hung.",
+			took, of);
 }
 
 static void add_sample(const struct sample *s, void *arg)

@@ -91,7 +91,8 @@ static void play(struct history *h, const struct phase *phases, size_t n)
 
 	for (const struct phase *p = phases; p < phases + n && p->seconds; p++)
 		for (int i = 0; i < p->seconds; i++, at_ns += NS_PER_SEC) {
-			struct sample s = { .at_ns = at_ns, .memory = memory_in(p, hits += p->hits_a_second) };
+			struct sample s = { .at_ns = at_ns,
+					    .memory = memory_in(p, hits += p->hits_a_second) };
 
 			history_add(h, &s);
 		}
@@ -113,8 +114,10 @@ static void a_container_that_was_slowed_down_until_its_end_is_told_from_others(v
 
 		play(h, rows[i].phases, ARRAY_SIZE(rows[i].phases));
 		slowed_ns = memory_high_of_history(h, &v);
-		check(rows[i].what, v.sentence, rows[i].sentence ? rows[i].sentence : "It was killed.");
-		check(rows[i].what, v.n_evidence ? v.evidence[0].text : "nothing", rows[i].evidence ? rows[i].evidence : "nothing");
+		check(rows[i].what, v.sentence,
+		      rows[i].sentence ? rows[i].sentence : "It was killed.");
+		check(rows[i].what, v.n_evidence ? v.evidence[0].text : "nothing",
+		      rows[i].evidence ? rows[i].evidence : "nothing");
 		assert_int_equal(slowed_ns > 0, rows[i].evidence != NULL);
 		if (v.n_evidence)
 			check(rows[i].what, v.evidence[0].source, EVIDENCE_MEMORY_HIGH);

@@ -11,7 +11,8 @@ enum oom {
 	OOM_UNKNOWN, /* nothing shows whether it came */
 	OOM_PROVED,
 	OOM_PROBABLE,
-	OOM_BEFORE, /* it took a process shortly before, but something else most likely ended the container */
+	/* it took a process shortly before, but something else most likely ended the container */
+	OOM_BEFORE,
 };
 
 #define OOM_CLAUSE_MAX 200

@@ -2,10 +2,11 @@
 /*
  * Decides which memory ran out when the OOM killer came.
  *
- * The kernel log names the cgroup that met its limit. If the log cannot be read, cgroup v2 has the counter "oom": it counts
- * how often an allocation found no room under the limit of this cgroup, and a limit above does not change it. v1 has no such
- * counter, so the peak decides: the kernel calls the OOM killer only when usage and the requested pages, at most 8, exceed
- * the limit, so a peak that stayed below the container's own limit rules that limit out. A peak at the limit proves
+ * The kernel log names the cgroup that met its limit. If the log cannot be read, cgroup v2 has the
+ * counter "oom": it counts how often an allocation found no room under the limit of this cgroup,
+ * and a limit above does not change it. v1 has no such counter, so the peak decides: the kernel
+ * calls the OOM killer only when usage and the requested pages, at most 8, exceed the limit, so a
+ * peak that stayed below the container's own limit rules that limit out. A peak at the limit proves
  * nothing, because page cache fills any limit.
  */
 #include "sidecar/verdict/oom_cause.h"
@@ -46,7 +47,8 @@ int64_t oom_rise(int64_t before, int64_t after)
 }
 
 /* Finds the cause that the kernel log names. Returns false if it names none. */
-static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
+static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k,
+			 struct verdict *v, struct oom_cause *c)
 {
 	char of[SIZE_TEXT_MAX + 4] = "";
 
@@ -60,8 +62,10 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 		return true;
 	case OOM_WHERE_POD:
 		c->class = FAILURE_KERNEL_OOM_POD;
-		verdict_add_evidence(v, "kernel log", "the limit was that of the pod's cgroup, %s", k->memcg);
-		snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit%s", of);
+		verdict_add_evidence(v, "kernel log", "the limit was that of the pod's cgroup, %s",
+				     k->memcg);
+		snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit%s",
+			 of);
 		return true;
 	case OOM_WHERE_ABOVE:
 		/*
@@ -69,8 +73,10 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 		 * that the node has for pods.
 		 */
 		c->class = o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
-		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
-		snprintf(c->clause, sizeof(c->clause), "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
+		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s",
+				     k->memcg);
+		snprintf(c->clause, sizeof(c->clause),
+			 "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
 		return true;
 	case OOM_WHERE_CONTAINER:
 		c->class = FAILURE_KERNEL_OOM_CONTAINER;
@@ -87,7 +93,8 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 /* On v2 both limits are equal, unless the counters of a parent replaced the container's. */
 static int64_t own_limit_in(const struct observation *o, const struct memory *m)
 {
-	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
+	bool differs = o->cgroup_version == 1 ||
+		       (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
 
 	return differs && m->own_limit ? m->own_limit : m->limit;
 }
@@ -98,12 +105,14 @@ static int64_t own_limit_in(const struct observation *o, const struct memory *m)
  */
 static bool was_lowered(const struct observation *o)
 {
-	return o->after_known && own_limit_in(o, &o->after) > 0 && own_limit_in(o, &o->after) < own_limit_in(o, &o->last);
+	return o->after_known && own_limit_in(o, &o->after) > 0 &&
+	       own_limit_in(o, &o->after) < own_limit_in(o, &o->last);
 }
 
 bool oom_peak_met(int64_t peak, int64_t limit)
 {
-	return peak > 0 && limit > 0 && peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
+	return peak > 0 && limit > 0 &&
+	       peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
 bool oom_is_of_largest(const struct observation *o, int64_t held)
@@ -143,11 +152,15 @@ static enum own_limit by_events(const struct observation *o, struct verdict *v)
 	if (o->cgroup_version != 2 || !o->after_known || o->before.oom < 0 || o->after.oom < 0)
 		return OWN_LIMIT_UNKNOWN;
 	if (oom_rise(o->before.oom, o->after.oom) > 0) {
-		verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ": no room was left under its own limit",
+		verdict_add_evidence(v, "memory.events",
+				     "oom %" PRId64 " -> %" PRId64
+				     ": no room was left under its own limit",
 				     o->before.oom, o->after.oom);
 		return OWN_LIMIT_MET;
 	}
-	verdict_add_evidence(v, "memory.events", "oom stayed at %" PRId64 ": there was room under its own limit", o->after.oom);
+	verdict_add_evidence(v, "memory.events",
+			     "oom stayed at %" PRId64 ": there was room under its own limit",
+			     o->after.oom);
 	return OWN_LIMIT_NOT_MET;
 }
 
@@ -159,15 +172,20 @@ static enum own_limit by_limit_hits(const struct observation *o, struct verdict 
 {
 	int64_t limit = own_limit(o);
 
-	if (o->cgroup_version != 2 || !o->after_known || o->before.limit_hits < 0 || limit <= 0 || o->last.usage < 0 ||
-	    o->before.limit_hits != o->after.limit_hits || (double)o->last.usage >= FAR_BELOW * (double)limit)
+	if (o->cgroup_version != 2 || !o->after_known || o->before.limit_hits < 0 || limit <= 0 ||
+	    o->last.usage < 0 || o->before.limit_hits != o->after.limit_hits ||
+	    (double)o->last.usage >= FAR_BELOW * (double)limit)
 		return OWN_LIMIT_UNKNOWN;
-	verdict_add_evidence(v, "memory.events", "max stayed at %" PRId64 ": the container's own limit was not met",
+	verdict_add_evidence(v, "memory.events",
+			     "max stayed at %" PRId64 ": the container's own limit was not met",
 			     o->after.limit_hits);
 	return OWN_LIMIT_NOT_MET;
 }
 
-/* Whether the peak came to the limit only shortly before the kill: page cache may have brought it there any time. */
+/*
+ * Whether the peak came to the limit only shortly before the kill: page cache may have brought it
+ * there any time.
+ */
 static bool was_met_then(const struct observation *o)
 {
 	int64_t kill_age = MAX(o->oom_age_ns, (int64_t)0);
@@ -175,7 +193,8 @@ static bool was_met_then(const struct observation *o)
 	if (o->peak_met_age_ns >= 0)
 		return o->peak_met_age_ns - kill_age <= MET_THEN_NS;
 	/* No sample showed the peak at the limit, so the limit was met after the last sample. */
-	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS : o->ran_ns <= MET_THEN_NS;
+	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS :
+				     o->ran_ns <= MET_THEN_NS;
 }
 
 /*
@@ -212,19 +231,28 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 	size_format((uint64_t)peak, size);
 	size_format((uint64_t)limit, of);
 	if (!oom_peak_met(peak, limit)) {
-		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was not met", size, of);
+		verdict_add_evidence(v, peak_file(o),
+				     "%s of the cgroup's own limit of %s: that limit was not met",
+				     size, of);
 		return OWN_LIMIT_NOT_MET;
 	}
 	if (may_be_made_room_for(o, limit)) {
-		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, perhaps by memory that could be freed or swapped out", size, of);
+		verdict_add_evidence(
+			v, peak_file(o),
+			"%s of the cgroup's own limit of %s: that limit was met, perhaps by memory that could be freed or swapped out",
+			size, of);
 		return OWN_LIMIT_PERHAPS_MET;
 	}
 	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o) && !was_freed_since(o, limit)) {
-		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);
+		verdict_add_evidence(v, peak_file(o),
+				     "%s of the cgroup's own limit of %s: that limit was met", size,
+				     of);
 		return OWN_LIMIT_MET;
 	}
-	verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, and some time before already",
-			     size, of);
+	verdict_add_evidence(
+		v, peak_file(o),
+		"%s of the cgroup's own limit of %s: that limit was met, and some time before already",
+		size, of);
 	return OWN_LIMIT_PERHAPS_MET;
 }
 
@@ -244,8 +272,8 @@ static int64_t volumes_used(const struct observation *o)
 }
 
 /*
- * Returns the bytes of files in memory volumes that are charged to the pod and not to this container: an
- * earlier instance of it or another container wrote them. 0: none are known.
+ * Returns the bytes of files in memory volumes that are charged to the pod and not to this
+ * container: an earlier instance of it or another container wrote them. 0: none are known.
  */
 static int64_t volumes_of_others(const struct observation *o)
 {
@@ -272,14 +300,13 @@ static void cause_volumes(const struct observation *o, const char *own, struct v
 	verdict_add_evidence(
 		v, "memory volumes",
 		"%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
-		SIZE_TEXT(volumes_used(o)),
-		before ? ", there at its start already" : "",
+		SIZE_TEXT(volumes_used(o)), before ? ", there at its start already" : "",
 		SIZE_TEXT(o->last.shmem));
 	snprintf(
 		c->clause, sizeof(c->clause),
 		"its pod reached the pod's memory limit, with %s of files in memory volumes that %s wrote%s",
-		SIZE_TEXT(others),
-		before ? "an earlier instance or another container" : "others", own);
+		SIZE_TEXT(others), before ? "an earlier instance or another container" : "others",
+		own);
 	verdict_add_missing(
 		v, "the pod's memory limit",
 		"the node agent, or the kernel log, which names the cgroup whose limit was met");
@@ -293,17 +320,21 @@ static void cause_above(const struct observation *o, struct verdict *v, struct o
 {
 	char own[3 * SIZE_TEXT_MAX + 32] = "";
 	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
-	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
+	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ?
+				    o->cgroup_limit->name :
+				    NULL;
 
 	c->proved = false;
 	/* If the counters are those of a cgroup above, the container's own peak is not known. */
 	if (own_limit(o) > 0 && peak >= 0 && !above)
-		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", SIZE_TEXT(own_limit(o)),
-			 SIZE_TEXT(peak));
+		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)",
+			 SIZE_TEXT(own_limit(o)), SIZE_TEXT(peak));
 	if (limit_is_above(o)) {
 		c->class = FAILURE_KERNEL_OOM_POD;
-		snprintf(c->clause, sizeof(c->clause), "%s%.80s around it reached its memory limit of %s%s", above ? "the cgroup " : "a cgroup",
-			 above ? above : "", SIZE_TEXT(o->last.limit), own);
+		snprintf(c->clause, sizeof(c->clause),
+			 "%s%.80s around it reached its memory limit of %s%s",
+			 above ? "the cgroup " : "a cgroup", above ? above : "",
+			 SIZE_TEXT(o->last.limit), own);
 		return;
 	}
 	if (!above && volumes_fill_the_pod(o, peak)) {
@@ -311,29 +342,37 @@ static void cause_above(const struct observation *o, struct verdict *v, struct o
 		return;
 	}
 	c->class = FAILURE_KERNEL_OOM_NODE;
-	snprintf(c->clause, sizeof(c->clause), "the node or a cgroup above it had no memory left%s", own);
+	snprintf(c->clause, sizeof(c->clause), "the node or a cgroup above it had no memory left%s",
+		 own);
 }
 
 /*
- * v2 counts "oom" for the cgroups below as well. If it rose although the container's own peak stayed below its limit, a cgroup below
- * met its limit, and was removed before the sidecar could read it.
+ * v2 counts "oom" for the cgroups below as well. If it rose although the container's own peak
+ * stayed below its limit, a cgroup below met its limit, and was removed before the sidecar could
+ * read it.
  */
 static bool is_of_one_below(const struct observation *o)
 {
-	return o->cgroup_version == 2 && o->after_known && oom_rise(o->before.oom, o->after.oom) > 0 && o->after.peak > 0 && own_limit(o) > 0 &&
+	return o->cgroup_version == 2 && o->after_known &&
+	       oom_rise(o->before.oom, o->after.oom) > 0 && o->after.peak > 0 && own_limit(o) > 0 &&
 	       !oom_peak_met(o->after.peak, own_limit(o));
 }
 
 static void cause_below(const struct observation *o, struct verdict *v, struct oom_cause *c)
 {
 	c->proved = false;
-	verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ", which counts for the cgroups below, too", o->before.oom, o->after.oom);
-	snprintf(c->clause, sizeof(c->clause),
-		 "a cgroup below it, which is gone, reached its memory limit (of its own limit of %s the container used %s at most)",
-		 SIZE_TEXT(own_limit(o)), SIZE_TEXT(o->after.peak));
+	verdict_add_evidence(v, "memory.events",
+			     "oom %" PRId64 " -> %" PRId64
+			     ", which counts for the cgroups below, too",
+			     o->before.oom, o->after.oom);
+	snprintf(
+		c->clause, sizeof(c->clause),
+		"a cgroup below it, which is gone, reached its memory limit (of its own limit of %s the container used %s at most)",
+		SIZE_TEXT(own_limit(o)), SIZE_TEXT(o->after.peak));
 }
 
-void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
+void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v,
+	       struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
 
@@ -353,19 +392,28 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	 */
 	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared && !o->cgroup_unseen;
 	if (met == OWN_LIMIT_MET && o->cgroup_unseen)
-		verdict_add_missing(v, o->cgroup_unseen, "the kernel's whole report of the kill, which names the cgroup whose limit was met");
+		verdict_add_missing(
+			v, o->cgroup_unseen,
+			"the kernel's whole report of the kill, which names the cgroup whose limit was met");
 	/* The container has no limit of its own, so the limit is one above. */
-	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
+	if (met == OWN_LIMIT_NOT_MET ||
+	    (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, v, &c);
 	else if (was_met_before(o))
-		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s, or of %s after somebody had lowered it",
-			 SIZE_TEXT(own_limit(o)), SIZE_TEXT(own_limit_in(o, &o->after)));
+		snprintf(
+			c.clause, sizeof(c.clause),
+			"it reached its memory limit of %s, or of %s after somebody had lowered it",
+			SIZE_TEXT(own_limit(o)), SIZE_TEXT(own_limit_in(o, &o->after)));
 	else if (was_lowered(o)) {
 		v->limit = own_limit(o);
-		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", SIZE_TEXT(own_limit(o)));
+		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s",
+			 SIZE_TEXT(own_limit(o)));
 	} else if (o->last.limit > 0)
-		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s", SIZE_TEXT(o->last.limit));
+		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s",
+			 SIZE_TEXT(o->last.limit));
 	else
-		snprintf(c.clause, sizeof(c.clause), "it reached a memory limit (its own, of a cgroup above it, or the node's)");
+		snprintf(
+			c.clause, sizeof(c.clause),
+			"it reached a memory limit (its own, of a cgroup above it, or the node's)");
 	*ret_cause = c;
 }

@@ -13,14 +13,18 @@
  * Finds the cause and adds the evidence for it to v. k: what the kernel log says about the kill;
  * NULL: nothing.
  */
-void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause);
+void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v,
+	       struct oom_cause *ret_cause);
 
-/* Whether peak reached limit, allowing for the precision of the kernel's counters. Bytes; 0 or less: unknown, so false. */
+/*
+ * Whether peak reached limit, allowing for the precision of the kernel's counters. Bytes; 0 or
+ * less: unknown, so false.
+ */
 bool oom_peak_met(int64_t peak, int64_t limit);
 
 /*
- * Whether a process that held so many bytes had more than half of the limit that ran out. Then no other under that limit can have
- * been larger.
+ * Whether a process that held so many bytes had more than half of the limit that ran out. Then no
+ * other under that limit can have been larger.
  */
 bool oom_is_of_largest(const struct observation *o, int64_t held);
 

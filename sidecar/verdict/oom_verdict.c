@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether the OOM killer came: by the kernel's counters, then its log, then how full the memory was. */
+/*
+ * Decides whether the OOM killer came: by the kernel's counters, then its log, then how full the
+ * memory was.
+ */
 #include "sidecar/verdict/oom_verdict.h"
 
 #include <inttypes.h>
@@ -22,8 +25,8 @@
  */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
 /*
- * A process may take this long to die of it: it gives its memory back first, at a tenth of a second for each GiB, and waits for a
- * processor on a busy machine.
+ * A process may take this long to die of it: it gives its memory back first, at a tenth of a second
+ * for each GiB, and waits for a processor on a busy machine.
  */
 #define DIES_AT_LAST_NS (120 * NS_PER_SEC)
 /* Without counters, memory this full, this short before the end, makes an OOM kill likely. */
@@ -38,7 +41,8 @@
  */
 static bool counters_tell(const struct observation *o)
 {
-	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
+	return o->after_known && o->after.oom_kill >= 0 &&
+	       (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
 /*
@@ -58,14 +62,16 @@ static bool shell_may_tell_late(const struct observation *o)
  */
 static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
-	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
+	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64,
+			     o->after.oom_kill);
 	if (!o->cgroup_unseen)
 		return shell_may_tell_late(o) ? OOM_UNKNOWN : OOM_NO;
 	if (o->kernel.rules_out && o->status_known && WIFSIGNALED(o->wait_status)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command's PID");
 		return OOM_NO;
 	}
-	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
+	verdict_add_missing(v, o->cgroup_unseen,
+			    "the kernel log, which names each process that the OOM killer took");
 	return OOM_UNKNOWN;
 }
 
@@ -75,25 +81,31 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
  */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
-	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
+	verdict_add_evidence(
+		v, oom_counter_file(o),
+		"that cgroup holds processes of others too: the kill may have been of theirs");
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
-		verdict_add_missing(v, "which container's process the OOM killer took",
-				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
+		verdict_add_missing(
+			v, "which container's process the OOM killer took",
+			"the kernel log with the PIDs of this container, or a memory cgroup for it alone");
 	if (oom_log_spares_command(o)) {
-		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
+		verdict_add_evidence(v, "kernel log",
+				     "no OOM kill of the command: its PID is not in it");
 		return OOM_UNKNOWN;
 	}
 	/* Here only its end makes a process the victim (classify.c). */
 	if (o->victim && o->victim_pid == o->unread_end.pid)
-		verdict_add_evidence(v, "launcher",
-				     "%s (PID %d) of this container, which had held %s, ended at that time",
-				     o->victim, o->victim_pid, SIZE_TEXT(o->unread_held));
+		verdict_add_evidence(
+			v, "launcher",
+			"%s (PID %d) of this container, which had held %s, ended at that time",
+			o->victim, o->victim_pid, SIZE_TEXT(o->unread_held));
 	else if (o->victim)
 		verdict_add_evidence(
 			v, "launcher",
 			"%s (PID %d) of this container was ended by SIGKILL at that time",
 			o->victim, o->victim_pid);
-	return o->victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE : OOM_UNKNOWN;
+	return o->victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE :
+									    OOM_UNKNOWN;
 }
 
 static bool log_names_command(const struct observation *o)
@@ -105,7 +117,8 @@ static bool log_names_command(const struct observation *o)
 static void long_before_evidence(const char *source, int64_t age_ns, struct verdict *v)
 {
 	verdict_add_evidence(v, source, "but %s before the end: %s", DURATION_TEXT(age_ns),
-			     age_ns <= DIES_AT_LAST_NS ? "few processes take so long to die of it" : "too long to explain it");
+			     age_ns <= DIES_AT_LAST_NS ? "few processes take so long to die of it" :
+							 "too long to explain it");
 }
 
 /* An OOM kill long before the end. */
@@ -117,7 +130,8 @@ static enum oom counted_long_before(const struct observation *o, struct verdict 
 	if (killed && log_names_command(o))
 		return OOM_PROVED;
 	long_before_evidence(oom_counter_file(o), age_ns, v);
-	if (shell_may_tell_late(o) || (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o)))
+	if (shell_may_tell_late(o) ||
+	    (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o)))
 		return OOM_UNKNOWN;
 	return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
 }
@@ -125,7 +139,8 @@ static enum oom counted_long_before(const struct observation *o, struct verdict 
 /* The counters rose. */
 static enum oom some_counted(const struct observation *o, struct verdict *v)
 {
-	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) && !oom_groups_at_the_end(o))
+	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS &&
+	    !oom_kills_at_the_end(o) && !oom_groups_at_the_end(o))
 		return counted_long_before(o, v);
 	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 }
@@ -136,11 +151,12 @@ static enum oom counted(const struct observation *o, struct verdict *v)
 	int64_t kills = oom_rise(o->before.oom_kill, o->after.oom_kill);
 
 	if (groups)
-		verdict_add_evidence(v, oom_counter_file(o), "oom_group_kill %" PRId64 " -> %" PRId64,
+		verdict_add_evidence(v, oom_counter_file(o),
+				     "oom_group_kill %" PRId64 " -> %" PRId64,
 				     o->before.oom_group_kill, o->after.oom_group_kill);
 	if (kills)
-		verdict_add_evidence(v, oom_counter_file(o), "oom_kill %" PRId64 " -> %" PRId64, o->before.oom_kill,
-				     o->after.oom_kill);
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill %" PRId64 " -> %" PRId64,
+				     o->before.oom_kill, o->after.oom_kill);
 	return groups || kills ? some_counted(o, v) : none_counted(o, v);
 }
 
@@ -151,20 +167,24 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	if (o->gap)
 		; /* gap_evidence has added the entry already */
 	else if (o->after_known)
-		verdict_add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
+		verdict_add_missing(v, "the kernel's count of OOM kills",
+				    "Linux 4.13 or newer, and a reading before the death");
 	else
 		verdict_add_missing(v, "memory counters after the death",
-			    "a runtime that keeps the cgroup some milliseconds longer");
+				    "a runtime that keeps the cgroup some milliseconds longer");
 	if (o->oom_age_ns >= 0 && oom_latest_age_ns(o) <= OOM_EXPLAINS_NS) {
-		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end", DURATION_TEXT(oom_latest_age_ns(o)));
+		verdict_add_evidence(v, oom_counter_file(o), "oom_kill rose %s before the end",
+				     DURATION_TEXT(oom_latest_age_ns(o)));
 		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
-		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE : OOM_UNKNOWN;
+		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE :
+										  OOM_UNKNOWN;
 	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
 	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
-				     100.0 * (double)o->last.usage / (double)o->last.limit, DURATION_TEXT(o->last_age_ns));
+				     100.0 * (double)o->last.usage / (double)o->last.limit,
+				     DURATION_TEXT(o->last_age_ns));
 		return OOM_PROBABLE;
 	}
 	return OOM_UNKNOWN;
@@ -196,8 +216,10 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		return oom == OOM_PROVED ? oom : OOM_NO;
 	}
 	if (k->others && oom != OOM_NO)
-		verdict_add_evidence(v, "kernel log", "the OOM killer took %u process%s of that cgroup, perhaps of others", k->others,
-				     k->others == 1 ? "" : "es");
+		verdict_add_evidence(
+			v, "kernel log",
+			"the OOM killer took %u process%s of that cgroup, perhaps of others",
+			k->others, k->others == 1 ? "" : "es");
 	if (!k->oom) {
 		/* The kills of other processes explain the rise, unless the log has lost some. */
 		if (k->others && oom == OOM_PROBABLE &&
@@ -216,24 +238,31 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
 	/* The command dies of it, however long that takes. */
-	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS && !log_names_command(o)) {
+	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS &&
+	    !log_names_command(o)) {
 		long_before_evidence("kernel log", k->age_ns, v);
 		return oom;
 	}
 	/* Another container on the node may have a cgroup of the same path. */
 	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
-		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
-		verdict_add_missing(v, "which container's process the OOM killer took", "the PIDs of this container in the node's PID namespace");
+		verdict_add_evidence(
+			v, "kernel log",
+			"but its own counters did not count that kill: perhaps another cgroup has the same path");
+		verdict_add_missing(v, "which container's process the OOM killer took",
+				    "the PIDs of this container in the node's PID namespace");
 		return OOM_UNKNOWN;
 	}
 	*ret_kernel = k;
 	if (k->kills > 1)
 		verdict_add_evidence(v, "kernel log", "%s of %u OOM kills of this container",
-				     k->victim == KERNEL_VICTIM_COMMAND ? "one" : "the last", k->kills);
+				     k->victim == KERNEL_VICTIM_COMMAND ? "one" : "the last",
+				     k->kills);
 	if (k->by_cgroup)
 		return OOM_PROVED;
-	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
-	return oom == OOM_UNKNOWN && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+	verdict_add_evidence(v, "kernel log",
+			     "that line names no cgroup: ours by name, size and time");
+	return oom == OOM_UNKNOWN && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE :
+										    oom;
 }
 
 /*
@@ -241,7 +270,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
  * process. A process that is missing from the next sample may have ended by itself, unless it held
  * more than half of the memory.
  */
-static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
+static const char *name_victim(const struct observation *o, const struct kernel_evidence *k,
+			       char *text, size_t size)
 {
 	bool named = k && k->by_cgroup && k->name[0];
 	/* The kernel's name is cut after 15 bytes, as that of ray::load_samples. */
@@ -251,12 +281,14 @@ static const char *name_victim(const struct observation *o, const struct kernel_
 		    watched_ends_oom_victim(o);
 
 	if (named && k->victim != KERNEL_VICTIM_UNKNOWN)
-		snprintf(text, size, "%.90s (PID %d)", whole && o->victim_pid == k->pid ? o->victim : k->name, (int)k->pid);
+		snprintf(text, size, "%.90s (PID %d)",
+			 whole && o->victim_pid == k->pid ? o->victim : k->name, (int)k->pid);
 	else if (named && !whole)
 		snprintf(text, size, "%.90s (PID %d on the node)", k->name, (int)k->pid);
 	else if (o->victim)
-		snprintf(text, size, sure || named ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)", o->victim,
-			 o->victim_pid);
+		snprintf(text, size,
+			 sure || named ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)",
+			 o->victim, o->victim_pid);
 	else
 		return NULL;
 	return text;
@@ -268,38 +300,47 @@ static const char *likely(bool is_only_likely)
 	return is_only_likely ? "most likely " : "";
 }
 
-static void container_killed(const struct observation *o, enum oom oom, const struct oom_cause *cause, const char *victim,
+static void container_killed(const struct observation *o, enum oom oom,
+			     const struct oom_cause *cause, const char *victim,
 			     const struct kernel_evidence *k, struct verdict *v)
 {
 	/*
 	 * Whether the kill ended every process. With a group kill it did. On v1 the OOM killer may
 	 * have killed one process, and the sidecar the rest.
 	 */
-	bool all = o->group_unsurvived || (k && k->group) || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
+	bool all =
+		o->group_unsurvived || (k && k->group) ||
+		(o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
 	if (o->group_ended_by_us)
-		verdict_add_evidence(v, "sidecar",
-				     "ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
+		verdict_add_evidence(
+			v, "sidecar",
+			"ended the rest of the container after the OOM kill (oomGroup; cgroup v1 has no memory.oom.group)");
 	verdict_say(v, "Container %s was %s%s: %s%s%s%s.", o->container, likely(oom != OOM_PROVED),
-		    o->group_ended_by_us ? "ended by the kernel's OOM killer" : "killed by the kernel",
-		    likely(oom == OOM_PROVED && !cause->proved), cause->clause, victim && !all ? " and the kernel killed " : "",
-		    victim && !all ? victim : "");
+		    o->group_ended_by_us ? "ended by the kernel's OOM killer" :
+					   "killed by the kernel",
+		    likely(oom == OOM_PROVED && !cause->proved), cause->clause,
+		    victim && !all ? " and the kernel killed " : "", victim && !all ? victim : "");
 }
 
 /* A child or another process was OOM-killed, and the command then ended in another way. */
-static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
+static void ended_after_kill(const struct observation *o, const struct oom_cause *cause,
+			     const char *victim, struct verdict *v)
 {
 	/* In a cgroup that others share, the kill may have been of theirs. */
 	bool proved = !o->cgroup_shared || o->kernel.oom;
 
 	/* Even where the kill is proved, that it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;
-	verdict_say(v, "The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
-		    likely(!proved), victim ? victim : "a process", o->container,
-		    likely(proved && !cause->proved), cause->clause, v->exit_code);
+	verdict_say(
+		v,
+		"The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
+		likely(!proved), victim ? victim : "a process", o->container,
+		likely(proved && !cause->proved), cause->clause, v->exit_code);
 }
 
-void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
+void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k,
+		 struct verdict *v)
 {
 	char text[VICTIM_NAME_MAX];
 	const char *victim = name_victim(o, k, text, sizeof(text));
@@ -314,15 +355,19 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 		 * The class does not depend on which memory ran out: the kernel killed a process,
 		 * and the container lives.
 		 */
-		verdict_set(v, FAILURE_KERNEL_OOM_PROCESS, oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY,
-			    "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
-			    victim ? victim : "a process", o->container, o->container_over ? " shortly before its end" : "",
+		verdict_set(v, FAILURE_KERNEL_OOM_PROCESS,
+			    oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY,
+			    "The kernel %skilled %s in container %s%s: %s%s%s.",
+			    likely(oom != OOM_PROVED), victim ? victim : "a process", o->container,
+			    o->container_over ? " shortly before its end" : "",
 			    likely(oom == OOM_PROVED && !cause.proved), cause.clause,
 			    o->container_over ? "" : "; the container lives on");
 	} else if (o->gap) {
 		v->confidence = CONFIDENCE_LIKELY;
-		verdict_say(v, "Container %s ended while no sidecar ran, most likely killed by the kernel: %s.",
-			    o->container, cause.clause);
+		verdict_say(
+			v,
+			"Container %s ended while no sidecar ran, most likely killed by the kernel: %s.",
+			o->container, cause.clause);
 	} else if (o->group_ended_by_us || (v->signal == SIGKILL && !shell))
 		container_killed(o, oom, &cause, victim, k, v);
 	else
@@ -330,7 +375,8 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 }
 
 /* Formats "2.0 s later" or "shortly before". */
-static const char *name_age(int64_t age_ns, const char *exact, const char *vague, char *text, size_t size)
+static const char *name_age(int64_t age_ns, const char *exact, const char *vague, char *text,
+			    size_t size)
 {
 	if (age_ns > 0)
 		snprintf(text, size, "%s %s", DURATION_TEXT(age_ns), exact);
@@ -345,7 +391,8 @@ static bool may_pass_on(const struct observation *o, int64_t age_ns)
 	return o->status_known && WIFSIGNALED(o->wait_status) && age_ns <= PASSES_ON_NS;
 }
 
-void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v)
+void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k,
+			struct verdict *v)
 {
 	char text[VICTIM_NAME_MAX], age[DURATION_TEXT_MAX + 16];
 	const char *victim = name_victim(o, k, text, sizeof(text));
@@ -357,16 +404,22 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED && !theirs) {
-		verdict_say(v, "The kernel %skilled %s in container %s for lack of memory; %s the container ended "
-			       "with SIGKILL, most likely not by the OOM killer: sender unknown%s.",
-			    likely(shared), victim ? victim : "a process", o->container,
-			    name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
-			    may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
+		verdict_say(
+			v,
+			"The kernel %skilled %s in container %s for lack of memory; %s the container ended "
+			"with SIGKILL, most likely not by the OOM killer: sender unknown%s.",
+			likely(shared), victim ? victim : "a process", o->container,
+			name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
+			may_pass_on(o, age_ns) ?
+				", perhaps the command itself, as `timeout` ends by its child's signal" :
+				"");
 		return;
 	}
 	if (v->class == FAILURE_KILLED)
-		verdict_say(v, "Container %s ended with SIGKILL, most likely not by the OOM killer: "
-			       "sender unknown.", o->container);
+		verdict_say(v,
+			    "Container %s ended with SIGKILL, most likely not by the OOM killer: "
+			    "sender unknown.",
+			    o->container);
 	verdict_continue(v, "; %s, the kernel had %skilled %s in %s for lack of memory.",
 			 name_age(age_ns, "before", "shortly before", age, sizeof(age)),
 			 likely(shared && victim), victim ? victim : "a process",

@@ -23,10 +23,12 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 			     const struct kernel_evidence **ret_kernel);
 
 /* Sets class, confidence and sentence; oom is OOM_PROVED or OOM_PROBABLE. */
-void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
+void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k,
+		 struct verdict *v);
 
 /*
  * For OOM_BEFORE: makes the verdict of the signal v->signal, at best likely. Its sentence has the
  * OOM kill as well.
  */
-void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v);
+void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k,
+			struct verdict *v);

@@ -22,12 +22,16 @@
 
 int64_t oom_kills_at_the_end(const struct observation *o)
 {
-	return o->after_known ? oom_rise(MAX(o->before.oom_kill, o->latest.oom_kill), o->after.oom_kill) : 0;
+	return o->after_known ?
+		       oom_rise(MAX(o->before.oom_kill, o->latest.oom_kill), o->after.oom_kill) :
+		       0;
 }
 
 int64_t oom_groups_at_the_end(const struct observation *o)
 {
-	return o->after_known ? oom_rise(MAX(o->before.oom_group_kill, o->latest.oom_group_kill), o->after.oom_group_kill) : 0;
+	return o->after_known ? oom_rise(MAX(o->before.oom_group_kill, o->latest.oom_group_kill),
+					 o->after.oom_group_kill) :
+				0;
 }
 
 static int64_t kills_in_all(const struct observation *o)
@@ -55,19 +59,22 @@ int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evide
 
 bool oom_log_spares_command(const struct observation *o)
 {
-	return o->kernel.rules_out && !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status);
+	return o->kernel.rules_out && !o->container_lives && o->status_known &&
+	       WIFSIGNALED(o->wait_status);
 }
 
 bool oom_is_possible(const struct observation *o)
 {
-	return o->cgroup_shared && !o->container_lives && (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
+	return o->cgroup_shared && !o->container_lives &&
+	       (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
 }
 
 /* Before Linux 5.17, v2 does not count kills of whole groups, but only each process. */
 static bool all_were_counted(const struct observation *o)
 {
-	return o->cgroup_version == 2 && o->after_known && o->after.oom_group_kill < 0 && !o->status_known &&
-	       o->processes >= 2 && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes;
+	return o->cgroup_version == 2 && o->after_known && o->after.oom_group_kill < 0 &&
+	       !o->status_known && o->processes >= 2 &&
+	       oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes;
 }
 
 /*
@@ -89,12 +96,14 @@ static bool limit_is_elsewhere(const struct observation *o, const struct kernel_
 static bool group_was_container(const struct observation *o)
 {
 	return !o->status_known ||
-	       (o->processes >= 2 && !o->cgroup_unseen && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes);
+	       (o->processes >= 2 && !o->cgroup_unseen &&
+		oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes);
 }
 
 /*
- * Returns whether the launcher, which reported no end of the command, was itself a victim. While the kernel kills a group one by one, the
- * command may come to its own end, as its child has ended, before its turn comes.
+ * Returns whether the launcher, which reported no end of the command, was itself a victim. While
+ * the kernel kills a group one by one, the command may come to its own end, as its child has ended,
+ * before its turn comes.
  */
 static bool launcher_was_taken(const struct observation *o, const struct kernel_evidence *k)
 {
@@ -103,7 +112,9 @@ static bool launcher_was_taken(const struct observation *o, const struct kernel_
 
 static bool all_were_taken(const struct observation *o, const struct kernel_evidence *k)
 {
-	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0 && group_was_container(o);
+	bool group = o->after_known &&
+		     oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0 &&
+		     group_was_container(o);
 	/* A group kill of a cgroup below leaves the command alive, so it does not count here. */
 	bool at_the_end = oom_groups_at_the_end(o) > 0;
 
@@ -117,9 +128,11 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 	 * The log lists each kill, and none was that of the command, so the group was a cgroup
 	 * below.
 	 */
-	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
+	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER &&
+	    (int64_t)k->killed >= kills_in_all(o))
 		return false;
-	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
+	return o->group_unsurvived || ((group || all_were_counted(o)) &&
+				       (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
 /*
@@ -136,7 +149,8 @@ static bool log_fits_command(const struct observation *o, const struct kernel_ev
 	       k->rss > o->last.limit / 2 && k->table > 0 && k->table == o->processes;
 }
 
-static enum oom_victim victim_by_samples(const struct observation *o, const struct kernel_evidence *k)
+static enum oom_victim victim_by_samples(const struct observation *o,
+					 const struct kernel_evidence *k)
 {
 	bool killed_itself = o->status_known && WIFSIGNALED(o->wait_status);
 	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS &&
@@ -161,23 +175,27 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 		return OOM_VICTIM_ALL;
 	if ((k && k->by_cgroup && k->victim == KERNEL_VICTIM_COMMAND) || sender_oom_took_command(o))
 		return OOM_VICTIM_COMMAND;
-	if (sender_killed_command(o) || (sender_oom_others(o) > 0 && (int64_t)sender_oom_others(o) >= kills_in_all(o)))
+	if (sender_killed_command(o) ||
+	    (sender_oom_others(o) > 0 && (int64_t)sender_oom_others(o) >= kills_in_all(o)))
 		return OOM_VICTIM_OTHER;
 	/* A kill that is missing from the log may have hit the command. */
-	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
+	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER &&
+	    (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;
 	if (oom_log_spares_command(o))
 		return OOM_VICTIM_OTHER;
 	return victim_by_samples(o, k);
 }
 
-enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)
+enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k,
+		      struct verdict *v)
 {
 	enum oom_victim victim = oom_victim(o, k);
 	bool at_once = oom_victim_age_ns(o, k) <= DIES_WITHIN_NS;
 	bool exited = o->status_known && WIFEXITED(o->wait_status);
 
-	if ((oom != OOM_PROVED && oom != OOM_PROBABLE) || o->container_lives || o->gap || !v->signal)
+	if ((oom != OOM_PROVED && oom != OOM_PROBABLE) || o->container_lives || o->gap ||
+	    !v->signal)
 		return oom;
 	if (v->signal != SIGKILL)
 		return OOM_BEFORE;
@@ -205,7 +223,8 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 	}
 	/* A missing log is listed already. */
 	if (!o->kernel.needs)
-		verdict_add_missing(v, "whether the OOM killer took the command or a child of it",
-				    "memory.oom.group or oomGroup, which end a container as a whole");
+		verdict_add_missing(
+			v, "whether the OOM killer took the command or a child of it",
+			"memory.oom.group or oomGroup, which end a container as a whole");
 	return OOM_PROBABLE;
 }

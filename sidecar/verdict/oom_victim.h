@@ -14,7 +14,10 @@
 
 enum oom_victim {
 	OOM_VICTIM_UNKNOWN,
-	/* The whole cgroup; or one process, and the launcher killed the rest; or the launcher, with which the rest ends. */
+	/*
+	 * The whole cgroup; or one process, and the launcher killed the rest; or the launcher, with
+	 * which the rest ends.
+	 */
 	OOM_VICTIM_ALL,
 	OOM_VICTIM_COMMAND,
 	OOM_VICTIM_LIKELY_COMMAND,
@@ -37,7 +40,9 @@ int64_t oom_latest_age_ns(const struct observation *o);
  */
 bool oom_log_spares_command(const struct observation *o);
 
-/* The number of OOM kills that the counters gained after the last reading while the command lived. */
+/*
+ * The number of OOM kills that the counters gained after the last reading while the command lived.
+ */
 int64_t oom_kills_at_the_end(const struct observation *o);
 
 /*
@@ -58,4 +63,5 @@ bool oom_is_possible(const struct observation *o);
  * explain the end, OOM_BEFORE if something else most likely ended the container. Adds evidence and
  * what is missing to v; the caller has set v's signal and exit code.
  */
-enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
+enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k,
+		      struct verdict *v);

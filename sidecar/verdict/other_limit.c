@@ -19,7 +19,8 @@ static const char *of_limit(int64_t bytes, char text[static SIZE_TEXT_MAX + 4])
  * Makes: "its sub-cgroup "user" of Ray's resource isolation (who is in it) reached its memory limit
  * of 3.0 GiB".
  */
-static void say_below(const char *name, enum isolation_part part, int64_t limit, struct verdict *v, struct oom_cause *c)
+static void say_below(const char *name, enum isolation_part part, int64_t limit, struct verdict *v,
+		      struct oom_cause *c)
 {
 	char of[SIZE_TEXT_MAX + 4];
 
@@ -27,10 +28,14 @@ static void say_below(const char *name, enum isolation_part part, int64_t limit,
 	v->limit = limit;
 	v->isolation = part;
 	if (part == ISOLATION_NONE)
-		snprintf(c->clause, sizeof(c->clause), "its sub-cgroup \"%.80s\" reached its memory limit%s", name, of_limit(limit, of));
+		snprintf(c->clause, sizeof(c->clause),
+			 "its sub-cgroup \"%.80s\" reached its memory limit%s", name,
+			 of_limit(limit, of));
 	else
-		snprintf(c->clause, sizeof(c->clause), "its sub-cgroup \"%s\" of Ray's resource isolation (%s) reached its memory limit%s",
-			 isolation_name(part), isolation_holds(part), of_limit(limit, of));
+		snprintf(
+			c->clause, sizeof(c->clause),
+			"its sub-cgroup \"%s\" of Ray's resource isolation (%s) reached its memory limit%s",
+			isolation_name(part), isolation_holds(part), of_limit(limit, of));
 }
 
 static void say_moved(const char *name, int64_t limit, struct verdict *v, struct oom_cause *c)
@@ -39,8 +44,9 @@ static void say_moved(const char *name, int64_t limit, struct verdict *v, struct
 
 	c->class = FAILURE_KERNEL_OOM_CONTAINER;
 	v->limit = limit;
-	snprintf(c->clause, sizeof(c->clause), "the cgroup %.80s, to which its process was moved, reached its memory limit%s", name,
-		 of_limit(limit, of));
+	snprintf(c->clause, sizeof(c->clause),
+		 "the cgroup %.80s, to which its process was moved, reached its memory limit%s",
+		 name, of_limit(limit, of));
 }
 
 static bool by_log(const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
@@ -59,10 +65,14 @@ static bool by_log(const struct kernel_evidence *k, struct verdict *v, struct oo
 	return true;
 }
 
-/* v2 counts which cgroup met its limit. v1 shows only that a limit around the victim was met, which may be the container's own. */
+/*
+ * v2 counts which cgroup met its limit. v1 shows only that a limit around the victim was met, which
+ * may be the container's own.
+ */
 static bool is_proved(const struct observation *o)
 {
-	return o->cgroup_version == 2 || o->last.own_limit <= 0 || (o->after_known && o->after.peak < o->last.own_limit);
+	return o->cgroup_version == 2 || o->last.own_limit <= 0 ||
+	       (o->after_known && o->after.peak < o->last.own_limit);
 }
 
 static bool by_counters(const struct observation *o, struct verdict *v, struct oom_cause *c)
@@ -75,7 +85,8 @@ static bool by_counters(const struct observation *o, struct verdict *v, struct o
 	if (o->cgroup_version == 2)
 		verdict_add_evidence(v, "memory.events", "oom rose in the cgroup %s", l->name);
 	else
-		verdict_add_evidence(v, "memory.max_usage_in_bytes", "of the cgroup %s: %s, which is its limit", l->name,
+		verdict_add_evidence(v, "memory.max_usage_in_bytes",
+				     "of the cgroup %s: %s, which is its limit", l->name,
 				     SIZE_TEXT(l->peak));
 	if (l->place == CGROUP_LIMIT_BELOW)
 		say_below(l->name, l->part, l->limit, v, c);
@@ -84,7 +95,8 @@ static bool by_counters(const struct observation *o, struct verdict *v, struct o
 	return true;
 }
 
-bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *cause)
+bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k,
+		       struct verdict *v, struct oom_cause *cause)
 {
 	if (k && k->where != OOM_WHERE_UNKNOWN) {
 		if (k->limit > 0)

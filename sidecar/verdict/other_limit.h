@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recognizes an OOM kill at the limit of a cgroup that is not the container's own. That cgroup is below the
- * container's or above it, or a process of the container was moved to it. Pure.
+ * Recognizes an OOM kill at the limit of a cgroup that is not the container's own. That cgroup is
+ * below the container's or above it, or a process of the container was moved to it. Pure.
  */
 #pragma once
 
@@ -14,4 +14,5 @@
  * which counts more than the counters; NULL: nothing. Returns false and sets nothing if no such
  * cgroup is known to have run out of memory.
  */
-bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *cause);
+bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k,
+		       struct verdict *v, struct oom_cause *cause);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of OOM kills at the limit of a cgroup below the container's, above it, or elsewhere: as one table. */
+/*
+ * Tests of OOM kills at the limit of a cgroup below the container's, above it, or elsewhere: as one
+ * table.
+ */
 #include "sidecar/verdict/other_limit.h"
 
 #include <setjmp.h>
@@ -91,16 +94,22 @@ static void the_limit_that_ran_out_is_named_wherever_it_is_set(void **state)
 		struct verdict v;
 
 		classify(&rows[i].seen, &v);
-		if (v.class != rows[i].class || v.confidence != rows[i].confidence || v.limit != rows[i].limit ||
-		    !strstr(v.sentence, rows[i].sentence) || (rows[i].evidence && !has_evidence(&v, rows[i].evidence)))
-			fail_msg("%s: %s, %d, limit %lld: %s (%s)", rows[i].what, failure_class_name(v.class), (int)v.confidence,
-				 (long long)v.limit, v.sentence, v.n_evidence ? v.evidence[v.n_evidence - 1].text : "");
+		if (v.class != rows[i].class || v.confidence != rows[i].confidence ||
+		    v.limit != rows[i].limit || !strstr(v.sentence, rows[i].sentence) ||
+		    (rows[i].evidence && !has_evidence(&v, rows[i].evidence)))
+			fail_msg("%s: %s, %d, limit %lld: %s (%s)", rows[i].what,
+				 failure_class_name(v.class), (int)v.confidence, (long long)v.limit,
+				 v.sentence, v.n_evidence ? v.evidence[v.n_evidence - 1].text : "");
 	}
 }
 
 static void what_raylet_logged_about_its_isolation_is_evidence(void **state)
 {
-	struct observation o = { COUNTED(2), NO_LOG, USER, .isolation_logged = "Ray's own processes used more than the memory reserved for them" };
+	struct observation o = {
+		COUNTED(2), NO_LOG, USER,
+		.isolation_logged =
+			"Ray's own processes used more than the memory reserved for them"
+	};
 	struct verdict v;
 	(void)state;
 
@@ -125,14 +134,29 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows_of_usage); i++) {
-		const struct cgroup_limit user = { .place = CGROUP_LIMIT_BELOW, .part = ISOLATION_USER, .limit = 3 * GIB,
-						   .usage = rows_of_usage[i].usage, .peak = 3 * GIB };
+		const struct cgroup_limit user = { .place = CGROUP_LIMIT_BELOW,
+						   .part = ISOLATION_USER,
+						   .limit = 3 * GIB,
+						   .usage = rows_of_usage[i].usage,
+						   .peak = 3 * GIB };
 		/* The message of Ray 2.60's event monitor. */
-		const struct ray_finding finding = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
-							  .memory = "1.49GB used / 3.90GB limit (0.381623)",
-							  .detail = "user cgroup memory upper bound was met or exceeded" },
-					       .file = "raylet.out", .gone = true };
-		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &finding, .ray_seen = true, .isolation = &user };
+		const struct ray_finding finding = {
+			.event = { .kind = RAY_MEMORY_KILL,
+				   .pid = 8,
+				   .workers = 1,
+				   .task = "ray::leak",
+				   .memory = "1.49GB used / 3.90GB limit (0.381623)",
+				   .detail = "user cgroup memory upper bound was met or exceeded" },
+			.file = "raylet.out",
+			.gone = true
+		};
+		struct observation o = { COUNTED(2),
+					 NO_LOG,
+					 .container_lives = true,
+					 .status_known = false,
+					 .ray = &finding,
+					 .ray_seen = true,
+					 .isolation = &user };
 		struct verdict v;
 
 		o.after.oom_kill = 0;
@@ -142,13 +166,17 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 		assert_non_null(strstr(v.sentence, rows_of_usage[i].memory));
 		assert_int_equal(v.isolation, rows_of_usage[i].part);
 		assert_true(has_evidence(&v, "user cgroup memory upper bound"));
-		assert_true(has_evidence(&v, "of the limit of Ray's sub-cgroup \"user\" in use, at most 100 % before"));
+		assert_true(has_evidence(
+			&v,
+			"of the limit of Ray's sub-cgroup \"user\" in use, at most 100 % before"));
 	}
 }
 
 static void a_hostile_name_fits(void **state)
 {
-	struct cgroup_limit limit = { .place = CGROUP_LIMIT_BELOW, .limit = GIB, .usage = GIB, .peak = GIB };
+	struct cgroup_limit limit = {
+		.place = CGROUP_LIMIT_BELOW, .limit = GIB, .usage = GIB, .peak = GIB
+	};
 	struct observation o = { COUNTED(2), NO_LOG, .cgroup_limit = &limit };
 	struct verdict v;
 	(void)state;

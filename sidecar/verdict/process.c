@@ -23,7 +23,10 @@ static bool oom_ended_container(const struct observation *o, const struct verdic
 	return !o->container_lives && failure_class_is_oom((int)v->class);
 }
 
-/* Returns whether the victim is known, by a name that the kernel does not contradict, and is not the command itself. */
+/*
+ * Returns whether the victim is known, by a name that the kernel does not contradict, and is not
+ * the command itself.
+ */
 static bool victim_is_known(const struct observation *o)
 {
 	const char *named = o->kernel.oom && o->kernel.by_cgroup ? o->kernel.name : "";

@@ -9,7 +9,10 @@
 
 #include "sidecar/verdict/oom_cause.h"
 
-/* Log lines are read up to a second after they were written, and at the latest when the container ends. */
+/*
+ * Log lines are read up to a second after they were written, and at the latest when the container
+ * ends.
+ */
 #define WORDS_NS (30 * NS_PER_SEC)
 /*
  * If two ends are closer than this, their order is not known, because the launcher sees both in one
@@ -31,7 +34,10 @@ static const struct ray_process_word *fresh(const struct ray_process_word *word,
 	return word->at_ns && apart <= WORDS_NS && -apart <= WORDS_NS ? word : NULL;
 }
 
-/* The same, but NULL also if another process wrote it: several raylets may run here, or one after another. */
+/*
+ * The same, but NULL also if another process wrote it: several raylets may run here, or one after
+ * another.
+ */
 static const struct ray_process_word *fresh_by(const struct ray_process_word *word,
 					       const struct ray_process_end *end)
 {
@@ -64,13 +70,17 @@ static bool ended_in_order(const struct ray_process_end *end)
  * busy machine the launcher may look so late that it sees the named agent's end together with
  * raylet's, or after it.
  */
-static const struct ray_process_end *agent_before(const struct observation *o, const struct ray_process_end *raylet,
+static const struct ray_process_end *agent_before(const struct observation *o,
+						  const struct ray_process_end *raylet,
 						  enum ray_process_kind named)
 {
 	for (const struct ray_process_end *e = o->ends; e < o->ends + o->n_ends; e++) {
-		bool before = named == RAY_PROCESS_NONE ? e < raylet : e->ended_ns - raylet->ended_ns <= SEEN_LATE_NS;
+		bool before = named == RAY_PROCESS_NONE ?
+				      e < raylet :
+				      e->ended_ns - raylet->ended_ns <= SEEN_LATE_NS;
 
-		if (ray_process_is_agent(e->kind) && before && (named == RAY_PROCESS_NONE || e->kind == named))
+		if (ray_process_is_agent(e->kind) && before &&
+		    (named == RAY_PROCESS_NONE || e->kind == named))
 			return e;
 	}
 	return NULL;
@@ -91,14 +101,18 @@ static bool killed_by_stop(const struct observation *o, const struct ray_process
 	return killed && stopped && !oom;
 }
 
-static struct ray_process_cause cause_of_raylet(const struct observation *o, const struct ray_process_end *raylet)
+static struct ray_process_cause cause_of_raylet(const struct observation *o,
+						const struct ray_process_end *raylet)
 {
 	const struct ray_process_words *w = words_of(o);
 	const struct ray_process_word *agent = fresh_by(&w->agent_failed, raylet);
 	const struct ray_process_word *stopped = fresh_by(&w->stopped, raylet);
 	const struct ray_process_word *lost = fresh_by(&w->gcs_lost, raylet);
-	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
-	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
+	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) &&
+		      WTERMSIG(raylet->wait_status) != SIGABRT;
+	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET,
+				       .end = raylet,
+				       .story = STORY_PROCESS };
 
 	/*
 	 * A killed process does not log its end. But the process that asks raylet to stop also
@@ -112,13 +126,17 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 		return c;
 	}
 	if (agent) {
-		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent, NULL };
+		c = (struct ray_process_cause){
+			STORY_AGENT, agent->process, agent_before(o, raylet, agent->process),
+			raylet,	     agent,	     NULL
+		};
 		if (c.kind == RAY_PROCESS_NONE && c.end)
 			c.kind = c.end->kind;
 		/*
 		 * It left a core, but ended so soon after its start that we had not seen it before.
 		 */
-		if (!c.end && c.kind != RAY_PROCESS_NONE && o->crash && ray_process_of_comm(o->crash->comm) == c.kind)
+		if (!c.end && c.kind != RAY_PROCESS_NONE && o->crash &&
+		    ray_process_of_comm(o->crash->comm) == c.kind)
 			c.crash = o->crash;
 	} else if (lost && !ended_in_order(raylet)) {
 		c.story = STORY_GCS_LOST;
@@ -134,8 +152,9 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 }
 
 /*
- * The cause of the end of another process than raylet. Where raylet or the GCS server had logged that it was asked to stop,
- * a SIGKILL is what follows if that takes too long. Whoever ends Ray after a failure asks raylet to stop, too, but later.
+ * The cause of the end of another process than raylet. Where raylet or the GCS server had logged
+ * that it was asked to stop, a SIGKILL is what follows if that takes too long. Whoever ends Ray
+ * after a failure asks raylet to stop, too, but later.
  */
 static struct ray_process_cause cause_of_other(const struct observation *o,
 					       const struct ray_process_end *end)
@@ -183,8 +202,8 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 }
 
 /*
- * Decides by log lines if no wait status is known: `ray start` logs those of its children. It does not log that of a GCS
- * server that gives up at its start, but waits for it for most of a minute.
+ * Decides by log lines if no wait status is known: `ray start` logs those of its children. It does
+ * not log that of a GCS server that gives up at its start, but waits for it for most of a minute.
  */
 static struct ray_process_cause cause_by_words(const struct observation *o)
 {
@@ -194,11 +213,15 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 	const struct ray_process_word *lost = fresh(&w->gcs_lost, o->ended_ns);
 
 	if (agent && (!exited || exited->process == RAY_PROCESS_RAYLET))
-		return (struct ray_process_cause){ STORY_AGENT, agent->process, NULL, NULL, agent, NULL };
+		return (struct ray_process_cause){ STORY_AGENT, agent->process, NULL,
+						   NULL,	agent,		NULL };
 	if (lost && (!exited || exited->process == RAY_PROCESS_RAYLET))
-		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET, NULL, NULL, lost, NULL };
+		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET,
+						   NULL,	   NULL,
+						   lost,	   NULL };
 	if (exited)
-		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited, NULL };
+		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL,
+						   NULL,	  exited,	   NULL };
 	if (ray_process_gave_up(o, w->gave_up.process))
 		return (struct ray_process_cause){ STORY_PROCESS, w->gave_up.process, NULL,
 						   NULL,	  &w->gave_up,	      NULL };
@@ -207,10 +230,12 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 
 struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
 {
-	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), by_words = cause_by_words(o);
+	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS),
+				 by_words = cause_by_words(o);
 
 	/* The log of `ray start` is better evidence than an end without a wait status. */
-	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && by_words.story != STORY_NONE))
+	if (c.story == STORY_NONE ||
+	    (c.story == STORY_PROCESS && !c.end->status_known && by_words.story != STORY_NONE))
 		return by_words;
 	return c;
 }
@@ -254,7 +279,8 @@ static bool is_first_without_doubt(const struct observation *o, const struct ray
 	return true;
 }
 
-bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out)
+bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c,
+				 bool oom_ruled_out)
 {
 	int signal, code;
 
@@ -263,7 +289,8 @@ bool ray_process_cause_is_proved(const struct observation *o, const struct ray_p
 	return is_first_without_doubt(o, c->end) && (signal != SIGKILL || oom_ruled_out);
 }
 
-bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c)
+bool ray_process_cause_was_found_dead(const struct observation *o,
+				      const struct ray_process_cause *c)
 {
 	const struct ray_process_word *exited = fresh(&words_of(o)->exited, o->ended_ns);
 
@@ -298,11 +325,15 @@ const char *ray_process_gave_up(const struct observation *o, enum ray_process_ki
 	return check ? check + strlen(mark) : word->line;
 }
 
-/* --- The OOM killer's victim ------------------------------------------------------------------------------- */
+/*
+ * --- The OOM killer's victim
+ * -------------------------------------------------------------------------------
+ */
 
 static int64_t kills_counted(const struct observation *o)
 {
-	return MAX(oom_rise(o->before.oom_kill, o->latest.oom_kill), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
+	return MAX(oom_rise(o->before.oom_kill, o->latest.oom_kill),
+		   o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
 }
 
 /*
@@ -323,12 +354,13 @@ static bool kernel_may_mean(const struct kernel_evidence *k, enum ray_process_ki
  */
 static bool is_known_otherwise(const struct observation *o)
 {
-	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 && kills_counted(o) <= 1;
+	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 &&
+	       kills_counted(o) <= 1;
 }
 
 /*
- * Returns whether the only victim is the command, the largest process: `ray start`. SIGKILL ended it, and the kernel sends
- * its children the same signal when it is gone (PR_SET_PDEATHSIG).
+ * Returns whether the only victim is the command, the largest process: `ray start`. SIGKILL ended
+ * it, and the kernel sends its children the same signal when it is gone (PR_SET_PDEATHSIG).
  */
 static bool command_was_taken(const struct observation *o)
 {
@@ -338,16 +370,18 @@ static bool command_was_taken(const struct observation *o)
 }
 
 /*
- * Returns whether another process may have been taken before: Ray kills its own processes by the same signal when the driver fails for
- * want of its worker.
+ * Returns whether another process may have been taken before: Ray kills its own processes by the
+ * same signal when the driver fails for want of its worker.
  */
-static bool other_went_first(const struct observation *o, int64_t from_ns, const struct ray_process_end *e)
+static bool other_went_first(const struct observation *o, int64_t from_ns,
+			     const struct ray_process_end *e)
 {
 	for (size_t i = 0; i < o->n_watched_ends; i++) {
 		const struct watched_end *w = &o->watched_ends[i];
 
 		if (w->pid > 0 && w->ended_ns >= from_ns && w->ended_ns < e->ended_ns &&
-		    (!w->status_known || (WIFSIGNALED(w->wait_status) && WTERMSIG(w->wait_status) == SIGKILL)))
+		    (!w->status_known ||
+		     (WIFSIGNALED(w->wait_status) && WTERMSIG(w->wait_status) == SIGKILL)))
 			return true;
 	}
 	return false;
@@ -355,8 +389,10 @@ static bool other_went_first(const struct observation *o, int64_t from_ns, const
 
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o)
 {
-	int64_t seen_ns = o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
-	int64_t unseen_ns = !o->container_lives && o->oom_age_ns < 0 ? MAX(o->latest_age_ns, (int64_t)0) : 0;
+	int64_t seen_ns =
+		o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
+	int64_t unseen_ns =
+		!o->container_lives && o->oom_age_ns < 0 ? MAX(o->latest_age_ns, (int64_t)0) : 0;
 
 	if (kills_counted(o) == 0 || is_known_otherwise(o) || command_was_taken(o))
 		return NULL;
@@ -368,8 +404,9 @@ const struct ray_process_end *ray_process_oom_victim(const struct observation *o
 		/* From the sample on that showed the kill, the SIGKILL may be ours. */
 		if (o->group_ended_by_us && e->ended_ns >= seen_ns)
 			return NULL;
-		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known || !WIFSIGNALED(e->wait_status) ||
-		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind) ||
+		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known ||
+		    !WIFSIGNALED(e->wait_status) || WTERMSIG(e->wait_status) != SIGKILL ||
+		    !kernel_may_mean(&o->kernel, e->kind) ||
 		    other_went_first(o, seen_ns - unseen_ns - OOM_NEAR_NS, e))
 			return NULL;
 		return e;

@@ -25,7 +25,8 @@
 enum ray_process_story {
 	STORY_NONE,
 	STORY_PROCESS, /* the process crashed, was killed, or exited with an error */
-	STORY_AGENT, /* an agent crashed, was killed, or exited with an error, and raylet ended because of it */
+	/* an agent crashed, was killed, or exited with an error, and raylet ended because of it */
+	STORY_AGENT,
 	STORY_GCS_LOST, /* raylet ended because it lost the GCS */
 	STORY_STOPPED, /* raylet was asked to stop */
 	STORY_RAYLET_EXITED, /* raylet exited with 0, and nothing says why */
@@ -58,16 +59,21 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
  * Ray's failed before it or at the same moment, and a SIGKILL that ended it did not come from the
  * kernel.
  */
-bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c, bool oom_ruled_out);
+bool ray_process_cause_is_proved(const struct observation *o, const struct ray_process_cause *c,
+				 bool oom_ruled_out);
 
 /*
  * Whether `ray start` logged that it found the process killed with SIGKILL. When `ray start` is
  * asked to stop, it kills the processes that do not end within a second itself, and does not log
  * that.
  */
-bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c);
+bool ray_process_cause_was_found_dead(const struct observation *o,
+				      const struct ray_process_cause *c);
 
-/* What raylet or the GCS server logged as it gave up before the container's end, without "Check failed: "; NULL: nothing. */
+/*
+ * What raylet or the GCS server logged as it gave up before the container's end, without "Check
+ * failed: "; NULL: nothing.
+ */
 const char *ray_process_gave_up(const struct observation *o, enum ray_process_kind kind);
 
 /*

@@ -20,7 +20,10 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 /* Makes the whole verdict on o->process, which has ended while the container lives. */
 void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_verdict);
 
-/* Adds to the verdict on a driver with which of Ray's exceptions it ended, and what had died by that. */
+/*
+ * Adds to the verdict on a driver with which of Ray's exceptions it ended, and what had died by
+ * that.
+ */
 void ray_error_verdict(const struct ray_error *error, struct verdict *v);
 
 /*

@@ -22,7 +22,20 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_STOPPED_BEFORE, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9, LOGGED_GAVE_UP };
+enum logged {
+	LOGGED_NOTHING,
+	LOGGED_AGENT,
+	LOGGED_RTAGENT,
+	LOGGED_GCS_LOST,
+	LOGGED_REFUSED,
+	LOGGED_STOPPED,
+	LOGGED_STOPPED_BEFORE,
+	LOGGED_RAYLET_9,
+	LOGGED_GCS_1,
+	LOGGED_GCS_9,
+	LOGGED_DASHBOARD_9,
+	LOGGED_GAVE_UP
+};
 
 struct row {
 	const char *name;
@@ -166,14 +179,16 @@ static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 		break;
 	case LOGGED_GCS_LOST:
 	case LOGGED_REFUSED:
-		snprintf(word.line, sizeof(word.line), "%s", logged == LOGGED_REFUSED ? "GCS returned an authentication error." :
-										    "Failed to connect to GCS within 60 seconds.");
+		snprintf(word.line, sizeof(word.line), "%s",
+			 logged == LOGGED_REFUSED ? "GCS returned an authentication error." :
+						    "Failed to connect to GCS within 60 seconds.");
 		w->gcs_lost = word;
 		break;
 	case LOGGED_GAVE_UP:
 		word.process = RAY_PROCESS_GCS_SERVER;
 		snprintf(word.file, sizeof(word.file), "gcs_server.out");
-		snprintf(word.line, sizeof(word.line), "Check failed: server_ Failed to start the grpc server.");
+		snprintf(word.line, sizeof(word.line),
+			 "Check failed: server_ Failed to start the grpc server.");
 		w->gave_up = word;
 		break;
 	case LOGGED_STOPPED_BEFORE:
@@ -187,7 +202,9 @@ static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 	case LOGGED_GCS_1:
 	case LOGGED_GCS_9:
 	case LOGGED_DASHBOARD_9:
-		word.process = logged == LOGGED_RAYLET_9 ? RAY_PROCESS_RAYLET : logged == LOGGED_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD : RAY_PROCESS_GCS_SERVER;
+		word.process = logged == LOGGED_RAYLET_9    ? RAY_PROCESS_RAYLET :
+			       logged == LOGGED_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD :
+							      RAY_PROCESS_GCS_SERVER;
 		word.returncode = logged == LOGGED_GCS_1 ? 1 : -9;
 		snprintf(word.file, sizeof(word.file), "ray_process_exit.log");
 		w->exited = word;
@@ -206,10 +223,20 @@ static void make(const struct row *row, struct world *w)
 	struct memory quiet = MEMORY_ABSENT;
 
 	quiet.oom_kill = 0;
-	*w = (struct world){ .o = { .container = "ray-head", .status_known = true, .wait_status = EXIT(row->exit_code),
-				    .ran_ns = NS_PER_SEC, .cgroup_version = 2, .before = quiet, .after = quiet, .after_known = true,
-				    .last = MEMORY_ABSENT, .last_age_ns = -1, .oom_age_ns = -1, .kernel.needs = "CAP_SYSLOG",
-				    .ended_ns = END, .ray_start = !row->no_ray_start } };
+	*w = (struct world){ .o = { .container = "ray-head",
+				    .status_known = true,
+				    .wait_status = EXIT(row->exit_code),
+				    .ran_ns = NS_PER_SEC,
+				    .cgroup_version = 2,
+				    .before = quiet,
+				    .after = quiet,
+				    .after_known = true,
+				    .last = MEMORY_ABSENT,
+				    .last_age_ns = -1,
+				    .oom_age_ns = -1,
+				    .kernel.needs = "CAP_SYSLOG",
+				    .ended_ns = END,
+				    .ray_start = !row->no_ray_start } };
 	for (size_t i = 0; i < 5 && row->ends[i].kind; i++)
 		w->ends[w->o.n_ends++] = (struct ray_process_end){
 			.kind = row->ends[i].kind,
@@ -245,14 +272,19 @@ static void what_ended_first_explains_the_end(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		make(&rows[i], &w);
 		classify(&w.o, &v);
-		if (v.class != rows[i].class || v.confidence != rows[i].confidence || strcmp(v.process.name, rows[i].process) != 0)
-			fail_msg("%s: %s, %s, \"%s\": %s", rows[i].name, failure_class_name(v.class), confidence_name(v.confidence),
+		if (v.class != rows[i].class || v.confidence != rows[i].confidence ||
+		    strcmp(v.process.name, rows[i].process) != 0)
+			fail_msg("%s: %s, %s, \"%s\": %s", rows[i].name,
+				 failure_class_name(v.class), confidence_name(v.confidence),
 				 v.process.name, v.sentence);
 		assert_int_equal(v.exit_code, rows[i].exit_code);
-		if (rows[i].process[0] && (v.process.signal != rows[i].signal || v.process.exit_code != rows[i].code))
-			fail_msg("%s: signal %d, code %d", rows[i].name, v.process.signal, v.process.exit_code);
+		if (rows[i].process[0] &&
+		    (v.process.signal != rows[i].signal || v.process.exit_code != rows[i].code))
+			fail_msg("%s: signal %d, code %d", rows[i].name, v.process.signal,
+				 v.process.exit_code);
 		/* If the class line says "likely", the sentence must not assert it. */
-		if (v.process.name[0] && !strstr(v.sentence, "most likely") != (v.confidence == CONFIDENCE_CERTAIN))
+		if (v.process.name[0] &&
+		    !strstr(v.sentence, "most likely") != (v.confidence == CONFIDENCE_CERTAIN))
 			fail_msg("%s: %s", rows[i].name, v.sentence);
 	}
 }
@@ -265,16 +297,22 @@ static void a_sentence_says_that_ray_start_followed(void **state)
 	(void)state;
 	make(&rows[0], &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "raylet was killed with SIGKILL in container ray-head; `ray start` then ended the container with "
-					"exit code 1.");
+	assert_string_equal(
+		v.sentence,
+		"raylet was killed with SIGKILL in container ray-head; `ray start` then ended the container with "
+		"exit code 1.");
 	assert_int_equal(v.process.pid, 300);
 	make(&rows[2], &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "The GCS server was killed with SIGKILL in container ray-head; `ray start` then ended the "
-					"container with exit code 1.");
+	assert_string_equal(
+		v.sentence,
+		"The GCS server was killed with SIGKILL in container ray-head; `ray start` then ended the "
+		"container with exit code 1.");
 	make(&rows[5], &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head most likely ended because its raylet lost the GCS of the head.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head most likely ended because its raylet lost the GCS of the head.");
 	make(&rows[6], &w);
 	classify(&w.o, &v);
 	assert_non_null(strstr(v.sentence, "does not know its raylet"));
@@ -288,14 +326,18 @@ static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **s
 	(void)state;
 	make(row_named("a driver without `ray start` fails, and stops its raylet as it ends"), &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1 after 1.0 s; its raylet was stopped 1.4 s before, most likely by "
-					"the command itself, as a driver does at its end.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head ended with exit code 1 after 1.0 s; its raylet was stopped 1.4 s before, most likely by "
+		"the command itself, as a driver does at its end.");
 	assert_true(v.stopped_its_ray);
 	/* Without any evidence, "was stopped" is not a fact. */
 	make(row_named("the same without raylet's words, and another exit code"), &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head ended with exit code 3 after 1.0 s; its raylet ended in order 1.4 s before, most "
-					"likely stopped by the command itself, as a driver does at its end.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head ended with exit code 3 after 1.0 s; its raylet ended in order 1.4 s before, most "
+		"likely stopped by the command itself, as a driver does at its end.");
 	/* A request to stop explains everything. */
 	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 4 * NS_PER_SEC };
 	classify(&w.o, &v);
@@ -310,14 +352,20 @@ static void where_the_kernel_may_have_killed_a_drivers_raylet_the_order_stays_op
 	struct world w;
 
 	(void)state;
-	make(row_named("os._exit(7) of a driver that began Ray by itself: the kernel kills its raylet"), &w);
+	make(row_named(
+		     "os._exit(7) of a driver that began Ray by itself: the kernel kills its raylet"),
+	     &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL 60 ms before: the Ray of a "
-					"driver ends with the driver, or the driver ended for want of it.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL 60 ms before: the Ray of a "
+		"driver ends with the driver, or the driver ended for want of it.");
 	make(row_named("the same, and raylet was seen to end later"), &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL as it ended or later: the "
-					"Ray of a driver ends with the driver.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head ended with exit code 7 after 1.0 s; raylet was killed with SIGKILL as it ended or later: the "
+		"Ray of a driver ends with the driver.");
 	/* A driver of 16 GiB takes seconds to end. */
 	make(row_named("a driver that began Ray by itself"), &w);
 	w.o.command_rss = (int64_t)16 << 30;
@@ -339,9 +387,11 @@ static void a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized(vo
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_string_equal(v.sentence, "The kernel killed a process (most likely ray::leak, PID 9) in container ray-head: most likely it "
-					"reached a memory limit (its own, of a cgroup above it, or the node's); then the command ended with "
-					"exit code 1.");
+	assert_string_equal(
+		v.sentence,
+		"The kernel killed a process (most likely ray::leak, PID 9) in container ray-head: most likely it "
+		"reached a memory limit (its own, of a cgroup above it, or the node's); then the command ended with "
+		"exit code 1.");
 	assert_string_equal(v.process.name, "ray::leak");
 }
 
@@ -364,14 +414,18 @@ static void a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_fail
 	struct world w;
 
 	(void)state;
-	make(row_named("`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that"), &w);
+	make(row_named(
+		     "`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that"),
+	     &w);
 	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 6 * NS_PER_SEC };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "");
-	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1, most likely because it was asked to stop (SIGTERM from "
-					"outside the container, 6.0 s before).");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head ended with exit code 1, most likely because it was asked to stop (SIGTERM from "
+		"outside the container, 6.0 s before).");
 }
 
 static void a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed(void **state)
@@ -507,8 +561,13 @@ static void an_oom_kill_of_raylet_keeps_its_class(void **state)
 	assert_string_equal(v.process.name, "raylet");
 	assert_int_equal(v.process.signal, SIGKILL);
 	/* If the kernel log says that raylet was killed, no other explanation fits. */
-	w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .name = "raylet", .kills = 1,
-					       .where = OOM_WHERE_CONTAINER, .age_ns = 4 * NS_PER_SEC };
+	w.o.kernel = (struct kernel_evidence){ .oom = true,
+					       .by_cgroup = true,
+					       .pid = 4711,
+					       .name = "raylet",
+					       .kills = 1,
+					       .where = OOM_WHERE_CONTAINER,
+					       .age_ns = 4 * NS_PER_SEC };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
@@ -555,7 +614,11 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 		w.o.victim_pid = 61;
 		w.o.victim_rss = cases[i].victim_rss;
 		if (cases[i].kernel) {
-			w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .kills = 1, .where = OOM_WHERE_CONTAINER,
+			w.o.kernel = (struct kernel_evidence){ .oom = true,
+							       .by_cgroup = true,
+							       .pid = 4711,
+							       .kills = 1,
+							       .where = OOM_WHERE_CONTAINER,
 							       .age_ns = w.o.oom_age_ns };
 			snprintf(w.o.kernel.name, sizeof(w.o.kernel.name), "%s", cases[i].kernel);
 		}
@@ -570,8 +633,17 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 /* The kernel sends the children of `ray start` SIGKILL when it is gone. */
 static void an_oom_kill_of_ray_start_is_none_of_its_children(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD, 9, 30 }, { RAY_PROCESS_LOG_MONITOR, 9, 20 } }, LOGGED_NOTHING, 0,
-					   false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "",
+					   { { RAY_PROCESS_DASHBOARD, 9, 30 },
+					     { RAY_PROCESS_LOG_MONITOR, 9, 20 } },
+					   LOGGED_NOTHING,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -598,12 +670,23 @@ static void an_oom_kill_of_ray_start_is_none_of_its_children(void **state)
  */
 static void a_process_that_oomgroup_ended_is_not_the_oom_killers_victim(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_RUNTIME_ENV_AGENT, 9, 30 }, { RAY_PROCESS_RAYLET, 9, 20 } }, LOGGED_NOTHING, 0,
-					   false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "",
+					   { { RAY_PROCESS_RUNTIME_ENV_AGENT, 9, 30 },
+					     { RAY_PROCESS_RAYLET, 9, 20 } },
+					   LOGGED_NOTHING,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	static const struct {
 		int64_t seen_ago_ms;
 		const char *victim;
-	} cases[] = { { 31, "ray::load_samples, PID 114" }, { 30, "ray::load_samples, PID 114" }, { 29, "runtime_env_agent, PID " } };
+	} cases[] = { { 31, "ray::load_samples, PID 114" },
+		      { 30, "ray::load_samples, PID 114" },
+		      { 29, "runtime_env_agent, PID " } };
 	struct verdict v;
 	struct world w;
 
@@ -626,7 +709,16 @@ static void a_process_that_oomgroup_ended_is_not_the_oom_killers_victim(void **s
 
 static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "",
+					   { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } },
+					   LOGGED_NOTHING,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -659,12 +751,16 @@ static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
+	assert_non_null(strstr(
+		v.sentence,
+		"raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
 	/* The victim may be a process of another container. */
 	w.o.cgroup_shared = true;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, perhaps by the kernel's OOM killer, in container"));
+	assert_non_null(strstr(
+		v.sentence,
+		"raylet was killed with SIGKILL, perhaps by the kernel's OOM killer, in container"));
 	w.o.cgroup_shared = false;
 	/* An OOM kill an hour ago is unrelated. */
 	w.o.process_oom_ns -= 3600 * NS_PER_SEC;
@@ -673,16 +769,23 @@ static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(
 }
 
 /* A driver that ends for want of it ends many seconds later. */
-static void
-what_ends_in_the_moment_of_its_driver_was_not_taken_by_the_oom_killer_seconds_before(void **state)
+static void what_ends_in_the_moment_of_its_driver_was_not_taken_by_the_oom_killer_seconds_before(void **state)
 {
 	static const struct row with_driver[] = {
 		{ "", { { RAY_PROCESS_GCS_SERVER, 9, 0 } }, LOGGED_NOTHING, 124, true, 0, 0, NULL, 0, 0 },
 		{ "", { { RAY_PROCESS_RAYLET, 9, 10 }, { RAY_PROCESS_GCS_SERVER, 9, 10 } }, LOGGED_NOTHING,
 		  1, true, 0, 0, NULL, 0, 0 },
 	};
-	static const struct row before = { "", { { RAY_PROCESS_GCS_SERVER, 9, 12000 } }, LOGGED_NOTHING,
-					   1, true, 0, 0, NULL, 0, 0 };
+	static const struct row before = { "",
+					   { { RAY_PROCESS_GCS_SERVER, 9, 12000 } },
+					   LOGGED_NOTHING,
+					   1,
+					   true,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -757,7 +860,11 @@ static void a_full_disk_explains_an_exit_code_and_no_sigkill(void **state)
 
 static void the_crash_of_a_process_of_ray_names_its_function(void **state)
 {
-	struct crash_info crash = { .known = true, .pid = 300, .signal = SIGSEGV, .comm = "raylet", .unwound = true,
+	struct crash_info crash = { .known = true,
+				    .pid = 300,
+				    .signal = SIGSEGV,
+				    .comm = "raylet",
+				    .unwound = true,
 				    .function = "ray::raylet::NodeManager::Boom()" };
 	struct verdict v;
 	struct world w;
@@ -766,7 +873,8 @@ static void the_crash_of_a_process_of_ray_names_its_function(void **state)
 	make(&rows[1], &w);
 	w.o.crash = &crash;
 	classify(&w.o, &v);
-	assert_non_null(strstr(v.sentence, "raylet crashed with SIGSEGV in ray::raylet::NodeManager::Boom()"));
+	assert_non_null(strstr(v.sentence,
+			       "raylet crashed with SIGSEGV in ray::raylet::NodeManager::Boom()"));
 }
 
 /* --- The container lives on --- */
@@ -802,8 +910,10 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 	assert_int_equal(v.process.pid, 300);
 	assert_int_equal(v.process.signal, SIGKILL);
 	assert_int_equal(v.exit_code, -1);
-	assert_string_equal(v.sentence, "Ray's dashboard agent (PID 300) was killed with SIGKILL in container ray-head, and raylet ended "
-					"with it; the container lives on without raylet.");
+	assert_string_equal(
+		v.sentence,
+		"Ray's dashboard agent (PID 300) was killed with SIGKILL in container ray-head, and raylet ended "
+		"with it; the container lives on without raylet.");
 	/* The OOM killer killed a process just before. */
 	w.o.process_oom_ns = w.ends[0].ended_ns;
 	classify(&w.o, &v);
@@ -814,10 +924,25 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 /* A busy launcher sees both ends at once, or only raylet's. */
 static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void **state)
 {
-	static const struct row late = { "", { { RAY_PROCESS_RAYLET, 0, 5000 }, { RAY_PROCESS_DASHBOARD_AGENT, 11 | CORE, 4990 } },
-					 LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0 };
-	static const struct row unseen = { "", { { RAY_PROCESS_RAYLET, 0, 5000 } }, LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0 };
-	struct crash_info crash = { .known = true, .pid = 46, .signal = SIGSEGV, .comm = "ray::DashboardA", .unwound = true,
+	static const struct row late = { "",
+					 { { RAY_PROCESS_RAYLET, 0, 5000 },
+					   { RAY_PROCESS_DASHBOARD_AGENT, 11 | CORE, 4990 } },
+					 LOGGED_AGENT,
+					 0,
+					 false,
+					 0,
+					 0,
+					 NULL,
+					 0,
+					 0 };
+	static const struct row unseen = {
+		"", { { RAY_PROCESS_RAYLET, 0, 5000 } }, LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0
+	};
+	struct crash_info crash = { .known = true,
+				    .pid = 46,
+				    .signal = SIGSEGV,
+				    .comm = "ray::DashboardA",
+				    .unwound = true,
 				    .function = "epoll_wait" };
 	struct verdict v;
 	struct world w;
@@ -834,7 +959,8 @@ static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void *
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_int_equal(v.process.pid, 46);
 	assert_int_equal(v.process.signal, SIGSEGV);
-	assert_non_null(strstr(v.sentence, "Ray's dashboard agent (PID 46) crashed with SIGSEGV in epoll_wait"));
+	assert_non_null(strstr(
+		v.sentence, "Ray's dashboard agent (PID 46) crashed with SIGSEGV in epoll_wait"));
 	/* The core is that of another process. */
 	snprintf(crash.comm, sizeof(crash.comm), "python3");
 	classify(&w.o, &v);
@@ -855,7 +981,9 @@ static void ray_stop_is_not_a_crash(void **state)
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "raylet");
-	assert_non_null(strstr(v.sentence, "Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it"));
+	assert_non_null(strstr(
+		v.sentence,
+		"Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it"));
 }
 
 static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void **state)
@@ -875,7 +1003,16 @@ static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void 
 
 static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
 {
-	static const struct row stopped = { "", { { RAY_PROCESS_GCS_SERVER, 0, 30000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row stopped = { "",
+					    { { RAY_PROCESS_GCS_SERVER, 0, 30000 } },
+					    LOGGED_NOTHING,
+					    0,
+					    false,
+					    0,
+					    0,
+					    NULL,
+					    0,
+					    0 };
 	struct verdict v;
 	struct world w;
 
@@ -884,12 +1021,17 @@ static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
 	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_non_null(strstr(v.sentence, "Ray was most likely stopped in container ray-head: the GCS server got SIGTERM"));
+	assert_non_null(strstr(
+		v.sentence,
+		"Ray was most likely stopped in container ray-head: the GCS server got SIGTERM"));
 }
 
 static void why_a_gcs_server_gave_up_is_told(void **state)
 {
-	static const char *const names[] = { "the GCS server gave up at its start, before anybody saw it", "the GCS server gave up, and its end was seen" };
+	static const char *const names[] = {
+		"the GCS server gave up at its start, before anybody saw it",
+		"the GCS server gave up, and its end was seen"
+	};
 	struct verdict v;
 	struct world w;
 
@@ -897,15 +1039,19 @@ static void why_a_gcs_server_gave_up_is_told(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		make(row_named(names[i]), &w);
 		if (i == 0)
-			w.words.gave_up.at_ns = END - 45 * NS_PER_SEC; /* `ray start` waits for it */
+			/* `ray start` waits for it */
+			w.words.gave_up.at_ns = END - 45 * NS_PER_SEC;
 		classify(&w.o, &v);
 		assert_int_equal(v.class, FAILURE_GCS_FAILED);
 		assert_string_equal(v.evidence[v.n_evidence - 1].source, "gcs_server.out");
-		assert_string_equal(v.evidence[v.n_evidence - 1].text, "Check failed: server_ Failed to start the grpc server.");
+		assert_string_equal(v.evidence[v.n_evidence - 1].text,
+				    "Check failed: server_ Failed to start the grpc server.");
 	}
 	make(row_named(names[0]), &w);
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "The GCS server gave up in container ray-head; `ray start` then most likely ended the container with exit code 1.");
+	assert_string_equal(
+		v.sentence,
+		"The GCS server gave up in container ray-head; `ray start` then most likely ended the container with exit code 1.");
 	w.words.gave_up.at_ns = END - 61 * NS_PER_SEC;
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
@@ -918,30 +1064,47 @@ static void a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head(void 
 
 	(void)state;
 	make(row_named("a restarted GCS does not know raylet, which aborts"), &w);
-	snprintf(w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
-		 "GCS consider this node to be dead. This may happen when GCS is not backed by a DB and restarted or there is data loss in the DB.");
+	snprintf(
+		w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
+		"GCS consider this node to be dead. This may happen when GCS is not backed by a DB and restarted or there is data loss in the DB.");
 	classify(&w.o, &v);
-	assert_string_equal(v.sentence, "Container ray-head most likely ended because the GCS takes its raylet for dead: raylet missed the "
-					"health checks of the GCS, or the head was restarted without its state.");
-	snprintf(w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
-		 "[Timeout] Exiting because this node manager has mistakenly been marked as dead by the GCS: GCS failed to check the health of this node "
-		 "for 5 times. This is likely because the machine or raylet has become overloaded.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head most likely ended because the GCS takes its raylet for dead: raylet missed the "
+		"health checks of the GCS, or the head was restarted without its state.");
+	snprintf(
+		w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
+		"[Timeout] Exiting because this node manager has mistakenly been marked as dead by the GCS: GCS failed to check the health of this node "
+		"for 5 times. This is likely because the machine or raylet has become overloaded.");
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_GCS_LOST);
-	assert_string_equal(v.sentence, "Container ray-head most likely ended because its raylet did not answer the health checks of the GCS in "
-					"time: it or its machine was overloaded or frozen, or the network failed.");
+	assert_string_equal(
+		v.sentence,
+		"Container ray-head most likely ended because its raylet did not answer the health checks of the GCS in "
+		"time: it or its machine was overloaded or frozen, or the network failed.");
 	assert_non_null(strstr(v.evidence[v.n_evidence - 1].text, "has become overloaded"));
 	for (unsigned int i = 0; i < v.n_missing; i++)
 		assert_null(strstr(v.missing[i].what, "became of the GCS"));
 	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
 	assert_int_equal(v.class, FAILURE_GCS_LOST);
-	assert_string_equal(v.sentence, "raylet in container ray-head most likely ended because it did not answer the health checks of the GCS in "
-					"time: it or its machine was overloaded or frozen, or the network failed; the container lives on without it.");
+	assert_string_equal(
+		v.sentence,
+		"raylet in container ray-head most likely ended because it did not answer the health checks of the GCS in "
+		"time: it or its machine was overloaded or frozen, or the network failed; the container lives on without it.");
 }
 
 static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 {
-	static const struct row failed = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row failed = { "",
+					   { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } },
+					   LOGGED_NOTHING,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -951,7 +1114,9 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "driver");
-	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }
 
 static void a_job_to_which_ray_refused_an_object_names_the_disk(void **state)
@@ -964,14 +1129,18 @@ static void a_job_to_which_ray_refused_an_object_names_the_disk(void **state)
 
 	(void)state;
 	make(&failed, &w);
-	w.words.object_refused = (struct ray_process_word){ .at_ns = END - 6 * NS_PER_SEC, .line = "Out-of-disk: x" };
+	w.words.object_refused = (struct ray_process_word){ .at_ns = END - 6 * NS_PER_SEC,
+							    .line = "Out-of-disk: x" };
 	w.words.disk_full = (struct ray_process_word){
-		.at_ns = END - 6 * NS_PER_SEC, .line = "y.cc:1: /tmp/spill is over 95% full, available space: 0 GB"
+		.at_ns = END - 6 * NS_PER_SEC,
+		.line = "y.cc:1: /tmp/spill is over 95% full, available space: 0 GB"
 	};
 	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
 	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
 	assert_true(v.object_refused);
-	assert_non_null(strstr(v.sentence, "lives on. Ray had refused to create an object: /tmp/spill is over 95% full."));
+	assert_non_null(strstr(
+		v.sentence,
+		"lives on. Ray had refused to create an object: /tmp/spill is over 95% full."));
 	w.words.object_refused.at_ns = END - 300 * NS_PER_SEC;
 	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
 	assert_null(strstr(v.sentence, "refused"));
@@ -981,27 +1150,44 @@ static void a_job_to_which_ray_refused_an_object_names_the_disk(void **state)
 
 static void a_driver_that_got_sigterm_was_asked_to_stop(void **state)
 {
-	static const struct row stopped = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row stopped = { "",
+					    { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } },
+					    LOGGED_NOTHING,
+					    0,
+					    false,
+					    0,
+					    0,
+					    NULL,
+					    0,
+					    0 };
 	struct verdict v;
 	struct world w;
 
 	(void)state;
 	make(&stopped, &w);
 	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
-	ray_driver_stopped_verdict(&w.o, "job-driver-j2.log: the job stops on SIGTERM\njob-driver-j2.log: KeyError: 3\n", &v);
+	ray_driver_stopped_verdict(
+		&w.o,
+		"job-driver-j2.log: the job stops on SIGTERM\njob-driver-j2.log: KeyError: 3\n",
+		&v);
 	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
 	ray_driver_stopped_verdict(&w.o, SIGTERM_LOGGED, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on. It was "
-					"most likely asked to stop: its log says that it got SIGTERM, as `ray job stop` sends it.");
+	assert_string_equal(
+		v.sentence,
+		"The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on. It was "
+		"most likely asked to stop: its log says that it got SIGTERM, as `ray job stop` sends it.");
 }
 
 #define SUPERVISOR_KILLED \
 	"jobs/supervisor-j1.log: 2026-11-28 07:41:48,443 WARNING job_supervisor.py:422 -- Attempt to gracefully terminate job j1 through " \
 	"SIGTERM has timed out after 3 seconds. Job is now being force-killed with SIGKILL.\n"
 
-/* Ray 2.60: what hangs in its handler of SIGTERM aborts itself after 3 s, and what ignores SIGTERM is killed. */
+/*
+ * Ray 2.60: what hangs in its handler of SIGTERM aborts itself after 3 s, and what ignores SIGTERM
+ * is killed.
+ */
 static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 {
 	static const struct {
@@ -1037,10 +1223,22 @@ static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 	}
 }
 
-/* Ray writes the lines of workers to the driver's log, too, and Python ends a driver's children with SIGTERM. */
+/*
+ * Ray writes the lines of workers to the driver's log, too, and Python ends a driver's children
+ * with SIGTERM.
+ */
 static void the_sigterm_of_another_process_does_not_stop_a_driver(void **state)
 {
-	static const struct row failed = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row failed = { "",
+					   { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } },
+					   LOGGED_NOTHING,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	static const char *const lines[] = {
 		"job-driver-j1.log: (f pid=7) *** SIGTERM received at time=1795823443 on cpu 1 ***\n",
 		"job-driver-j1.log: (f pid=7) [x E 7 7] logging.cc:474: *** SIGTERM received at time=1795823443 on cpu 1 ***\n",
@@ -1064,8 +1262,26 @@ static void the_sigterm_of_another_process_does_not_stop_a_driver(void **state)
 
 static void a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped(void **state)
 {
-	static const struct row crashed = { "", { { RAY_PROCESS_DRIVER, SIGSEGV, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
-	static const struct row taken = { "", { { RAY_PROCESS_DRIVER, SIGKILL, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row crashed = { "",
+					    { { RAY_PROCESS_DRIVER, SIGSEGV, 5000 } },
+					    LOGGED_NOTHING,
+					    0,
+					    false,
+					    0,
+					    0,
+					    NULL,
+					    0,
+					    0 };
+	static const struct row taken = { "",
+					  { { RAY_PROCESS_DRIVER, SIGKILL, 5000 } },
+					  LOGGED_NOTHING,
+					  0,
+					  false,
+					  0,
+					  0,
+					  NULL,
+					  0,
+					  0 };
 	struct verdict v;
 	struct world w;
 
@@ -1087,22 +1303,29 @@ static void a_driver_that_crashed_or_that_the_oom_killer_took_was_not_stopped(vo
 
 static void a_driver_whose_exception_names_a_node_says_so(void **state)
 {
-	struct ray_error error = { .name = "NodeDiedError", .line = "ray.exceptions.NodeDiedError: x", .ip = "10.0.0.7" };
+	struct ray_error error = { .name = "NodeDiedError",
+				   .line = "ray.exceptions.NodeDiedError: x",
+				   .ip = "10.0.0.7" };
 	struct verdict v = { .sentence = "The driver ended." };
 
 	(void)state;
 	ray_error_verdict(&error, &v);
-	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's NodeDiedError, about node 10.0.0.7.");
+	assert_string_equal(
+		v.sentence,
+		"The driver ended. Its last exception is Ray's NodeDiedError, about node 10.0.0.7.");
 	assert_string_equal(v.evidence[0].text, error.line);
 	assert_int_equal(v.n_missing, 1);
 	error.ip[0] = '\0';
 	v = (struct verdict){ .sentence = "The driver ended." };
 	ray_error_verdict(&error, &v);
-	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's NodeDiedError.");
+	assert_string_equal(v.sentence,
+			    "The driver ended. Its last exception is Ray's NodeDiedError.");
 	assert_int_equal(v.n_missing, 0);
 	v = (struct verdict){ .sentence = "The driver ended." };
 	ray_error_verdict(&(struct ray_error){ .name = "ActorDiedError", .meant = "ray.kill" }, &v);
-	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's ActorDiedError, about what a program of the job had ended itself, by ray.kill.");
+	assert_string_equal(
+		v.sentence,
+		"The driver ended. Its last exception is Ray's ActorDiedError, about what a program of the job had ended itself, by ray.kill.");
 	assert_int_equal(v.n_missing, 0);
 	memset(v.sentence, 'x', sizeof(v.sentence) - 1);
 	ray_error_verdict(&error, &v);
@@ -1111,7 +1334,16 @@ static void a_driver_whose_exception_names_a_node_says_so(void **state)
 
 static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_GCS_SERVER, 9, 2000 } }, LOGGED_STOPPED_BEFORE, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "",
+					   { { RAY_PROCESS_GCS_SERVER, 9, 2000 } },
+					   LOGGED_STOPPED_BEFORE,
+					   0,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -1119,9 +1351,14 @@ static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void
 	make(&killed, &w);
 	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
-	assert_string_equal(v.sentence, "Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it, and the "
-					"GCS server then was killed with SIGKILL; the container lives on without it.");
-	/* The OOM killer came just then. In a cgroup that others share that may have been for one of theirs. */
+	assert_string_equal(
+		v.sentence,
+		"Ray was most likely stopped in container ray-head: raylet got SIGTERM, as `ray stop` sends it, and the "
+		"GCS server then was killed with SIGKILL; the container lives on without it.");
+	/*
+	 * The OOM killer came just then. In a cgroup that others share that may have been for one
+	 * of theirs.
+	 */
 	w.o.process_oom_ns = w.ends[0].ended_ns;
 	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
 	assert_int_equal(v.class, FAILURE_GCS_FAILED);
@@ -1131,7 +1368,10 @@ static void a_gcs_server_that_was_asked_to_stop_and_then_killed_was_stopped(void
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 }
 
-/* Several raylets may run on one machine, and another one may be started after a kill and then be stopped. */
+/*
+ * Several raylets may run on one machine, and another one may be started after a kill and then be
+ * stopped.
+ */
 static void what_another_raylet_logs_says_nothing_of_this_one(void **state)
 {
 	static const struct row killed = {
@@ -1179,7 +1419,16 @@ static void what_another_raylet_logs_says_nothing_of_this_one(void **state)
 
 static void a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not_stopped(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_RAYLET, 9, 2000 } }, LOGGED_STOPPED_BEFORE, 1, false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "",
+					   { { RAY_PROCESS_RAYLET, 9, 2000 } },
+					   LOGGED_STOPPED_BEFORE,
+					   1,
+					   false,
+					   0,
+					   0,
+					   NULL,
+					   0,
+					   0 };
 	struct verdict v;
 	struct world w;
 
@@ -1194,7 +1443,16 @@ static void a_raylet_that_was_asked_to_stop_and_that_the_oom_killer_took_was_not
 
 static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
 {
-	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row gone = { "",
+					 { { RAY_PROCESS_GCS_SERVER, 11, 5000 } },
+					 LOGGED_NOTHING,
+					 0,
+					 false,
+					 0,
+					 0,
+					 NULL,
+					 0,
+					 0 };
 	struct verdict v;
 	struct world w;
 
@@ -1203,7 +1461,9 @@ static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void
 	classify_alive(&w, RAY_PROCESS_GCS_SERVER, &v);
 	assert_int_equal(v.class, FAILURE_GCS_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
-	assert_string_equal(v.sentence, "The GCS server (PID 300) crashed with SIGSEGV in container ray-head; the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"The GCS server (PID 300) crashed with SIGSEGV in container ray-head; the container lives on.");
 }
 
 int main(void)

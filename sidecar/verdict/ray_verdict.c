@@ -47,7 +47,9 @@ static bool died_at_start(const struct ray_event *e)
 	return strstr(e->detail, "probably it crashed during start");
 }
 
-/* Returns whether an OOM kill of shortly before was reported, so that the counters begin after it. */
+/*
+ * Returns whether an OOM kill of shortly before was reported, so that the counters begin after it.
+ */
 static bool kill_was_reported(const struct observation *o)
 {
 	int64_t ago_ns = o->ended_ns - o->process_oom_ns;
@@ -57,8 +59,9 @@ static bool kill_was_reported(const struct observation *o)
 }
 
 /*
- * Each kill that the counters of the container's own cgroup show has explained the death of another worker
- * already (ray_tally.h), or this one would have no report. In a cgroup that others share none has.
+ * Each kill that the counters of the container's own cgroup show has explained the death of another
+ * worker already (ray_tally.h), or this one would have no report. In a cgroup that others share
+ * none has.
  */
 static const char *by_oom_killer(const struct observation *o)
 {
@@ -74,9 +77,10 @@ static const char *by_oom_killer(const struct observation *o)
 const char *ray_verdict_source(const char *file)
 {
 	/* The result is one of these, because the list of evidence keeps only the pointer. */
-	static const char *const names[] = {
-		"event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
-		"monitor.log", "dashboard_agent.log", "ray_process_exit.log" };
+	static const char *const names[] = { "event_RAYLET.log",    "raylet.out",
+					     "raylet.err",	    "gcs_server.out",
+					     "gcs_server.err",	    "monitor.log",
+					     "dashboard_agent.log", "ray_process_exit.log" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strstr(file, names[i]))
@@ -109,8 +113,9 @@ static void add_table(const struct ray_event *e, struct verdict *v)
 		char held[16];
 
 		if (sscanf(row, "%d %15[^\t] %n", &pid, held, &at) >= 2 && at < len)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s (PID %d) %s GB", n ? ", " : "",
-					      MIN(len - at, 40), row + at, pid, held);
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s (PID %d) %s GB",
+					      n ? ", " : "", MIN(len - at, 40), row + at, pid,
+					      held);
 		if (n >= sizeof(text))
 			break;
 		row += len + (row[len] == '\n');
@@ -119,7 +124,10 @@ static void add_table(const struct ray_event *e, struct verdict *v)
 		verdict_add_evidence(v, "Ray's table", "%s", text);
 }
 
-/* Returns whether more than Ray's log tells of the process: anybody in the container can log a line about any PID. */
+/*
+ * Returns whether more than Ray's log tells of the process: anybody in the container can log a line
+ * about any PID.
+ */
 static bool worker_is_known(const struct observation *o)
 {
 	return o->ray_seen || o->worker_ended || (o->crash && o->crash->by_node);
@@ -127,9 +135,12 @@ static bool worker_is_known(const struct observation *o)
 
 static void add_presence(const struct observation *o, struct verdict *v)
 {
-	verdict_add_evidence(v, "processes", !o->ray->gone	? "PID %d is there still, or again" :
-			     worker_is_known(o) ? "PID %d is gone" :
-						  "PID %d was not among the largest of the last samples", (int)o->ray->event.pid);
+	verdict_add_evidence(v, "processes",
+			     !o->ray->gone ? "PID %d is there still, or again" :
+			     worker_is_known(o) ?
+					     "PID %d is gone" :
+					     "PID %d was not among the largest of the last samples",
+			     (int)o->ray->event.pid);
 }
 
 static const char *lives_on(const struct observation *o)
@@ -152,8 +163,10 @@ static const char *fill(const struct observation *o, double user, char text[stat
 	const char *words = o->ray->event.memory;
 
 	if (is_of_user(o, user))
-		snprintf(text, FILL_MAX, "the user's processes used %s of the %s that Ray's resource isolation leaves them",
-			 SIZE_TEXT(o->isolation->usage), SIZE_TEXT(o->isolation->limit));
+		snprintf(
+			text, FILL_MAX,
+			"the user's processes used %s of the %s that Ray's resource isolation leaves them",
+			SIZE_TEXT(o->isolation->usage), SIZE_TEXT(o->isolation->limit));
 	else
 		snprintf(text, FILL_MAX, "memory was at %s", words[0] ? words : "its threshold");
 	return text;
@@ -188,8 +201,10 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (e->held[0])
 		snprintf(held, sizeof(held), ", which held %s", e->held);
 	verdict_say(v, "%s killed %s%s%s in container %s: %s%s.",
-		    v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
-		    name_worker(e, worker, sizeof(worker)), more, held, o->container, fill(o, user, memory), lives_on(o));
+		    v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" :
+							  "Ray says that its memory monitor",
+		    name_worker(e, worker, sizeof(worker)), more, held, o->container,
+		    fill(o, user, memory), lives_on(o));
 	if (is_of_user(o, user))
 		v->isolation = ISOLATION_USER;
 	if (e->detail[0])
@@ -204,13 +219,20 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (e->pid > 0)
 		add_presence(o, v);
 	else
-		verdict_add_missing(v, "which process the monitor killed", "a release of Ray that logs its PID, and one worker at a time");
+		verdict_add_missing(v, "which process the monitor killed",
+				    "a release of Ray that logs its PID, and one worker at a time");
 	if (taken)
-		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
+		verdict_add_evidence(v, "OOM killer",
+				     "oom_kill %" PRId64 " -> %" PRId64
+				     ": it took a process shortly before, perhaps this one",
 				     o->before.oom_kill, o->after.oom_kill);
 	if (o->isolation)
-		verdict_add_evidence(v, "samples", "%.0f %% of the limit of Ray's sub-cgroup \"user\" in use, at most %.0f %% before", 100 * user,
-				     100 * (double)MAX(o->isolation->usage, o->isolation->peak) / (double)o->isolation->limit);
+		verdict_add_evidence(
+			v, "samples",
+			"%.0f %% of the limit of Ray's sub-cgroup \"user\" in use, at most %.0f %% before",
+			100 * user,
+			100 * (double)MAX(o->isolation->usage, o->isolation->peak) /
+				(double)o->isolation->limit);
 	add_table(e, v);
 }
 
@@ -223,7 +245,8 @@ static bool logged_exit_code(const struct ray_event *e, int *ret_code)
 	static const char words[] = "exits with an exit code ";
 	const char *at = strstr(e->detail, words);
 
-	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
+	return e->kind == RAY_WORKER_CRASH && at &&
+	       sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
 }
 
 /*
@@ -238,23 +261,29 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 	if (!o->after_known || o->before.oom_kill < 0)
 		return;
 	if (o->after.oom_kill > o->before.oom_kill) {
-		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, %s",
+		verdict_add_evidence(v, "OOM killer",
+				     "oom_kill %" PRId64 " -> %" PRId64
+				     ": it took a process shortly before, %s",
 				     o->before.oom_kill, o->after.oom_kill, which);
 		/* If the worker logged a signal or left a core, its end had another cause. */
 		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash &&
 		    (!knows_status(o) || status_signal(o) == SIGKILL))
 			v->confidence = CONFIDENCE_LIKELY;
 	} else if (kill_was_reported(o))
-		verdict_add_evidence(
-			v, "OOM killer", "it took a process %s before, %s",
-			DURATION_TEXT(o->ended_ns - o->process_oom_ns),
-			which);
+		verdict_add_evidence(v, "OOM killer", "it took a process %s before, %s",
+				     DURATION_TEXT(o->ended_ns - o->process_oom_ns), which);
 	else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
-		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
-				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+		verdict_add_evidence(
+			v, "samples",
+			"not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
+			(int)o->after.oom_kill,
+			100.0 * (double)o->last.usage / (double)o->last.limit);
 }
 
-/* Says how the worker ended by its wait status: " was killed with SIGKILL", " ended with exit code 42". */
+/*
+ * Says how the worker ended by its wait status: " was killed with SIGKILL", " ended with exit code
+ * 42".
+ */
 static void status_text(const struct observation *o, char *how, size_t size)
 {
 	int signal = status_signal(o);
@@ -292,21 +321,25 @@ static void add_status(const struct observation *o, struct verdict *v)
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
-	bool fds = e->kind == RAY_FDS_EXHAUSTED, exited_well = knows_status(o) && o->worker_status == 0;
+	bool fds = e->kind == RAY_FDS_EXHAUSTED,
+	     exited_well = knows_status(o) && o->worker_status == 0;
 	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX], left[64] = "";
 	int code, signal = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
-				  o->crash && !fds	 ? signal_name(o->crash->signal) :
-							   NULL;
+				    o->crash && !fds	     ? signal_name(o->crash->signal) :
+							       NULL;
 
 	v->class = fds ? FAILURE_FILE_DESCRIPTORS_EXHAUSTED : FAILURE_WORKER_CRASH;
-	v->confidence = o->ray->gone && worker_is_known(o) && !exited_well && !fds ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+	v->confidence = o->ray->gone && worker_is_known(o) && !exited_well && !fds ?
+				CONFIDENCE_CERTAIN :
+				CONFIDENCE_LIKELY;
 	/* A core with another signal than the wait status was copied. */
 	if (!knows_status(o) || (o->crash && status_signal(o) == o->crash->signal))
 		crash_in(o, in, sizeof(in));
 	name_worker(e, worker, sizeof(worker));
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
-		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker", e->pid || e->task[0] ? " " : "",
+		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker",
+		 e->pid || e->task[0] ? " " : "",
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	/*
 	 * raylet ends a worker that is leaving, so that signal is not its cause, and not every
@@ -326,7 +359,8 @@ static void crash(const struct observation *o, struct verdict *v)
 	else if (logged_exit_code(e, &code))
 		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
-		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
+		verdict_say(v, "Ray's logs say \"Too many open files\" in container %s%s.",
+			    o->container, lives_on(o));
 	else
 		verdict_say(v, "%s%s%s%s%s.", who, left, how, in, lives_on(o));
 	if (o->crash || (!fds && (o->ray->logged_signal[0] || signal_is_of_crash(signal))))
@@ -353,7 +387,8 @@ static void no_environment(const struct observation *o, struct verdict *v)
 {
 	verdict_set(v, FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY,
 		    "Ray says that it could not make a runtime environment in container %s, so no "
-		    "worker started for it%s.", o->container, lives_on(o));
+		    "worker started for it%s.",
+		    o->container, lives_on(o));
 	verdict_add_evidence(v, ray_verdict_source(o->ray->file), "%s", o->ray->event.detail);
 	verdict_add_missing(v, "what else was written", "runtime_env_agent.log of Ray's session");
 }
@@ -371,7 +406,8 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 	else
 		crash(o, v);
 	if (o->ray->left_out)
-		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them",
+		verdict_add_evidence(v, "afterglow",
+				     "%u more like this one since the last report of them",
 				     o->ray->left_out);
 }
 
@@ -387,7 +423,8 @@ static void daemon_sentence(const struct observation *o, struct verdict *v)
 	if (!mark || sscanf(mark, "*** %15[A-Z0-9]", logged_signal) != 1)
 		return;
 	verdict_say(v, "Container %s ended with exit code %d, shortly after %s crashed with %s.",
-		    o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", logged_signal);
+		    o->container, v->exit_code,
+		    strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", logged_signal);
 	v->confidence = CONFIDENCE_LIKELY;
 }
 
@@ -403,8 +440,9 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 	/* The program exited with a code of its own after the descriptors had run out. */
 	if (e->kind == RAY_FDS_EXHAUSTED && !e->pid &&
 	    (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT)) {
-		verdict_set(v, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, CONFIDENCE_LIKELY,
-			    "Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
-			    o->container, v->exit_code);
+		verdict_set(
+			v, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, CONFIDENCE_LIKELY,
+			"Container %s ended with exit code %d, shortly after Ray's logs reported \"Too many open files\".",
+			o->container, v->exit_code);
 	}
 }

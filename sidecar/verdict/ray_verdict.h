@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the verdict on a worker whose death Ray's own logs report, while the container lives. Pure. */
+/*
+ * Makes the verdict on a worker whose death Ray's own logs report, while the container lives. Pure.
+ */
 #pragma once
 
 #include "sidecar/verdict/observation.h"
@@ -14,5 +16,8 @@ void ray_verdict(const struct observation *o, struct verdict *v);
  */
 void ray_last_words(const struct observation *o, struct verdict *v);
 
-/* The name of one of Ray's logs for the list of evidence, static text, by what the file's name contains. */
+/*
+ * The name of one of Ray's logs for the list of evidence, static text, by what the file's name
+ * contains.
+ */
 const char *ray_verdict_source(const char *file);

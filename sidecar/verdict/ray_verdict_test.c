@@ -234,7 +234,8 @@ static bool check_row(size_t i)
 
 	seen.ray = &rows[i].finding;
 	classify(&seen, &v);
-	right = v.class == rows[i].class && v.confidence == rows[i].confidence && strstr(v.sentence, rows[i].sentence) &&
+	right = v.class == rows[i].class && v.confidence == rows[i].confidence &&
+		strstr(v.sentence, rows[i].sentence) &&
 		(!seen.container_lives || (v.exit_code == -1 && strstr(v.sentence, "lives on")));
 	for (size_t e = 0; e < ARRAY_SIZE(rows[i].evidence) && rows[i].evidence[e]; e++)
 		right = right && has_evidence(&v, rows[i].evidence[e]);
@@ -244,7 +245,8 @@ static bool check_row(size_t i)
 		right = right && v.n_missing == 0;
 	if (right)
 		return true;
-	print_error("%s: %s, %s: %s\n", rows[i].what, failure_class_name(v.class), confidence_name(v.confidence), v.sentence);
+	print_error("%s: %s, %s: %s\n", rows[i].what, failure_class_name(v.class),
+		    confidence_name(v.confidence), v.sentence);
 	for (unsigned int e = 0; e < v.n_evidence; e++)
 		print_error("    %s: %s\n", v.evidence[e].source, v.evidence[e].text);
 	for (unsigned int m = 0; m < v.n_missing; m++)

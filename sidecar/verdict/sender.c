@@ -53,7 +53,8 @@ static const char *role_of(const char *comm)
  * Describes the sender: "kubelet (PID 812) on the node", "python3 (PID 12) in container ray-head",
  * "itself". Returns text.
  */
-static const char *describe(const struct node_signal *s, const char *container, char text[static TEXT_MAX])
+static const char *describe(const struct node_signal *s, const char *container,
+			    char text[static TEXT_MAX])
 {
 	const char *comm = s->comm[0] ? s->comm : "a process";
 	int own = (int)(s->sender_own ? s->sender_own : s->sender);
@@ -61,22 +62,27 @@ static const char *describe(const struct node_signal *s, const char *container, 
 
 	switch (s->place) {
 	case NODE_SIGNAL_NODE:
-		snprintf(text, TEXT_MAX, "%s (PID %d)%s on the node", comm, (int)s->sender, role_of(comm));
+		snprintf(text, TEXT_MAX, "%s (PID %d)%s on the node", comm, (int)s->sender,
+			 role_of(comm));
 		break;
 	case NODE_SIGNAL_SAME:
 		if (s->sender_own && s->sender_own == s->target)
 			snprintf(text, TEXT_MAX, "itself");
 		else
-			snprintf(text, TEXT_MAX, "%s (PID %d%s) in container %s", comm, own, on_node, container);
+			snprintf(text, TEXT_MAX, "%s (PID %d%s) in container %s", comm, own,
+				 on_node, container);
 		break;
 	case NODE_SIGNAL_POD:
-		snprintf(text, TEXT_MAX, "%s (PID %d%s) in another container of the pod", comm, own, on_node);
+		snprintf(text, TEXT_MAX, "%s (PID %d%s) in another container of the pod", comm, own,
+			 on_node);
 		break;
 	case NODE_SIGNAL_OTHER_POD:
-		snprintf(text, TEXT_MAX, "%s (PID %d on the node) in another pod", comm, (int)s->sender);
+		snprintf(text, TEXT_MAX, "%s (PID %d on the node) in another pod", comm,
+			 (int)s->sender);
 		break;
 	case NODE_SIGNAL_UNKNOWN:
-		snprintf(text, TEXT_MAX, "%s (PID %d on the node), which ended right after", comm, (int)s->sender);
+		snprintf(text, TEXT_MAX, "%s (PID %d on the node), which ended right after", comm,
+			 (int)s->sender);
 		break;
 	}
 	return text;
@@ -97,26 +103,29 @@ static bool fits(const struct node_signal *s, int64_t ended_ns)
 }
 
 /* Returns the last record with this target. signal 0 stands for an OOM kill. */
-static const struct node_signal *find(const struct observation *o, pid_t target, int signal, int64_t ended_ns)
+static const struct node_signal *find(const struct observation *o, pid_t target, int signal,
+				      int64_t ended_ns)
 {
 	const struct node_signal *found = NULL;
 
 	for (size_t i = 0; target > 0 && i < o->n_signals; i++) {
 		const struct node_signal *s = &o->signals[i];
 
-		if (s->target == target && s->oom == !signal && (s->oom || s->signal == signal) && fits(s, ended_ns))
+		if (s->target == target && s->oom == !signal && (s->oom || s->signal == signal) &&
+		    fits(s, ended_ns))
 			found = s;
 	}
 	return found;
 }
 
 /*
- * If the launcher forwarded the signal, returns the signal that the launcher had received, or NULL if it is
- * not known; else s.
+ * If the launcher forwarded the signal, returns the signal that the launcher had received, or NULL
+ * if it is not known; else s.
  */
 static const struct node_signal *origin(const struct observation *o, const struct node_signal *s)
 {
-	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME || s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
+	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME ||
+	    s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
 		return s;
 	const struct node_signal *before = find(o, o->launcher_pid, s->signal, s->at_ns);
 	if (before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS)
@@ -137,8 +146,9 @@ unsigned int sender_oom_others(const struct observation *o)
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < o->n_signals; i++)
-		n += o->signals[i].oom && fits(&o->signals[i], o->ended_ns) && o->signals[i].target > 0 &&
-		     o->signals[i].target != decisive_process(o) && !find(o, o->signals[i].target, SIGKILL, o->ended_ns);
+		n += o->signals[i].oom && fits(&o->signals[i], o->ended_ns) &&
+		     o->signals[i].target > 0 && o->signals[i].target != decisive_process(o) &&
+		     !find(o, o->signals[i].target, SIGKILL, o->ended_ns);
 	return n;
 }
 
@@ -149,7 +159,8 @@ unsigned int sender_oom_others(const struct observation *o)
 static bool was_killed(const struct observation *o)
 {
 	return !o->container_lives && !o->gap &&
-	       (!o->status_known || (WIFSIGNALED(o->wait_status) && WTERMSIG(o->wait_status) == SIGKILL));
+	       (!o->status_known ||
+		(WIFSIGNALED(o->wait_status) && WTERMSIG(o->wait_status) == SIGKILL));
 }
 
 bool sender_killed_command(const struct observation *o)
@@ -160,7 +171,8 @@ bool sender_killed_command(const struct observation *o)
 bool sender_oom_took_command(const struct observation *o)
 {
 	/* The kernel marks also a process that is already dying of another SIGKILL. */
-	return !o->container_lives && !sender_killed_command(o) && find(o, decisive_process(o), 0, o->ended_ns) != NULL;
+	return !o->container_lives && !sender_killed_command(o) &&
+	       find(o, decisive_process(o), 0, o->ended_ns) != NULL;
 }
 
 enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v)
@@ -168,20 +180,24 @@ enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v
 	if (!was_killed(o) || o->group_ended_by_us)
 		return oom;
 	if (sender_oom_took_command(o)) {
-		verdict_add_evidence(v, "node agent", "the OOM killer took the %s (PID %d)", o->status_known ? "command" : "launcher",
+		verdict_add_evidence(v, "node agent", "the OOM killer took the %s (PID %d)",
+				     o->status_known ? "command" : "launcher",
 				     (int)decisive_process(o));
 		return OOM_PROVED;
 	}
-	return sender_killed_command(o) && (oom == OOM_UNKNOWN || oom == OOM_PROBABLE) ? OOM_NO : oom;
+	return sender_killed_command(o) && (oom == OOM_UNKNOWN || oom == OOM_PROBABLE) ? OOM_NO :
+											 oom;
 }
 
 /* The list has room for eight entries. The one that names the sender must not be dropped. */
-static void add_evidence(struct verdict *v, const char *target, const struct node_signal *s, int64_t ended_ns, const char *sender)
+static void add_evidence(struct verdict *v, const char *target, const struct node_signal *s,
+			 int64_t ended_ns, const char *sender)
 {
 	if (v->n_evidence == EVIDENCE_MAX)
 		v->n_evidence--;
-	verdict_add_evidence(v, "node agent", "%s to %s (PID %d), %s before its end, from %s", signal_name(s->signal), target,
-			     (int)s->target, DURATION_TEXT(ended_ns - s->at_ns), sender);
+	verdict_add_evidence(v, "node agent", "%s to %s (PID %d), %s before its end, from %s",
+			     signal_name(s->signal), target, (int)s->target,
+			     DURATION_TEXT(ended_ns - s->at_ns), sender);
 }
 
 static void append(struct verdict *v, const char *before, const char *text)
@@ -192,7 +208,8 @@ static void append(struct verdict *v, const char *before, const char *text)
 /* Uses only a record for the process itself, because then no other sender can have ended it. */
 static void of_container(const struct observation *o, struct verdict *v)
 {
-	const struct node_signal *s = origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
+	const struct node_signal *s =
+		origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
 	bool exited = o->status_known && !WIFSIGNALED(o->wait_status);
 	char sender[TEXT_MAX];
 
@@ -200,11 +217,14 @@ static void of_container(const struct observation *o, struct verdict *v)
 	if (!s || exited)
 		return;
 	describe(s, o->container, sender);
-	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s, o->ended_ns, sender);
+	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s,
+		     o->ended_ns, sender);
 	if (v->class == FAILURE_KILLED) {
 		v->confidence = CONFIDENCE_CERTAIN;
-		verdict_say(v, "Container %s was killed with SIGKILL from %s.", o->container, sender);
-	} else if (v->class != FAILURE_POD_DELETED && v->class == failure_class_of_signal(v->signal))
+		verdict_say(v, "Container %s was killed with SIGKILL from %s.", o->container,
+			    sender);
+	} else if (v->class != FAILURE_POD_DELETED &&
+		   v->class == failure_class_of_signal(v->signal))
 		append(v, o->asked.signal ? "; the signal came from " : ", sent by ", sender);
 }
 
@@ -227,8 +247,8 @@ static void of_process(const struct observation *o, struct verdict *v)
 }
 
 /*
- * The sender of a SIGKILL is what the reader misses. Where the counters rule the OOM killer out, the kernel log
- * has nothing to add, and is not missing.
+ * The sender of a SIGKILL is what the reader misses. Where the counters rule the OOM killer out,
+ * the kernel log has nothing to add, and is not missing.
  */
 static void sender_is_missing(const struct observation *o, struct verdict *v)
 {

@@ -13,7 +13,9 @@
 bool sender_oom_took_command(const struct observation *o);
 /* Whether a process sent the command the SIGKILL that ended it. */
 bool sender_killed_command(const struct observation *o);
-/* Whether SIGKILL or SIGTERM came to that process from another program than the container's comm. */
+/*
+ * Whether SIGKILL or SIGTERM came to that process from another program than the container's comm.
+ */
 bool sender_is_another(const struct observation *o, pid_t target, const char *comm);
 /*
  * The number of other processes of the container that the OOM killer took around the container's

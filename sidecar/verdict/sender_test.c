@@ -127,8 +127,15 @@ static bool misses(const struct verdict *v, const char *what)
 
 static void who_sent_a_sigkill_is_missing_where_no_agent_watches(void **state)
 {
-	struct observation o = { .container = "c", .pod = "w1", SIGNALED(SIGKILL), COUNTED(0, false), USED(50), .kernel.needs = "CAP_SYSLOG",
-				 .command_pid = 7, .launcher_pid = 1, .ended_ns = END };
+	struct observation o = { .container = "c",
+				 .pod = "w1",
+				 SIGNALED(SIGKILL),
+				 COUNTED(0, false),
+				 USED(50),
+				 .kernel.needs = "CAP_SYSLOG",
+				 .command_pid = 7,
+				 .launcher_pid = 1,
+				 .ended_ns = END };
 	const struct node_signal signal = { TO(7, SIGKILL, 3), KUBELET };
 	struct verdict v;
 
@@ -155,8 +162,19 @@ static void who_sent_a_sigkill_is_missing_where_no_agent_watches(void **state)
 
 static void who_killed_a_process_of_ray_is_missing(void **state)
 {
-	const struct ray_process_end raylet = { .kind = RAY_PROCESS_RAYLET, .pid = 9, .ended_ns = END, .status_known = true, .wait_status = SIGKILL };
-	struct observation o = { .container = "c", .container_lives = true, COUNTED(0, false), USED(50), .ended_ns = END, .process = &raylet, .ends = &raylet, .n_ends = 1 };
+	const struct ray_process_end raylet = { .kind = RAY_PROCESS_RAYLET,
+						.pid = 9,
+						.ended_ns = END,
+						.status_known = true,
+						.wait_status = SIGKILL };
+	struct observation o = { .container = "c",
+				 .container_lives = true,
+				 COUNTED(0, false),
+				 USED(50),
+				 .ended_ns = END,
+				 .process = &raylet,
+				 .ends = &raylet,
+				 .n_ends = 1 };
 	struct verdict v;
 
 	(void)state;
@@ -184,9 +202,10 @@ static void senders_are_named_where_the_record_is_of_the_command(void **state)
 		o.signals = rows[i].signals;
 		o.n_signals = ARRAY_SIZE(rows[i].signals);
 		classify(&o, &v);
-		if (v.class != rows[i].class || v.confidence != rows[i].confidence || !strstr(v.sentence, rows[i].sentence) ||
-		    !has_evidence(&v, rows[i].evidence)) {
-			print_error("%s: %s, %s: %s\n", rows[i].what, failure_class_name(v.class), confidence_name(v.confidence), v.sentence);
+		if (v.class != rows[i].class || v.confidence != rows[i].confidence ||
+		    !strstr(v.sentence, rows[i].sentence) || !has_evidence(&v, rows[i].evidence)) {
+			print_error("%s: %s, %s: %s\n", rows[i].what, failure_class_name(v.class),
+				    confidence_name(v.confidence), v.sentence);
 			for (unsigned int e = 0; e < v.n_evidence; e++)
 				print_error("  %s: %s\n", v.evidence[e].source, v.evidence[e].text);
 			fail();
@@ -197,7 +216,12 @@ static void senders_are_named_where_the_record_is_of_the_command(void **state)
 static void a_sender_is_never_the_ninth_line(void **state)
 {
 	const struct node_signal s = { TO(7, SIGKILL, 3), KUBELET };
-	struct observation o = { .container = "c", SIGNALED(SIGKILL), .command_pid = 7, .ended_ns = END, .signals = &s, .n_signals = 1 };
+	struct observation o = { .container = "c",
+				 SIGNALED(SIGKILL),
+				 .command_pid = 7,
+				 .ended_ns = END,
+				 .signals = &s,
+				 .n_signals = 1 };
 	struct verdict v = { .class = FAILURE_KILLED, .signal = SIGKILL };
 
 	(void)state;
@@ -211,10 +235,20 @@ static void a_sender_is_never_the_ninth_line(void **state)
 static void a_process_of_rays_has_its_sender_too(void **state)
 {
 	const struct node_signal s = { TO(50, SIGKILL, 300), PYTHON };
-	const struct ray_process_end end = { .kind = RAY_PROCESS_RAYLET, .pid = 50, .ended_ns = END - 290 * NS_PER_MS, .status_known = true,
+	const struct ray_process_end end = { .kind = RAY_PROCESS_RAYLET,
+					     .pid = 50,
+					     .ended_ns = END - 290 * NS_PER_MS,
+					     .status_known = true,
 					     .wait_status = SIGKILL };
-	struct observation o = { .container = "c", .container_lives = true, .process = &end, .ends = &end, .n_ends = 1,
-				 .ended_ns = end.ended_ns, .signals = &s, .n_signals = 1, COUNTED(0, false) };
+	struct observation o = { .container = "c",
+				 .container_lives = true,
+				 .process = &end,
+				 .ends = &end,
+				 .n_ends = 1,
+				 .ended_ns = end.ended_ns,
+				 .signals = &s,
+				 .n_signals = 1,
+				 COUNTED(0, false) };
 	struct verdict v;
 
 	(void)state;

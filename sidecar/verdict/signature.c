@@ -39,7 +39,8 @@ static void _printf_(2, 3) add_part(struct detail *d, const char *fmt, ...)
 	size_t len = strlen(part);
 	if (len == 0 || d->n + (d->n > 0) + len > d->max)
 		return;
-	d->n += (size_t)snprintf(d->text + d->n, sizeof(d->text) - d->n, "%s%s", d->n ? "," : "", part);
+	d->n += (size_t)snprintf(d->text + d->n, sizeof(d->text) - d->n, "%s%s", d->n ? "," : "",
+				 part);
 }
 
 /*
@@ -53,7 +54,8 @@ static void clean_who(const struct signature_cause *c, char out[static WHO_MAX])
 	bool task = component_of(name, "", label) == COMPONENT_TASK;
 	size_t prefix = task ? (size_t)snprintf(out, WHO_MAX, "task/") : 0;
 
-	signature_clean_name(task ? label + strlen("ray::") : label, out + prefix, WHO_MAX - prefix);
+	signature_clean_name(task ? label + strlen("ray::") : label, out + prefix,
+			     WHO_MAX - prefix);
 	if (!out[0])
 		snprintf(out, WHO_MAX, "-");
 }
@@ -129,7 +131,8 @@ void signature_make(const struct signature_cause *c, char ret_signature[static S
 	struct detail d = { .n = 0 };
 
 	clean_who(c, who);
-	int head = snprintf(ret_signature, SIGNATURE_MAX, "v1:%s:%s:", failure_class_name(c->class), who);
+	int head = snprintf(ret_signature, SIGNATURE_MAX, "v1:%s:%s:", failure_class_name(c->class),
+			    who);
 	d.max = SIGNATURE_MAX - 1 - (size_t)head - 1; /* one for the question mark */
 	if (c->signal > 0 && signal_name(c->signal))
 		add_part(&d, "%s", signal_name(c->signal));
@@ -140,7 +143,8 @@ void signature_make(const struct signature_cause *c, char ret_signature[static S
 	add_crash(&d, c);
 	if (is_known(c->words))
 		add_part(&d, "%s", signature_clean(c->words, words, sizeof(words)));
-	snprintf(ret_signature + head, SIGNATURE_MAX - (size_t)head, "%s%s", d.n ? d.text : "-", c->cause_unknown ? "?" : "");
+	snprintf(ret_signature + head, SIGNATURE_MAX - (size_t)head, "%s%s", d.n ? d.text : "-",
+		 c->cause_unknown ? "?" : "");
 }
 
 bool signature_is_weak(const char *signature)
@@ -163,13 +167,15 @@ static bool is_oom(enum failure_class class)
  */
 static bool is_of_gpu(enum failure_class class)
 {
-	return class == FAILURE_GPU_FAILED || class == FAILURE_CUDA_OUT_OF_MEMORY || class == FAILURE_CUDA_ERROR ||
-	       class == FAILURE_NCCL_ERROR;
+	return class == FAILURE_GPU_FAILED || class == FAILURE_CUDA_OUT_OF_MEMORY ||
+	       class == FAILURE_CUDA_ERROR || class == FAILURE_NCCL_ERROR;
 }
 
-static const char *who_died(const struct observation *o, const struct verdict *v, const char *largest)
+static const char *who_died(const struct observation *o, const struct verdict *v,
+			    const char *largest)
 {
-	if (is_oom(v->class) && ray_process_of_type(v->process.name, strlen(v->process.name)) != RAY_PROCESS_NONE)
+	if (is_oom(v->class) &&
+	    ray_process_of_type(v->process.name, strlen(v->process.name)) != RAY_PROCESS_NONE)
 		return v->process.name;
 	if (is_oom(v->class) && is_known(o->victim))
 		return o->victim;
@@ -202,7 +208,8 @@ static const char *module_of_line(const char *line, char *out, size_t size)
  */
 static bool says_why(const char *detail)
 {
-	static const char *const connection[] = { "connection error code", "End of file", "RPC error", "RPC Error" };
+	static const char *const connection[] = { "connection error code", "End of file",
+						  "RPC error", "RPC Error" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(connection); i++)
 		if (strstr(detail, connection[i]))
@@ -231,7 +238,8 @@ static bool is_of_the_node(enum ray_kind kind)
 			  RAY_NODE_LOST);
 }
 
-static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
+static void add_words(const struct observation *o, const struct verdict *v,
+		      struct signature_cause *c)
 {
 	const struct ray_finding *finding = o->ray;
 
@@ -269,7 +277,8 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 		c->words = o->limits.fullest.point[0] == '/' ? o->limits.fullest.point + 1 : "disk";
 		break;
 	default:
-		if (finding && (o->container_lives || is_of_the_node(finding->event.kind)) && says_why(finding->event.detail))
+		if (finding && (o->container_lives || is_of_the_node(finding->event.kind)) &&
+		    says_why(finding->event.detail))
 			c->words = finding->event.detail;
 	}
 }
@@ -306,7 +315,8 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		.container = o->container,
 		.who = who_died(o, v, largest),
 		.signal = o->crash && o->crash->signal ? o->crash->signal : v->signal,
-		.exit_code = v->signal || is_oom(v->class) || is_of_gpu(v->class) ? -1 : v->exit_code,
+		.exit_code =
+			v->signal || is_oom(v->class) || is_of_gpu(v->class) ? -1 : v->exit_code,
 		.crash = o->crash,
 		.module = module_of_line(o->kernel.crash, module, sizeof(module)),
 	};

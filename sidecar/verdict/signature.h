@@ -35,11 +35,14 @@
 struct signature_cause {
 	enum failure_class class;
 	const char *container;
-	const char *who; /* task, actor or process that died first, as people know it: "ray::leak", "raylet" */
+	const char *
+		who; /* task, actor or process that died first, as people know it: "ray::leak", "raylet" */
 	int signal; /* the signal that ended it; 0: none is known */
-	int exit_code; /* the command's own exit code; -1: none, or it says no more than the class */
+	/* the command's own exit code; -1: none, or it says no more than the class */
+	int exit_code;
 	const struct crash_info *crash; /* from its core; NULL: there is no core */
-	const char *module; /* without a backtrace: the file in which it crashed, according to the kernel */
+	/* without a backtrace: the file in which it crashed, according to the kernel */
+	const char *module;
 	const char *words; /* one line about the cause, in Ray's or a library's words */
 	int xid; /* the Xid error of a GPU that failed; 0: none */
 	bool cause_unknown; /* the other fields say how it ended, but not why */

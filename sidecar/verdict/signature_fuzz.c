@@ -49,8 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char who[300], words[1500], module[200], one[SIGNATURE_MAX], again[SIGNATURE_MAX];
 	struct crash_info crash = { .known = true, .unwound = true };
-	struct signature_cause c = { .class = FAILURE_SEGFAULT, .container = "ray-worker", .who = who, .words = words,
-				     .module = module, .crash = &crash };
+	struct signature_cause c = { .class = FAILURE_SEGFAULT,
+				     .container = "ray-worker",
+				     .who = who,
+				     .words = words,
+				     .module = module,
+				     .crash = &crash };
 
 	if (size == 0)
 		return 0;

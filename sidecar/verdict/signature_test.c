@@ -23,7 +23,9 @@ static const char *make(const struct signature_cause *c)
 /* Makes the observation of a container that ended, as postmortem fills it in. */
 static struct observation ended(void)
 {
-	return (struct observation){ .container = "ray-worker", .pod = "demo-small-worker-x7k2p", .status_known = true };
+	return (struct observation){ .container = "ray-worker",
+				     .pod = "demo-small-worker-x7k2p",
+				     .status_known = true };
 }
 
 static const char *of(const struct observation *o, const struct verdict *v)
@@ -34,19 +36,32 @@ static const char *of(const struct observation *o, const struct verdict *v)
 
 static void the_same_frame_on_two_nodes_is_one_signature(void **state)
 {
-	struct crash_info one = { .known = true, .unwound = true, .pid = 421, .tid = 421, .signal = 11, .comm = "ray::boom",
-				  .function = "deref_null(int*)", .module = "/opt/a/boom.so", .offset = "0x1139",
-				  .fault_address = "0x0", .python = "/tmp/ray/session_2026-11-21_04-55/crash.py:12 in f" };
+	struct crash_info one = { .known = true,
+				  .unwound = true,
+				  .pid = 421,
+				  .tid = 421,
+				  .signal = 11,
+				  .comm = "ray::boom",
+				  .function = "deref_null(int*)",
+				  .module = "/opt/a/boom.so",
+				  .offset = "0x1139",
+				  .fault_address = "0x0",
+				  .python = "/tmp/ray/session_2026-11-21_04-55/crash.py:12 in f" };
 	struct crash_info other = one;
-	struct signature_cause a = { .class = FAILURE_SEGFAULT, .container = "ray-worker", .who = "ray::boom", .signal = 11,
-				     .exit_code = -1, .crash = &one };
+	struct signature_cause a = { .class = FAILURE_SEGFAULT,
+				     .container = "ray-worker",
+				     .who = "ray::boom",
+				     .signal = 11,
+				     .exit_code = -1,
+				     .crash = &one };
 	struct signature_cause b = a;
 	char first[SIGNATURE_MAX];
 	(void)state;
 
 	other.pid = other.tid = 77;
 	snprintf(other.module, sizeof(other.module), "/home/ray/lib/boom.so");
-	snprintf(other.python, sizeof(other.python), "/tmp/ray/session_2026-11-22_01-12/crash.py:15 in f");
+	snprintf(other.python, sizeof(other.python),
+		 "/tmp/ray/session_2026-11-22_01-12/crash.py:15 in f");
 	b.crash = &other;
 	snprintf(first, sizeof(first), "%s", make(&a));
 	assert_string_equal(first, "v1:Segfault:task/boom:SIGSEGV,deref_null@boom.so,f@crash.py");
@@ -57,8 +72,14 @@ static void the_same_frame_on_two_nodes_is_one_signature(void **state)
 
 static void frames_without_a_name_are_distinguished_by_their_place(void **state)
 {
-	struct crash_info crash = { .known = true, .unwound = true, .module = "/x/boom.so", .offset = "0x1139" };
-	struct signature_cause c = { .class = FAILURE_ABORT, .who = "python3 t.py", .signal = 6, .exit_code = -1, .crash = &crash };
+	struct crash_info crash = {
+		.known = true, .unwound = true, .module = "/x/boom.so", .offset = "0x1139"
+	};
+	struct signature_cause c = { .class = FAILURE_ABORT,
+				     .who = "python3 t.py",
+				     .signal = 6,
+				     .exit_code = -1,
+				     .crash = &crash };
 	(void)state;
 
 	assert_string_equal(make(&c), "v1:Abort:python3_t.py:SIGABRT,boom.so+0x1139");
@@ -71,9 +92,12 @@ static void frames_without_a_name_are_distinguished_by_their_place(void **state)
  */
 static void equal_exit_codes_of_different_causes_have_different_signatures(void **state)
 {
-	struct ray_finding finding = { .event = { .kind = RAY_DAEMON_CRASH,
-					    .detail = "raylet exited immediately because one Ray agent failed, agent_name = "
-						      "dashboard_agent/424238335." } };
+	struct ray_finding finding = {
+		.event = { .kind = RAY_DAEMON_CRASH,
+			   .detail =
+				   "raylet exited immediately because one Ray agent failed, agent_name = "
+				   "dashboard_agent/424238335." }
+	};
 	struct observation o = ended();
 	struct verdict gone = { .class = FAILURE_GCS_LOST, .exit_code = 1 };
 	struct verdict v = { .class = FAILURE_APPLICATION_ERROR, .exit_code = 1 };
@@ -84,15 +108,20 @@ static void equal_exit_codes_of_different_causes_have_different_signatures(void 
 	snprintf(first, sizeof(first), "%s", of(&o, &v));
 	assert_string_equal(first, "v1:ApplicationError:ray-worker:exit=1?");
 	o.ray = &finding;
-	assert_string_equal(of(&o, &v), "v1:ApplicationError:ray-worker:exit=1,"
-					"raylet_exited_immediately_because_one_Ray_agent_failed,_agent_name_=_dashboard_a");
+	assert_string_equal(
+		of(&o, &v),
+		"v1:ApplicationError:ray-worker:exit=1,"
+		"raylet_exited_immediately_because_one_Ray_agent_failed,_agent_name_=_dashboard_a");
 	assert_false(signature_is_weak(text));
 	assert_true(signature_is_weak(first));
 }
 
 static void a_kill_for_memory_is_its_task_and_no_pid(void **state)
 {
-	struct observation o = { .container = "ray-worker", .container_lives = true, .victim = "ray::leak", .victim_pid = 706 };
+	struct observation o = { .container = "ray-worker",
+				 .container_lives = true,
+				 .victim = "ray::leak",
+				 .victim_pid = 706 };
 	struct verdict v = { .class = FAILURE_KERNEL_OOM_PROCESS, .exit_code = -1, .signal = 9 };
 	(void)state;
 
@@ -105,9 +134,16 @@ static void a_kill_for_memory_is_its_task_and_no_pid(void **state)
 
 static void a_worker_of_whose_end_nobody_knows_more_is_weak(void **state)
 {
-	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .task = "ray::boom", .pid = 458,
-					    .detail = "Worker unexpectedly exits with a connection error code 2. End of file." } };
-	struct observation o = { .container = "ray-worker", .container_lives = true, .ray = &finding };
+	struct ray_finding finding = {
+		.event = { .kind = RAY_WORKER_CRASH,
+			   .task = "ray::boom",
+			   .pid = 458,
+			   .detail =
+				   "Worker unexpectedly exits with a connection error code 2. End of file." }
+	};
+	struct observation o = { .container = "ray-worker",
+				 .container_lives = true,
+				 .ray = &finding };
 	struct verdict v = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 };
 	(void)state;
 
@@ -115,8 +151,10 @@ static void a_worker_of_whose_end_nobody_knows_more_is_weak(void **state)
 	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "SIGSEGV");
 	assert_string_equal(of(&o, &v), "v1:WorkerCrash:task/boom:SIGSEGV");
 	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "%s", "");
-	snprintf(finding.event.detail, sizeof(finding.event.detail), "Worker exits with an exit code 3 at 10.1.2.3:4567.");
-	assert_string_equal(of(&o, &v), "v1:WorkerCrash:task/boom:Worker_exits_with_an_exit_code_#_at_#");
+	snprintf(finding.event.detail, sizeof(finding.event.detail),
+		 "Worker exits with an exit code 3 at 10.1.2.3:4567.");
+	assert_string_equal(of(&o, &v),
+			    "v1:WorkerCrash:task/boom:Worker_exits_with_an_exit_code_#_at_#");
 }
 
 static void the_kernels_line_names_the_module_where_there_is_no_core(void **state)
@@ -126,8 +164,9 @@ static void the_kernels_line_names_the_module_where_there_is_no_core(void **stat
 	(void)state;
 
 	assert_string_equal(of(&o, &v), "v1:Segfault:ray-worker:SIGSEGV");
-	snprintf(o.kernel.crash, sizeof(o.kernel.crash),
-		 "python3[4711]: segfault at 0 ip 00007f0 sp 00007ffd error 4 in boom.so[7f53e000+1000]");
+	snprintf(
+		o.kernel.crash, sizeof(o.kernel.crash),
+		"python3[4711]: segfault at 0 ip 00007f0 sp 00007ffd error 4 in boom.so[7f53e000+1000]");
 	assert_string_equal(of(&o, &v), "v1:Segfault:ray-worker:SIGSEGV,boom.so");
 }
 
@@ -147,34 +186,49 @@ static void limits_name_themselves(void **state)
 static void the_process_that_ended_first_counts_and_not_what_followed(void **state)
 {
 	struct observation o = ended();
-	struct verdict v = { .class = FAILURE_GCS_FAILED, .exit_code = 1, .process = { .name = "gcs_server", .pid = 7, .signal = 11 } };
+	struct verdict v = { .class = FAILURE_GCS_FAILED,
+			     .exit_code = 1,
+			     .process = { .name = "gcs_server", .pid = 7, .signal = 11 } };
 	(void)state;
 
 	assert_string_equal(of(&o, &v), "v1:GCSFailed:gcs_server:SIGSEGV");
-	v = (struct verdict){ .class = FAILURE_RAYLET_FAILED, .exit_code = 1, .process = { .name = "raylet", .signal = 9, .exit_code = -1 } };
+	v = (struct verdict){ .class = FAILURE_RAYLET_FAILED,
+			      .exit_code = 1,
+			      .process = { .name = "raylet", .signal = 9, .exit_code = -1 } };
 	assert_string_equal(of(&o, &v), "v1:RayletFailed:raylet:SIGKILL?");
-	v = (struct verdict){ .class = FAILURE_RAY_PROCESS_FAILED, .exit_code = 1, .process = { .name = "dashboard agent", .exit_code = 2 } };
+	v = (struct verdict){ .class = FAILURE_RAY_PROCESS_FAILED,
+			      .exit_code = 1,
+			      .process = { .name = "dashboard agent", .exit_code = 2 } };
 	assert_string_equal(of(&o, &v), "v1:RayProcessFailed:dashboard_agent:exit=2?");
-	v = (struct verdict){ .class = FAILURE_KERNEL_OOM_CONTAINER, .exit_code = 1, .process = { .name = "raylet", .signal = 9 } };
+	v = (struct verdict){ .class = FAILURE_KERNEL_OOM_CONTAINER,
+			      .exit_code = 1,
+			      .process = { .name = "raylet", .signal = 9 } };
 	o.victim = "python3 dashboard.py"; /* inferred from the samples */
 	assert_string_equal(of(&o, &v), "v1:KernelOOMContainer:raylet:memory");
 }
 
 static void checks_that_failed_are_distinguished(void **state)
 {
-	struct ray_process_words words = { .gave_up = { .at_ns = 1, .process = RAY_PROCESS_GCS_SERVER,
-							.line = "grpc_server.cc:134:  Check failed: server_ Failed to start the grpc server." } };
+	struct ray_process_words words = {
+		.gave_up = { .at_ns = 1,
+			     .process = RAY_PROCESS_GCS_SERVER,
+			     .line = "grpc_server.cc:134:  Check failed: server_ Failed to start the grpc server." }
+	};
 	struct observation o = ended();
-	struct verdict v = { .class = FAILURE_GCS_FAILED, .exit_code = 1, .process = { .name = "gcs_server", .exit_code = -1 } };
+	struct verdict v = { .class = FAILURE_GCS_FAILED,
+			     .exit_code = 1,
+			     .process = { .name = "gcs_server", .exit_code = -1 } };
 	(void)state;
 
 	o.process_words = &words;
-	assert_string_equal(of(&o, &v), "v1:GCSFailed:gcs_server:server_Failed_to_start_the_grpc_server");
+	assert_string_equal(of(&o, &v),
+			    "v1:GCSFailed:gcs_server:server_Failed_to_start_the_grpc_server");
 }
 
 static void a_worker_that_died_before_is_not_what_the_container_ends_of(void **state)
 {
-	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .detail = "Worker exits with an exit code 3." } };
+	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH,
+						  .detail = "Worker exits with an exit code 3." } };
 	struct observation o = ended();
 	struct verdict v = { .class = FAILURE_APPLICATION_ERROR, .exit_code = 1 };
 	(void)state;
@@ -194,8 +248,16 @@ static void a_kill_by_somebody_unknown_is_weak(void **state)
 
 static void system_calls_that_a_filter_refused_are_distinguished(void **state)
 {
-	struct crash_info crash = { .known = true, .unwound = true, .refused = "bpf", .function = "main", .module = "/x/loader" };
-	struct signature_cause c = { .class = FAILURE_SIGNALED, .who = "loader", .signal = SIGSYS, .exit_code = -1, .crash = &crash };
+	struct crash_info crash = { .known = true,
+				    .unwound = true,
+				    .refused = "bpf",
+				    .function = "main",
+				    .module = "/x/loader" };
+	struct signature_cause c = { .class = FAILURE_SIGNALED,
+				     .who = "loader",
+				     .signal = SIGSYS,
+				     .exit_code = -1,
+				     .crash = &crash };
 	(void)state;
 
 	assert_string_equal(make(&c), "v1:Signaled:loader:SIGSYS,bpf,main@loader");
@@ -243,7 +305,8 @@ static void what_differs_from_run_to_run_is_taken_out(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_string_equal(signature_clean(cases[i].text, out, sizeof(out)), cases[i].expected);
+		assert_string_equal(signature_clean(cases[i].text, out, sizeof(out)),
+				    cases[i].expected);
 }
 
 static void functions_lose_what_compilers_add(void **state)
@@ -265,7 +328,8 @@ static void functions_lose_what_compilers_add(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_string_equal(signature_clean_function(cases[i].text, out, sizeof(out)), cases[i].expected);
+		assert_string_equal(signature_clean_function(cases[i].text, out, sizeof(out)),
+				    cases[i].expected);
 }
 
 static void long_names_and_foreign_ones_stay_apart(void **state)
@@ -288,7 +352,10 @@ static void long_names_and_foreign_ones_stay_apart(void **state)
 static void hostile_texts_give_a_whole_signature(void **state)
 {
 	struct crash_info crash = { .known = true, .unwound = true };
-	struct signature_cause c = { .class = FAILURE_ILLEGAL_INSTRUCTION, .signal = 4, .exit_code = -1, .crash = &crash,
+	struct signature_cause c = { .class = FAILURE_ILLEGAL_INSTRUCTION,
+				     .signal = 4,
+				     .exit_code = -1,
+				     .crash = &crash,
 				     .cause_unknown = true };
 	char long_text[2000];
 	(void)state;
@@ -303,7 +370,10 @@ static void hostile_texts_give_a_whole_signature(void **state)
 	snprintf(crash.python, sizeof(crash.python), "%.100s:12 in %.50s", long_text, long_text);
 	assert_in_range(strlen(make(&c)), 100, SIGNATURE_MAX - 1);
 	assert_true(signature_is_weak(text));
-	assert_int_equal(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:_/+-=,@#~?"), strlen(text));
+	assert_int_equal(
+		strspn(text,
+		       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:_/+-=,@#~?"),
+		strlen(text));
 }
 
 int main(void)

@@ -67,7 +67,8 @@ static bool is_id(const struct word *w)
 {
 	if (is_digit(w->at[0])) /* numbers, sizes, durations, addresses such as 0x7f00 */
 		return true;
-	if (word_is_all(w, is_hex) && count(w, is_digit) > 0 && (w->len >= HEX_ID_MIN || (w->after_id && w->before == '-')))
+	if (word_is_all(w, is_hex) && count(w, is_digit) > 0 &&
+	    (w->len >= HEX_ID_MIN || (w->after_id && w->before == '-')))
 		return true;
 	if (w->before != '-' || !word_is_all(w, is_generated))
 		return false;
@@ -158,7 +159,9 @@ static void clean(const char *text, size_t len, struct output *o)
 	bool after_id = false;
 
 	for (size_t i = 0; i < len;) {
-		struct word w = { .at = text + i, .before = i ? text[i - 1] : '\0', .after_id = after_id };
+		struct word w = { .at = text + i,
+				  .before = i ? text[i - 1] : '\0',
+				  .after_id = after_id };
 
 		while (i + w.len < len && is_alnum(text[i + w.len]))
 			w.len++;
@@ -169,7 +172,8 @@ static void clean(const char *text, size_t len, struct output *o)
 			else
 				put_word(o, &w);
 			i += w.len;
-		} else if (text[i] == '/' && !is_alnum(w.before) && skip_directories(text, len, i) > i)
+		} else if (text[i] == '/' && !is_alnum(w.before) &&
+			   skip_directories(text, len, i) > i)
 			i = skip_directories(text, len, i);
 		else
 			put_other(o, text[i++]);
@@ -212,11 +216,16 @@ const char *signature_clean_name(const char *name, char *out, size_t size)
 
 	clean(name, strnlen(name, TEXT_LOOKED_MAX), &o);
 	size_t len = strlen(whole);
-	/* The checksum of a long name is that of the cleaned name; for a name outside ASCII it is that of the original. */
+	/*
+	 * The checksum of a long name is that of the cleaned name; for a name outside ASCII it is
+	 * that of the original.
+	 */
 	if (!is_ascii(name))
-		snprintf(out, size, "%.*s~%04x", (int)MIN(len, size - HASH_LEN - 1), whole, checksum(name));
+		snprintf(out, size, "%.*s~%04x", (int)MIN(len, size - HASH_LEN - 1), whole,
+			 checksum(name));
 	else if (len >= size)
-		snprintf(out, size, "%.*s~%04x", (int)(size - HASH_LEN - 1), whole, checksum(whole));
+		snprintf(out, size, "%.*s~%04x", (int)(size - HASH_LEN - 1), whole,
+			 checksum(whole));
 	else
 		snprintf(out, size, "%s", whole);
 	return out;
@@ -228,7 +237,8 @@ const char *signature_clean_name(const char *name, char *out, size_t size)
  */
 static size_t without_suffix(const char *name, size_t len)
 {
-	static const char *const suffixes[] = { ".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm.", "@@", " [clone" };
+	static const char *const suffixes[] = { ".constprop", ".isra",	".part", ".cold",
+						".lto_priv",  ".llvm.", "@@",	 " [clone" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		const char *at = memmem(name, len, suffixes[i], strlen(suffixes[i]));

@@ -44,18 +44,23 @@ void status_read(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "launcher",
 				     "it ended with the container, without a word: "
 				     "SIGKILL is the usual cause");
-	} else if (!WIFEXITED(o->wait_status) && !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
-		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
+	} else if (!WIFEXITED(o->wait_status) &&
+		   !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
+		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends",
+				     (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
 		v->signal = WTERMSIG(o->wait_status);
 		v->exit_code = EXIT_CODE_OF_SIGNAL(v->signal);
-		verdict_add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
+		verdict_add_evidence(v, "wait status", "the command was ended by %s",
+				     signal_name(v->signal));
 	} else {
 		v->exit_code = WEXITSTATUS(o->wait_status);
 		v->signal = exit_code_signal(v->exit_code);
 		if (v->signal)
-			verdict_add_evidence(v, "wait status", "exit code %d, with which a shell reports that %s ended its command",
-					     v->exit_code, signal_name(v->signal));
+			verdict_add_evidence(
+				v, "wait status",
+				"exit code %d, with which a shell reports that %s ended its command",
+				v->exit_code, signal_name(v->signal));
 		else
 			verdict_add_evidence(
 				v, "wait status", "exit code %d%s", v->exit_code,
@@ -71,7 +76,8 @@ static void pod_stopped_verdict(const struct observation *o, const char *how, st
 {
 	v->class = FAILURE_POD_DELETED;
 	v->confidence = CONFIDENCE_LIKELY;
-	verdict_add_evidence(v, "sidecar", "it was asked to stop as well, before the container ended");
+	verdict_add_evidence(v, "sidecar",
+			     "it was asked to stop as well, before the container ended");
 	verdict_say(v, "Container %s most likely ended with its pod, which was stopped (%s).",
 		    o->container, how);
 }
@@ -86,7 +92,8 @@ static bool was_alone(const struct observation *o)
  * Writes the clause after the container's name, which asserts no more than is known. `did` is "was
  * ended by" or "crashed with".
  */
-static const char *how_it_ended(const struct observation *o, const struct verdict *v, const char *did, char how[static HOW_MAX])
+static const char *how_it_ended(const struct observation *o, const struct verdict *v,
+				const char *did, char how[static HOW_MAX])
 {
 	const char *signal = signal_name(v->signal);
 
@@ -99,7 +106,9 @@ static const char *how_it_ended(const struct observation *o, const struct verdic
 			 was_alone(o) ? "its own, as no other process was seen, or" : "most likely",
 			 did, signal);
 	else
-		snprintf(how, HOW_MAX, "most likely %s %s (its launcher ended with it, without a word)", did, signal);
+		snprintf(how, HOW_MAX,
+			 "most likely %s %s (its launcher ended with it, without a word)", did,
+			 signal);
 	return how;
 }
 
@@ -120,35 +129,47 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 
 	how_it_ended(o, v, "was killed with", how);
 	if (oom == OOM_UNKNOWN && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
-		verdict_say(v, "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
+		verdict_say(
+			v,
+			"Container %s %s, perhaps by the OOM killer, which took a process earlier.",
+			o->container, how);
 	else if (oom == OOM_UNKNOWN && lacks_memory_data(o))
-		verdict_say(v, "Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
-			    o->container, how);
+		verdict_say(
+			v,
+			"Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
+			o->container, how);
 	else if (oom == OOM_UNKNOWN)
-		verdict_say(v, "Container %s %s; that it was not the OOM killer is likely, not proved.",
-			    o->container, how);
+		verdict_say(
+			v, "Container %s %s; that it was not the OOM killer is likely, not proved.",
+			o->container, how);
 	else if (o->status_known && !is_by_wait_status(o))
 		/*
 		 * The shell may have got that code from anywhere: from a command in another cgroup,
 		 * or on another machine.
 		 */
-		verdict_say(v, "Container %s %s; no OOM kill was counted for the container.", o->container, how);
+		verdict_say(v, "Container %s %s; no OOM kill was counted for the container.",
+			    o->container, how);
 	else
 		verdict_say(v, "Container %s %s%s and not by the OOM killer%s.", o->container, how,
-			    is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": sender unknown" : "");
+			    is_by_wait_status(o) ? "" : ",",
+			    is_by_wait_status(o) ? ": sender unknown" : "");
 }
 
 /* Returns whether the core with this signal is that of another process of the container. */
 static bool is_core_of_another(const struct observation *o)
 {
-	return is_by_wait_status(o) && o->crash && o->crash->pid > 0 && o->command_pid > 0 && o->crash->pid != o->command_pid;
+	return is_by_wait_status(o) && o->crash && o->crash->pid > 0 && o->command_pid > 0 &&
+	       o->crash->pid != o->command_pid;
 }
 
 /* A line about a crash names no container. */
 static void kernel_crash_evidence(const struct observation *o, struct verdict *v)
 {
 	if (o->kernel.crash[0])
-		verdict_add_evidence(v, "kernel log", "%s%s", o->kernel.crash_by_pid ? "" : "perhaps of this container, as name and time fit: ",
+		verdict_add_evidence(v, "kernel log", "%s%s",
+				     o->kernel.crash_by_pid ?
+					     "" :
+					     "perhaps of this container, as name and time fit: ",
 				     o->kernel.crash);
 }
 
@@ -164,14 +185,16 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 				 how),
 		    another ? "" : crash_in(o, in, sizeof(in)));
 	if (another)
-		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
+		verdict_add_missing(v, "core file of the command",
+				    "its own core: the one that is there is of another process");
 	kernel_crash_evidence(o, v);
 	crash_evidence(o, v);
 }
 
 /*
- * Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. Anybody may send any of them with kill, and a timer of the
- * command may have been given any of them, so their meaning is only the usual one.
+ * Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. Anybody may send any of them
+ * with kill, and a timer of the command may have been given any of them, so their meaning is only
+ * the usual one.
  */
 static void signaled_verdict(const struct observation *o, struct verdict *v)
 {
@@ -205,7 +228,8 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
-		verdict_say(v, "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
+		verdict_say(v, "Container %s %s.", o->container,
+			    how_it_ended(o, v, "was ended by", how));
 		break;
 	case FAILURE_SIGNALED:
 		signaled_verdict(o, v);
@@ -215,8 +239,9 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	}
 	stop_request_append(o, v);
 	if (o->status_known && !is_by_wait_status(o))
-		verdict_add_missing(v, "whether a signal ended the command, or the code is its own",
-				    "the command as the container's own process (exec COMMAND), without a shell before it");
+		verdict_add_missing(
+			v, "whether a signal ended the command, or the code is its own",
+			"the command as the container's own process (exec COMMAND), without a shell before it");
 }
 
 /* Asked to stop, some commands exit with a code of their own: `ray start --block` with 1. */
@@ -224,15 +249,17 @@ static void asked_verdict(const struct observation *o, struct verdict *v)
 {
 	char asked[HOW_MAX];
 
-	verdict_set(v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
-		    "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
-		    o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
+	verdict_set(
+		v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
+		"Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
+		o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
 	verdict_add_missing(v, "who asked it to stop, and why", "the pod's events");
 }
 
 /*
- * Whether a process of the container crashed. A request to stop does not make a process crash. A Ray node ends only if one of
- * Ray's own processes crashes, and ray_process_verdict decides on that.
+ * Whether a process of the container crashed. A request to stop does not make a process crash. A
+ * Ray node ends only if one of Ray's own processes crashes, and ray_process_verdict decides on
+ * that.
  */
 static bool has_crashed(const struct observation *o)
 {
@@ -254,22 +281,25 @@ static const char *who_crashed(const struct observation *o, char who[static HOW_
 		snprintf(who, HOW_MAX, "a process in it had most likely crashed");
 		return who;
 	}
-	snprintf(who, HOW_MAX, "%s (PID %d) in it had crashed with %s%.60s", c->comm[0] ? c->comm : "a process", (int)c->pid,
-		 signal_name(c->signal), crash_in(o, in, sizeof(in)));
+	snprintf(who, HOW_MAX, "%s (PID %d) in it had crashed with %s%.60s",
+		 c->comm[0] ? c->comm : "a process", (int)c->pid, signal_name(c->signal),
+		 crash_in(o, in, sizeof(in)));
 	return who;
 }
 
 /* Both are known to have happened. Which of them ended the container is not known. */
-static void crashed_and_asked_verdict(const struct observation *o, const char *ran, struct verdict *v)
+static void crashed_and_asked_verdict(const struct observation *o, const char *ran,
+				      struct verdict *v)
 {
 	char who[HOW_MAX];
 
 	verdict_set(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY,
-		    "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
-		    ran, who_crashed(o, who));
+		    "Container %s ended with exit code %d after %s, when %s.", o->container,
+		    v->exit_code, ran, who_crashed(o, who));
 	stop_request_append(o, v);
 	kernel_crash_evidence(o, v);
-	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop", "the command's own log, and the pod's events");
+	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop",
+			    "the command's own log, and the pod's events");
 }
 
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
@@ -277,13 +307,16 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 {
 	bool found = v->exit_code == EXIT_CODE_NOT_EXECUTABLE;
 
-	verdict_set(v, exit_code_class(v->exit_code), CONFIDENCE_LIKELY,
-		    "Container %s ended with exit code %d after %s, most likely because %s.",
-		    o->container, v->exit_code, ran,
-		    found ? "a command could not be executed (as a shell reports)" :
-			    "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
-	verdict_add_missing(v, "which program ended with this exit code, and which command or library was missing",
-			    "the container's own log, where a shell or the loader names it");
+	verdict_set(
+		v, exit_code_class(v->exit_code), CONFIDENCE_LIKELY,
+		"Container %s ended with exit code %d after %s, most likely because %s.",
+		o->container, v->exit_code, ran,
+		found ? "a command could not be executed (as a shell reports)" :
+			"a command was not found (as a shell reports), or a library is missing (as the loader reports)");
+	verdict_add_missing(
+		v,
+		"which program ended with this exit code, and which command or library was missing",
+		"the container's own log, where a shell or the loader names it");
 }
 
 /*
@@ -300,15 +333,18 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 	int64_t before_ns = o->ended_ns - o->process_oom_ns;
 	char before[DURATION_TEXT_MAX];
 
-	if (v->class != FAILURE_APPLICATION_ERROR || v->signal || !oom_took_a_process(o) || before_ns < 0 ||
-	    before_ns > OOM_FOLLOWED_NS || stop_request_explains(&o->asked, o->ended_ns))
+	if (v->class != FAILURE_APPLICATION_ERROR || v->signal || !oom_took_a_process(o) ||
+	    before_ns < 0 || before_ns > OOM_FOLLOWED_NS ||
+	    stop_request_explains(&o->asked, o->ended_ns))
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
 	duration_format(before_ns, before);
 	verdict_add_evidence(v, "sidecar",
-			     "%s before the end, the OOM killer took a process of the container%s", before,
-			     o->process_oom_reported ? ": see its own report" : "");
-	verdict_continue(v, "; %s before, the kernel had killed a process in it for lack of memory.", before);
+			     "%s before the end, the OOM killer took a process of the container%s",
+			     before, o->process_oom_reported ? ": see its own report" : "");
+	verdict_continue(v,
+			 "; %s before, the kernel had killed a process in it for lack of memory.",
+			 before);
 	verdict_add_missing(v, "whether it ended for that OOM kill", "the command's own log");
 }
 
@@ -345,13 +381,15 @@ static void unstarted_verdict(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, "launcher", "execve of %.*s gave %s (%s)", COMMAND_SHOWN,
 			     u->command, name ? name : "an error", words);
 	if (u->error == ENOENT && u->there)
-		verdict_say(v,
-			    "Container %.63s could not start its command %.*s: the file is there, but"
-			    " not the interpreter or loader that it names.",
-			    o->container, COMMAND_SHOWN, u->command);
+		verdict_say(
+			v,
+			"Container %.63s could not start its command %.*s: the file is there, but"
+			" not the interpreter or loader that it names.",
+			o->container, COMMAND_SHOWN, u->command);
 	else
-		verdict_say(v, "Container %.63s could not start its command %.*s: %s.", o->container,
-			    COMMAND_SHOWN, u->command[0] ? u->command : "\"\"", words);
+		verdict_say(v, "Container %.63s could not start its command %.*s: %s.",
+			    o->container, COMMAND_SHOWN, u->command[0] ? u->command : "\"\"",
+			    words);
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)
@@ -364,7 +402,8 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 		unstarted_verdict(o, v);
 		return;
 	}
-	if (v->exit_code != 0 && !o->pod_terminating && stop_request_explains(&o->asked, o->ended_ns)) {
+	if (v->exit_code != 0 && !o->pod_terminating &&
+	    stop_request_explains(&o->asked, o->ended_ns)) {
 		if (has_crashed(o))
 			crashed_and_asked_verdict(o, ran, v);
 		else
@@ -381,13 +420,15 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 		return;
 	}
 	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
-	verdict_say(v, "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
+	verdict_say(v, "Container %s ended with exit code %d after %s.", o->container, v->exit_code,
+		    ran);
 	if (v->exit_code != 0 && has_crashed(o) && o->crash)
 		append_crash(o, v);
 	process_1_missing(o, v);
 	if (failure_class_of_signal(v->exit_code - EXIT_CODE_OF_SIGNAL(0)) == FAILURE_UNKNOWN)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
-	verdict_add_missing(v, "whether the code is the command's own, or a shell's for a real-time signal",
-			    "the command as the container's own process (exec COMMAND), without a shell before it");
+	verdict_add_missing(
+		v, "whether the code is the command's own, or a shell's for a real-time signal",
+		"the command as the container's own process (exec COMMAND), without a shell before it");
 }

@@ -19,7 +19,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 void exit_verdict(const struct observation *o, struct verdict *v);
 
 /*
- * To be called when nothing else has explained the exit code: adds that the OOM killer took a process
- * of the container shortly before.
+ * To be called when nothing else has explained the exit code: adds that the OOM killer took a
+ * process of the container shortly before.
  */
 void after_oom_verdict(const struct observation *o, struct verdict *v);

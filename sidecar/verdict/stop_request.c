@@ -25,7 +25,8 @@ const char *stop_request_describe(const struct observation *o, char *text, size_
 	char who[WHO_MAX] = "outside the container", age[DURATION_TEXT_MAX];
 
 	if (o->asked.sender_name[0])
-		snprintf(who, sizeof(who), "%s (PID %d)", o->asked.sender_name, (int)o->asked.sender);
+		snprintf(who, sizeof(who), "%s (PID %d)", o->asked.sender_name,
+			 (int)o->asked.sender);
 	else if (o->asked.sender > 0)
 		snprintf(who, sizeof(who), "PID %d", (int)o->asked.sender);
 	snprintf(text, size, "%s from %s, %s before", signal_name(o->asked.signal), who,
@@ -38,7 +39,8 @@ void stop_request_evidence(const struct observation *o, struct verdict *v)
 	char text[EVIDENCE_TEXT_MAX - 40];
 
 	if (o->asked.signal && o->asked.at_ns <= o->ended_ns)
-		verdict_add_evidence(v, "launcher", "it was asked to stop: %s", stop_request_describe(o, text, sizeof(text)));
+		verdict_add_evidence(v, "launcher", "it was asked to stop: %s",
+				     stop_request_describe(o, text, sizeof(text)));
 }
 
 void stop_request_append(const struct observation *o, struct verdict *v)
@@ -46,5 +48,6 @@ void stop_request_append(const struct observation *o, struct verdict *v)
 	char asked[DESCRIPTION_MAX];
 
 	if (stop_request_explains(&o->asked, o->ended_ns))
-		verdict_continue(v, "; it had been asked to stop (%s).", stop_request_describe(o, asked, sizeof(asked)));
+		verdict_continue(v, "; it had been asked to stop (%s).",
+				 stop_request_describe(o, asked, sizeof(asked)));
 }

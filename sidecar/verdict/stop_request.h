@@ -23,13 +23,14 @@ bool stop_request_explains(const struct stop_request *s, int64_t at_ns);
 void stop_request_evidence(const struct observation *o, struct verdict *v);
 
 /*
- * Appends the request to v's sentence as its last clause, if the request may have to do with the end. The sentence ends with a full
- * stop before and after.
+ * Appends the request to v's sentence as its last clause, if the request may have to do with the
+ * end. The sentence ends with a full stop before and after.
  */
 void stop_request_append(const struct observation *o, struct verdict *v);
 
 /*
- * Describes the request, such as "SIGTERM from outside the container, 3.0 s before", "SIGTERM from PID 7, 3.0 s before" or
- * "SIGTERM from slurmstepd (PID 7), 3.0 s before". The caller has checked that there is a request in o->asked. Returns text.
+ * Describes the request, such as "SIGTERM from outside the container, 3.0 s before", "SIGTERM from
+ * PID 7, 3.0 s before" or "SIGTERM from slurmstepd (PID 7), 3.0 s before". The caller has checked
+ * that there is a request in o->asked. Returns text.
  */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);

@@ -50,10 +50,16 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full)
 
 void trend_result(const struct trend_state *t, struct trend *ret_trend)
 {
-	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns, .from = t->start, .to = t->max,
-				     .flat_ns = t->last_ns - t->max_ns, .full_ns = t->full_ns,
+	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns,
+				     .from = t->start,
+				     .to = t->max,
+				     .flat_ns = t->last_ns - t->max_ns,
+				     .full_ns = t->full_ns,
 				     .seen_ns = t->last_ns - t->first_ns };
-	/* Flat all the time: since the first sample, or since it gave back what it had gained, not since the last. */
+	/*
+	 * Flat all the time: since the first sample, or since it gave back what it had gained, not
+	 * since the last.
+	 */
 	if (t->max == t->start)
 		ret_trend->flat_ns = t->last_ns - t->since_ns;
 }
@@ -70,7 +76,8 @@ static void add_sample(const struct sample *s, void *arg)
 
 	for (uint32_t i = 0; i < s->n_top; i++)
 		if (s->top[i].pid == t->pid)
-			trend_add(t, s->at_ns, s->top[i].rss - s->top[i].shared, is_full(&s->memory));
+			trend_add(t, s->at_ns, s->top[i].rss - s->top[i].shared,
+				  is_full(&s->memory));
 }
 
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend)

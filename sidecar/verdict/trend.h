@@ -16,7 +16,8 @@ struct trend {
 	int64_t grew_ns; /* 0: nothing is known of the growth, or there was none */
 	int64_t from, to; /* bytes */
 	int64_t flat_ns;
-	int64_t full_ns; /* the part of flat_ns in which there was no room to grow: see trend_of_process */
+	/* the part of flat_ns in which there was no room to grow: see trend_of_process */
+	int64_t full_ns;
 	int64_t seen_ns; /* from the first to the last sample that shows the process */
 };
 
@@ -24,7 +25,8 @@ struct trend {
 struct trend_state {
 	pid_t pid;
 	int n;
-	int64_t first_ns, since_ns, start_ns, start, max_ns, max, last_ns, full_ns; /* since_ns: with max == start, flat since then */
+	/* since_ns: with max == start, flat since then */
+	int64_t first_ns, since_ns, start_ns, start, max_ns, max, last_ns, full_ns;
 };
 
 /* full: there was no room to grow. */
@@ -32,7 +34,8 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full);
 void trend_result(const struct trend_state *t, struct trend *ret_trend);
 
 /*
- * Computes the trend of a process from a whole history. A process that stays the same while the memory is at its limit, or while
- * processes wait for memory, may be a leak that finds nothing more.
+ * Computes the trend of a process from a whole history. A process that stays the same while the
+ * memory is at its limit, or while processes wait for memory, may be a leak that finds nothing
+ * more.
  */
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend);

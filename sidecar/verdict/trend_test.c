@@ -43,10 +43,12 @@ static void the_latest_growth_is_found(void **state)
 		for (int second = 0; rows[i].own[second]; second++)
 			trend_add(&s, second * NS_PER_SEC, rows[i].own[second] * MIB, false);
 		trend_result(&s, &t);
-		if (t.grew_ns != rows[i].grew * NS_PER_SEC || t.from != rows[i].from * MIB || t.to != rows[i].to * MIB ||
-		    t.flat_ns != rows[i].flat * NS_PER_SEC || t.seen_ns != rows[i].seen * NS_PER_SEC)
-			fail_msg("%s: grew %.0f s from %.0f to %.0f, flat %.0f s, seen %.0f s", rows[i].what, (double)t.grew_ns / 1e9,
-				 (double)t.from / 1048576, (double)t.to / 1048576, (double)t.flat_ns / 1e9,
+		if (t.grew_ns != rows[i].grew * NS_PER_SEC || t.from != rows[i].from * MIB ||
+		    t.to != rows[i].to * MIB || t.flat_ns != rows[i].flat * NS_PER_SEC ||
+		    t.seen_ns != rows[i].seen * NS_PER_SEC)
+			fail_msg("%s: grew %.0f s from %.0f to %.0f, flat %.0f s, seen %.0f s",
+				 rows[i].what, (double)t.grew_ns / 1e9, (double)t.from / 1048576,
+				 (double)t.to / 1048576, (double)t.flat_ns / 1e9,
 				 (double)t.seen_ns / 1e9);
 	}
 }
@@ -79,10 +81,13 @@ static void only_the_process_asked_for_counts(void **state)
  * A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. From full_s on the
  * usage is 400 MiB.
  */
-static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some, int64_t limit, int64_t high)
+static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some,
+			int64_t limit, int64_t high)
 {
 	for (int second = 1; second <= ends_s; second++) {
-		struct sample s = { .at_ns = second * NS_PER_SEC, .memory = MEMORY_ABSENT, .n_top = 1 };
+		struct sample s = { .at_ns = second * NS_PER_SEC,
+				    .memory = MEMORY_ABSENT,
+				    .n_top = 1 };
 
 		s.memory.limit = limit * MIB;
 		s.memory.high = high < 0 ? -1 : high * MIB;
@@ -117,12 +122,13 @@ static void a_process_that_finds_no_room_is_told_from_one_that_needs_no_more(voi
 		struct history *h = history_new();
 		struct trend t;
 
-		add_stalled(h, cases[i].grows_s, cases[i].full_s, cases[i].ends_s, cases[i].psi_some, cases[i].limit,
-			    cases[i].high);
+		add_stalled(h, cases[i].grows_s, cases[i].full_s, cases[i].ends_s,
+			    cases[i].psi_some, cases[i].limit, cases[i].high);
 		trend_of_process(h, 3, &t);
 		assert_true(t.full_ns <= t.flat_ns);
 		if ((t.full_ns > 10 * NS_PER_SEC) != cases[i].full)
-			fail_msg("case %zu: flat %.0f s, full %.0f s", i, (double)t.flat_ns / 1e9, (double)t.full_ns / 1e9);
+			fail_msg("case %zu: flat %.0f s, full %.0f s", i, (double)t.flat_ns / 1e9,
+				 (double)t.full_ns / 1e9);
 		history_free(h);
 	}
 }

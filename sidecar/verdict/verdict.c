@@ -8,7 +8,10 @@
 
 #include "lib/utf8.h"
 
-/* Sets a text; where it was cut within a character, whoever reads it as JSON would change it, and a signature would not hold. */
+/*
+ * Sets a text; where it was cut within a character, whoever reads it as JSON would change it, and a
+ * signature would not hold.
+ */
 static void verdict_text(char *text, size_t size, const char *fmt, va_list ap)
 {
 	vsnprintf(text, size, fmt, ap);

@@ -33,7 +33,8 @@ static void whatever_is_cut_the_texts_are_utf_8(void **state)
 	for (int pad = 0; pad < 4; pad++) {
 		struct verdict v = { .n_evidence = 0 };
 
-		verdict_set(&v, FAILURE_KILLED, CONFIDENCE_CERTAIN, "%.*s%s", pad, "xxx", long_name);
+		verdict_set(&v, FAILURE_KILLED, CONFIDENCE_CERTAIN, "%.*s%s", pad, "xxx",
+			    long_name);
 		check_utf8(v.sentence, sizeof(v.sentence));
 		verdict_say(&v, "%.*s%.80s.", pad, "xxx", long_name + pad);
 		check_utf8(v.sentence, sizeof(v.sentence));

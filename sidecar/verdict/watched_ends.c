@@ -11,7 +11,10 @@
 #include "sidecar/verdict/oom_cause.h"
 #include "sidecar/verdict/stop_request.h"
 
-/* The sampler looks up to this long after the kill; then the victim takes as long to give its memory back. */
+/*
+ * The sampler looks up to this long after the kill; then the victim takes as long to give its
+ * memory back.
+ */
 #define OOM_SEEN_WITHIN_NS (3 * NS_PER_SEC)
 /* A process that ended at most this long before the container may have been the reason. */
 #define ENDED_NEAR_NS (10 * NS_PER_SEC)
@@ -24,21 +27,25 @@ static int signal_of_end(const struct watched_end *e)
 		       0;
 }
 
-/* Whether it ended when the OOM killer took its victim, at kill_ns, or less than within_ns later. */
+/*
+ * Whether it ended when the OOM killer took its victim, at kill_ns, or less than within_ns later.
+ */
 static bool ended_with_kill(const struct watched_end *e, int64_t kill_ns, int64_t within_ns)
 {
 	return e->name[0] && e->ended_ns >= kill_ns - OOM_SEEN_WITHIN_NS &&
 	       e->ended_ns <= kill_ns + within_ns;
 }
 
-const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n, int64_t kill_ns)
+const struct watched_end *watched_ends_killed_at(const struct watched_end *ends, size_t n,
+						 int64_t kill_ns)
 {
 	const struct watched_end *first = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct watched_end *e = &ends[i];
 
-		if (signal_of_end(e) == SIGKILL && ended_with_kill(e, kill_ns, OOM_DIES_WITHIN_NS) &&
+		if (signal_of_end(e) == SIGKILL &&
+		    ended_with_kill(e, kill_ns, OOM_DIES_WITHIN_NS) &&
 		    (!first || e->ended_ns < first->ended_ns))
 			first = e;
 	}
@@ -56,9 +63,10 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 		return NULL;
 	killed = watched_ends_killed_at(o->watched_ends, o->n_watched_ends, kill_ns);
 	/*
-	 * The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that ended, and one
-	 * that ends later may end for a reason of its own. Where Ray runs, its workers go first by their
-	 * oom_score_adj, whatever they hold, and a driver may end because one is gone.
+	 * The kernel takes the largest. Before Linux 6.15 nobody but its parent learns how that
+	 * ended, and one that ends later may end for a reason of its own. Where Ray runs, its
+	 * workers go first by their oom_score_adj, whatever they hold, and a driver may end because
+	 * one is gone.
 	 */
 	if (!killed && !o->has_raylet && oom_is_of_largest(o, o->unread_held) &&
 	    ended_with_kill(&o->unread_end, kill_ns, OOM_SEEN_WITHIN_NS))
@@ -77,7 +85,10 @@ bool watched_end_is_crash_before(const struct watched_end *e, int64_t ended_ns)
 	       ended_ns - e->ended_ns <= ENDED_NEAR_NS;
 }
 
-/* The latest that ended before `before`, and not long before the container, or after it. Workers are raylet's, which logs how they end. */
+/*
+ * The latest that ended before `before`, and not long before the container, or after it. Workers
+ * are raylet's, which logs how they end.
+ */
 static const struct watched_end *end_before(const struct observation *o, int64_t before_ns)
 {
 	const struct watched_end *latest = NULL;
@@ -121,13 +132,17 @@ void watched_ends_evidence(const struct observation *o, struct verdict *v)
 		return;
 	unread_end_missing(o, v);
 	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++) {
-		/* What ended when the command had ended may be its consequence; the launcher may have found both at once. */
+		/*
+		 * What ended when the command had ended may be its consequence; the launcher may
+		 * have found both at once.
+		 */
 		bool before = e->ended_ns <= o->ended_ns;
 		const char *signal = signal_name(signal_of_end(e));
 
 		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s, %s%s", e->name,
 				     (int)e->pid, signal ? signal : "a signal",
-				     before ? "before the container by " : "as the container ended or later",
+				     before ? "before the container by " :
+					      "as the container ended or later",
 				     before ? DURATION_TEXT(o->ended_ns - e->ended_ns) : "");
 	}
 }

@@ -24,7 +24,10 @@ static const struct watched_end rank_crashed = { .pid = 8,
 						 .ended_ns = END - SEC,
 						 .name = "rank1" };
 
-/* A command of an ordinary user, in a cgroup that it shares, whose child was killed as the limit was met. */
+/*
+ * A command of an ordinary user, in a cgroup that it shares, whose child was killed as the limit
+ * was met.
+ */
 static struct observation shared_kill(void)
 {
 	struct observation o = {
@@ -187,7 +190,9 @@ static void the_largest_that_ended_with_the_kill_is_most_likely_the_victim(void 
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_int_equal(v.process.pid, 7);
 	assert_non_null(strstr(v.sentence, "most likely"));
-	assert_true(shows(&v, "leak.py (PID 7) of this container, which had held 50.0 MiB, ended at that time"));
+	assert_true(shows(
+		&v,
+		"leak.py (PID 7) of this container, which had held 50.0 MiB, ended at that time"));
 	o.unread_held = 30 << 20;
 	assert_null(watched_ends_oom_victim(&o));
 	o.unread_held = 50 << 20;
@@ -248,7 +253,8 @@ static void what_ended_after_the_container_did_not_end_before_it(void **state)
 	o.after.oom_kill = 0;
 	o.watched_ends = &late;
 	classify(&o, &v);
-	assert_true(shows(&v, "rank1 (PID 8) was ended by SIGSEGV, as the container ended or later"));
+	assert_true(
+		shows(&v, "rank1 (PID 8) was ended by SIGSEGV, as the container ended or later"));
 	assert_false(shows(&v, "before the container"));
 	assert_true(watched_end_is_crash(&late));
 	assert_false(watched_end_is_crash_before(&late, END));
@@ -267,7 +273,10 @@ static bool misses(const struct observation *o, const char *what)
 	return false;
 }
 
-/* Before Linux 6.15 only the parent of a process learns how it ended. Each step takes away a premise. */
+/*
+ * Before Linux 6.15 only the parent of a process learns how it ended. Each step takes away a
+ * premise.
+ */
 static void an_end_that_nobody_could_read_is_missing_where_it_may_explain(void **state)
 {
 	static const char what[] = "how rank1 (PID 8) ended, 1.0 s before";

@@ -28,7 +28,10 @@ static bool can_move_away(const struct cgroup_watch *w)
 	return place->version && place->writable && strlen(place->path) > place->top;
 }
 
-/* Whether cgroup2 is mounted with memory_localevents; its mount options are the same on the whole machine. */
+/*
+ * Whether cgroup2 is mounted with memory_localevents; its mount options are the same on the whole
+ * machine.
+ */
 static bool counts_locally(int version)
 {
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
@@ -41,9 +44,13 @@ static bool counts_locally(int version)
  * Uses the cgroup that the launcher opened. It is the top of what the container sees: nothing is
  * above it, and no process can have moved out of it.
  */
-static bool open_handed(struct cgroup_watch *w, struct memcg *own, const struct handed_cgroup *handed)
+static bool open_handed(struct cgroup_watch *w, struct memcg *own,
+			const struct handed_cgroup *handed)
 {
-	const struct memcg_place place = { .cgroup = "/", .version = handed->version, .own = true, .whole = true,
+	const struct memcg_place place = { .cgroup = "/",
+					   .version = handed->version,
+					   .own = true,
+					   .whole = true,
 					   .local_events = counts_locally(handed->version) };
 
 	if (memcg_open_at(own, handed->fd, &place, NULL) < 0)
@@ -52,8 +59,8 @@ static bool open_handed(struct cgroup_watch *w, struct memcg *own, const struct 
 	return true;
 }
 
-int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
-		      struct err *err)
+int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher,
+		      const struct handed_cgroup *handed, struct err *err)
 {
 	struct memcg_place process, place;
 
@@ -71,13 +78,18 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	if (!w->made)
 		memcg_place_to_container(&place);
 	r = memcg_open_at(own, root_fd, &place, NULL);
-	/* The machine's topmost cgroup has no memory counters: a privileged Ray makes its cgroups below that one. */
+	/*
+	 * The machine's topmost cgroup has no memory counters: a privileged Ray makes its cgroups
+	 * below that one.
+	 */
 	if (r < 0) {
 		w->made = false;
 		place = process;
 		r = memcg_open_at(own, root_fd, &place, err);
 	}
-	/* If the mount does not show the process's own cgroup, the whole machine may be below it. */
+	/*
+	 * If the mount does not show the process's own cgroup, the whole machine may be below it.
+	 */
 	if (r < 0 || !place.own)
 		return r;
 	memcg_tree_init(&w->tree, root_fd, &place);
@@ -117,7 +129,10 @@ static void follow_command(struct cgroup_watch *w)
 	/* Where others are, such as the launcher, does not tell where the command may be killed. */
 	if (!memcg_tree_follow(&w->tree, w->command))
 		return;
-	/* A zombie of cgroup v2 shows the cgroup where it was killed, and the machine has counted that kill. */
+	/*
+	 * A zombie of cgroup v2 shows the cgroup where it was killed, and the machine has counted
+	 * that kill.
+	 */
 	if (proc_stat_gone(w->tree.root_fd, w->command))
 		return;
 	w->tree.killed_elsewhere = false;
@@ -125,7 +140,8 @@ static void follow_command(struct cgroup_watch *w)
 	w->machine_kills_then = machine_kills;
 }
 
-int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory)
+int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end,
+		      struct memory *ret_memory)
 {
 	struct memory memory;
 
@@ -240,7 +256,10 @@ const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const stru
 	}
 	if (!above)
 		return NULL;
-	w->limit = (struct cgroup_limit){ .place = CGROUP_LIMIT_ABOVE, .limit = memory->limit, .usage = memory->usage, .peak = memory->peak };
+	w->limit = (struct cgroup_limit){ .place = CGROUP_LIMIT_ABOVE,
+					  .limit = memory->limit,
+					  .usage = memory->usage,
+					  .peak = memory->peak };
 	cgroup_name_copy(w->limit.name, above);
 	return &w->limit;
 }

@@ -17,7 +17,10 @@ struct handed_cgroup {
 	 */
 	int fd;
 	int version; /* 1 or 2 */
-	/* Its directory as the launcher sees it, if the cgroup was made for the container; NULL: not known */
+	/*
+	 * Its directory as the launcher sees it, if the cgroup was made for the container; NULL:
+	 * not known
+	 */
 	const char *made;
 };
 
@@ -28,10 +31,12 @@ struct cgroup_watch {
 	int64_t followed_ns;
 	int64_t kills; /* OOM kills that the container's cgroups count, as last read */
 	/*
-	 * When the command was last found, or at first: kills, and the OOM kills on the whole machine (-1: not known).
+	 * When the command was last found, or at first: kills, and the OOM kills on the whole
+	 * machine (-1: not known).
 	 */
 	int64_t kills_then, machine_kills_then;
-	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
+	/* the container's cgroup is the one that was made for it, wherever its launcher is */
+	bool made;
 	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
 };
 
@@ -41,8 +46,8 @@ struct cgroup_watch {
  * known either, the cgroup that the container's mounts show. Fails only if own cannot be opened;
  * then there is nothing to close.
  */
-int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
-		      struct err *err);
+int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher,
+		      const struct handed_cgroup *handed, struct err *err);
 void cgroup_watch_close(struct cgroup_watch *w);
 
 /* Says that the cgroups below are the container's, too; the next reading counts what they count. */
@@ -52,12 +57,13 @@ void cgroup_watch_look_below(struct cgroup_watch *w);
  * Like memcg_read of own. at_end: the container is dying, so everything is read now, even if it was
  * read a moment ago.
  */
-int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory);
+int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end,
+		      struct memory *ret_memory);
 
 /*
- * Says which process the command is (as the container's /proc numbers it), and finds its cgroup at once.
- * kills_before: how many OOM kills the container's cgroups counted before those that may have taken the
- * command, which may be gone already; -1: as many as the next reading finds.
+ * Says which process the command is (as the container's /proc numbers it), and finds its cgroup at
+ * once. kills_before: how many OOM kills the container's cgroups counted before those that may have
+ * taken the command, which may be gone already; -1: as many as the next reading finds.
  */
 void cgroup_watch_find(struct cgroup_watch *w, pid_t command, int64_t kills_before);
 
@@ -79,7 +85,10 @@ const char *cgroup_watch_unseen(const struct cgroup_watch *w, int64_t ended_ns, 
  */
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory);
 
-/* Nanoseconds until the next sample: delay_ns, or less in the first moments of a command that may move itself away. */
+/*
+ * Nanoseconds until the next sample: delay_ns, or less in the first moments of a command that may
+ * move itself away.
+ */
 int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64_t delay_ns);
 
 /*

@@ -96,7 +96,8 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 
 static void a_directory_without_counters_is_none(void **state)
 {
-	struct handed_cgroup handed = { .version = 2, .fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	struct handed_cgroup handed = { .version = 2,
+					.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) };
 	struct memcg own = { .version = 0 };
 	struct cgroup_watch w;
 	(void)state;
@@ -126,7 +127,9 @@ static void make_alive(const char *pid, char process_state)
 	char path[64], text[256];
 
 	snprintf(path, sizeof(path), "proc/%s/stat", pid);
-	snprintf(text, sizeof(text), "%s (sh) %c 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 100 1000 10 0\n", pid, process_state);
+	snprintf(text, sizeof(text),
+		 "%s (sh) %c 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 100 1000 10 0\n", pid,
+		 process_state);
 	put(path, text);
 }
 
@@ -162,7 +165,9 @@ static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void *
 	cgroup_watch_find(&w, 8, -1); /* it is being started */
 	cgroup_watch_follow(&w, NS_PER_SEC, &launcher, 1);
 	assert_non_null(memcg_tree_unseen(&w.tree, NS_PER_SEC + NS_PER_MS));
-	/* Or it has ended, and the last of the kills that its cgroup counts may have been its own. */
+	/*
+	 * Or it has ended, and the last of the kills that its cgroup counts may have been its own.
+	 */
 	cgroup_watch_find(&w, 8, 2);
 	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
 	assert_null(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, true));

@@ -44,7 +44,8 @@ void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_error *ret_erro
 
 	*ret_error = (struct gpu_error){ .kind = GPU_ERROR_NONE, .device = -1, .rank = -1 };
 	for (size_t k = 0; dir_fd >= 0 && k < ARRAY_SIZE(kinds); k++) {
-		size_t n = ray_files_newest(dir_fd, kinds[k].prefix, kinds[k].suffix, names, FILES_MAX);
+		size_t n = ray_files_newest(dir_fd, kinds[k].prefix, kinds[k].suffix, names,
+					    FILES_MAX);
 
 		for (size_t i = 0; i < n; i++)
 			gpu_words_read(dir_fd, names[i], at_unix_ns, ret_error);

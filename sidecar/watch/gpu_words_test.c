@@ -31,7 +31,8 @@ static int root_fd, logs_fd;
 
 static int setup(void **state)
 {
-	static const char *const directories[] = { "tmp", "tmp/ray", "tmp/ray/session_latest", LOGS, LOGS "/events" };
+	static const char *const directories[] = { "tmp", "tmp/ray", "tmp/ray/session_latest", LOGS,
+						   LOGS "/events" };
 	char path[128];
 	(void)state;
 
@@ -111,7 +112,10 @@ static void on_died(const struct ray_finding *finding, void *arg)
 
 #define LATE_NS (3 * NS_PER_SEC)
 
-/* Returns when the child that reads the logs has answered the question of that time. Seen from LATE_NS later, one that has not hangs. */
+/*
+ * Returns when the child that reads the logs has answered the question of that time. Seen from
+ * LATE_NS later, one that has not hangs.
+ */
 static void poll_at(struct ray_watch *w, const struct observer *o, int64_t now_ns,
 		    const struct ray_watch_callbacks *callbacks)
 {
@@ -132,7 +136,8 @@ static void a_dead_workers_own_words_come_with_its_crash(void **state)
 
 	poll_at(w, &o, START, &callbacks);
 	put("worker-0e5f-01000000-458.err", ":task_name:train\n" OUT_OF_MEMORY, 1);
-	put("worker-2222-01000000-459.err", "RuntimeError: CUDA error: unspecified launch failure\n", 1);
+	put("worker-2222-01000000-459.err",
+	    "RuntimeError: CUDA error: unspecified launch failure\n", 1);
 	put("events/event_RAYLET.log", CRASH, 0);
 	for (int i = 1; i < 4; i++)
 		poll_at(w, &o, START + i * 2 * LATE_NS, &callbacks);
@@ -148,10 +153,14 @@ static void an_oom_kill_explains_a_workers_death_unless_it_may_be_that_of_others
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
-		struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN, .last.memory.oom_kill = 0 };
+		struct observer o = { .root_fd = root_fd,
+				      .node = RAY_NODE_UNKNOWN,
+				      .last.memory.oom_kill = 0 };
 		struct ray_watch *w = ray_watch_new(root_fd, START);
 		struct ray_finding finding = { .at_ns = 0 };
-		const struct ray_watch_callbacks callbacks = { .died = on_died, .kills_are_shared = shared[i], .arg = &finding };
+		const struct ray_watch_callbacks callbacks = { .died = on_died,
+							       .kills_are_shared = shared[i],
+							       .arg = &finding };
 
 		put("events/event_RAYLET.log", "", 0);
 		poll_at(w, &o, START, &callbacks);

@@ -24,7 +24,8 @@ bool memory_watch_begin(struct memory_watch *w, const struct memory *m, int64_t 
 
 static bool is_watched(enum component_kind kind)
 {
-	return kind == COMPONENT_GCS || kind == COMPONENT_RAYLET || kind == COMPONENT_DASHBOARD || kind == COMPONENT_DRIVER;
+	return kind == COMPONENT_GCS || kind == COMPONENT_RAYLET || kind == COMPONENT_DASHBOARD ||
+	       kind == COMPONENT_DRIVER;
 }
 
 /*
@@ -75,20 +76,23 @@ static void forget_gone(struct memory_watch *w)
 }
 
 /* Returns the process that grows fastest, or NULL if none grows. */
-static const struct watched_memory *fastest(const struct memory_watch *w, int64_t room, struct long_growth *ret_growth)
+static const struct watched_memory *fastest(const struct memory_watch *w, int64_t room,
+					    struct long_growth *ret_growth)
 {
 	const struct watched_memory *found = NULL;
 	struct long_growth g;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (long_trend_judge(&w->list[i].trend, room, &g) && (!found || g.rate > ret_growth->rate)) {
+		if (long_trend_judge(&w->list[i].trend, room, &g) &&
+		    (!found || g.rate > ret_growth->rate)) {
 			found = &w->list[i];
 			*ret_growth = g;
 		}
 	return found;
 }
 
-static bool forecast(const struct memory_watch *w, const struct memory *m, struct memory_forecast *ret_forecast)
+static bool forecast(const struct memory_watch *w, const struct memory *m,
+		     struct memory_forecast *ret_forecast)
 {
 	/* The kernel reclaims page cache before the limit is reached. */
 	int64_t used = memory_ray(m) >= 0 ? memory_ray(m) : m->usage, room = m->limit - used;
@@ -98,10 +102,14 @@ static bool forecast(const struct memory_watch *w, const struct memory *m, struc
 
 	if (one && (!grows || of_one.rate >= of_all.rate / 2)) {
 		of_one.left_ns = grows ? MIN(of_one.left_ns, of_all.left_ns) : of_one.left_ns;
-		*ret_forecast = (struct memory_forecast){ .growth = of_one, .bytes = one->own, .limit = m->limit, .pid = one->pid };
+		*ret_forecast = (struct memory_forecast){
+			.growth = of_one, .bytes = one->own, .limit = m->limit, .pid = one->pid
+		};
 		memcpy(ret_forecast->process, one->name, sizeof(one->name));
 	} else if (grows)
-		*ret_forecast = (struct memory_forecast){ .growth = of_all, .bytes = m->anon, .limit = m->limit };
+		*ret_forecast = (struct memory_forecast){ .growth = of_all,
+							  .bytes = m->anon,
+							  .limit = m->limit };
 	return one || grows;
 }
 
@@ -128,7 +136,8 @@ static void look_at(const struct process *p, void *arg)
 	memory_watch_process(arg, p);
 }
 
-enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory *m, const struct process_table *t, int64_t now_ns)
+enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory *m,
+				     const struct process_table *t, int64_t now_ns)
 {
 	if (!memory_watch_begin(w, m, now_ns))
 		return MEMORY_SAME;
@@ -140,15 +149,18 @@ enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory
 const char *memory_watch_describe(const struct memory_forecast *f, char *text, size_t size)
 {
 	char who[PROCESS_NAME_MAX + 24] = "the processes of the container together";
-	char bytes[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], grew[DURATION_TEXT_MAX], left[DURATION_TEXT_MAX];
+	char bytes[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX],
+		grew[DURATION_TEXT_MAX], left[DURATION_TEXT_MAX];
 
 	if (f->pid)
 		snprintf(who, sizeof(who), "%s (PID %d)", f->process, (int)f->pid);
-	snprintf(text, size,
-		 "Memory grows: %s hold%s %s and grew by %s per hour for %s. At that rate the container meets its memory limit of %s in %s.", who,
-		 f->pid ? "s" : "", size_format((uint64_t)f->bytes, bytes), size_format((uint64_t)f->growth.rate, rate),
-		 duration_format(f->growth.grew_ns, grew), size_format((uint64_t)f->limit, limit),
-		 duration_format(f->growth.left_ns, left));
+	snprintf(
+		text, size,
+		"Memory grows: %s hold%s %s and grew by %s per hour for %s. At that rate the container meets its memory limit of %s in %s.",
+		who, f->pid ? "s" : "", size_format((uint64_t)f->bytes, bytes),
+		size_format((uint64_t)f->growth.rate, rate),
+		duration_format(f->growth.grew_ns, grew), size_format((uint64_t)f->limit, limit),
+		duration_format(f->growth.left_ns, left));
 	return text;
 }
 

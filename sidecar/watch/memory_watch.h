@@ -22,7 +22,8 @@ struct memory_forecast {
 	struct long_growth growth; /* rate 0: nothing grows */
 	int64_t bytes; /* of what grows, at the last reading */
 	int64_t limit; /* of the container */
-	pid_t pid; /* the process with the greater part of the growth; 0: no single watched process has it */
+	/* the process with the greater part of the growth; 0: no single watched process has it */
+	pid_t pid;
 	char process[PROCESS_NAME_MAX]; /* its name, "" without one */
 };
 
@@ -50,7 +51,8 @@ struct memory_watch {
  * To be called after each sample. t may be NULL. Does nothing if the last reading is younger than
  * MEMORY_WATCH_EVERY_NS.
  */
-enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory *m, const struct process_table *t, int64_t now_ns);
+enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory *m,
+				     const struct process_table *t, int64_t now_ns);
 
 /*
  * The parts of memory_watch_poll, for the tests: begin a reading (false: it is not due yet), add
@@ -61,12 +63,12 @@ void memory_watch_process(struct memory_watch *w, const struct process *p);
 enum memory_change memory_watch_end(struct memory_watch *w, const struct memory *m);
 
 /*
- * Writes "gcs_server (PID 42) holds 1.2 GiB and has grown by 20.0 MiB per hour for 4 h 0 min: at that rate the container ...". Returns
- * text.
+ * Writes "gcs_server (PID 42) holds 1.2 GiB and has grown by 20.0 MiB per hour for 4 h 0 min: at
+ * that rate the container ...". Returns text.
  */
 const char *memory_watch_describe(const struct memory_forecast *f, char *text, size_t size);
 /*
- * Returns the same with all figures, for the caller to free: {"sentence", "process", "pid", "bytes", "growthBytesPerHour",
- * "grewSeconds", "limitBytes", "secondsLeft"}.
+ * Returns the same with all figures, for the caller to free: {"sentence", "process", "pid",
+ * "bytes", "growthBytesPerHour", "grewSeconds", "limitBytes", "secondsLeft"}.
  */
 cJSON *memory_watch_to_json(const struct memory_forecast *f);

@@ -42,9 +42,11 @@ struct one {
  * Simulates the processes for so many hours. other_mib is the container's other memory, and its
  * growth follows.
  */
-static void live(double hours, const struct one *ones, size_t n, double other_mib, double other_per_hour)
+static void live(double hours, const struct one *ones, size_t n, double other_mib,
+		 double other_per_hour)
 {
-	for (int64_t until = now_s + (int64_t)(hours * 3600), from = now_s; now_s < until; now_s += 10) {
+	for (int64_t until = now_s + (int64_t)(hours * 3600), from = now_s; now_s < until;
+	     now_s += 10) {
 		double t = (double)(now_s - from) / 3600, all = other_mib + t * other_per_hour;
 
 		for (size_t i = 0; i < n; i++)
@@ -53,7 +55,11 @@ static void live(double hours, const struct one *ones, size_t n, double other_mi
 		if (!memory_watch_begin(&w, &memory, now_s * NS_PER_SEC))
 			continue;
 		for (size_t i = 0; i < n; i++) {
-			struct process p = { .pid = ones[i].pid, .rss = (int64_t)((ones[i].mib + t * ones[i].per_hour) * (double)MIB) + 7, .shared = 7 };
+			struct process p = { .pid = ones[i].pid,
+					     .rss = (int64_t)((ones[i].mib + t * ones[i].per_hour) *
+							      (double)MIB) +
+						    7,
+					     .shared = 7 };
 
 			snprintf(p.name, sizeof(p.name), "%s", ones[i].name);
 			snprintf(p.command, sizeof(p.command), "%s", ones[i].command);
@@ -74,7 +80,8 @@ static void live(double hours, const struct one *ones, size_t n, double other_mi
 
 static void a_gcs_server_that_leaks_is_named_with_slope_and_time_left(void **state)
 {
-	const struct one ones[] = { { 7, "raylet", "raylet", 200, 0 }, { 42, "gcs_server", "gcs_server", 300, 200 } };
+	const struct one ones[] = { { 7, "raylet", "raylet", 200, 0 },
+				    { 42, "gcs_server", "gcs_server", 300, 200 } };
 	char text[400];
 	(void)state;
 
@@ -86,30 +93,38 @@ static void a_gcs_server_that_leaks_is_named_with_slope_and_time_left(void **sta
 	/* At first there are 3096 MiB of room, and it grows by 200 MiB for twelve hours. */
 	assert_in_range(w.forecast.growth.left_ns / NS_PER_SEC, 3 * 3600, 4 * 3600);
 	memory_watch_describe(&w.forecast, text, sizeof(text));
-	assert_ptr_equal(strstr(text, "Memory grows: gcs_server (PID 42) holds 2.6 GiB and grew by "), text);
+	assert_ptr_equal(
+		strstr(text, "Memory grows: gcs_server (PID 42) holds 2.6 GiB and grew by "), text);
 	assert_non_null(strstr(text, "the container meets its memory limit of 4.0 GiB in 3 h "));
 	assert_int_equal(ended_s, 0);
 }
 
 static void the_forecast_in_json_has_all_figures(void **state)
 {
-	const struct memory_forecast f = { .growth = { 20 * MIB, 14400 * NS_PER_SEC, 43200 * NS_PER_SEC }, .bytes = 1808 * MIB,
-					   .limit = 2048 * MIB, .pid = 42, .process = "gcs_server" };
+	const struct memory_forecast f = { .growth = { 20 * MIB, 14400 * NS_PER_SEC,
+						       43200 * NS_PER_SEC },
+					   .bytes = 1808 * MIB,
+					   .limit = 2048 * MIB,
+					   .pid = 42,
+					   .process = "gcs_server" };
 	cJSON *json = memory_watch_to_json(&f);
 	char *text = cJSON_PrintUnformatted(json);
 	(void)state;
 
-	assert_string_equal(text, "{\"sentence\":\"Memory grows: gcs_server (PID 42) holds 1.8 GiB and grew by 20.0 MiB per hour for 4 h 0 min. "
-				  "At that rate the container meets its memory limit of 2.0 GiB in 12 h 0 min.\",\"process\":\"gcs_server\","
-				  "\"pid\":42,\"bytes\":1895825408,\"growthBytesPerHour\":20971520,\"grewSeconds\":14400,"
-				  "\"limitBytes\":2147483648,\"secondsLeft\":43200}");
+	assert_string_equal(
+		text,
+		"{\"sentence\":\"Memory grows: gcs_server (PID 42) holds 1.8 GiB and grew by 20.0 MiB per hour for 4 h 0 min. "
+		"At that rate the container meets its memory limit of 2.0 GiB in 12 h 0 min.\",\"process\":\"gcs_server\","
+		"\"pid\":42,\"bytes\":1895825408,\"growthBytesPerHour\":20971520,\"grewSeconds\":14400,"
+		"\"limitBytes\":2147483648,\"secondsLeft\":43200}");
 	free(text);
 	cJSON_Delete(json);
 }
 
 static void a_driver_that_leaks_under_noisy_workers_is_named(void **state)
 {
-	const struct one ones[] = { { 9, "python3 train.py", DRIVER, 300, 400 }, { 10, "ray::work", "ray::work", 100, 0 } };
+	const struct one ones[] = { { 9, "python3 train.py", DRIVER, 300, 400 },
+				    { 10, "ray::work", "ray::work", 100, 0 } };
 	(void)state;
 
 	live(5, ones, 2, 1000, 0);
@@ -119,7 +134,8 @@ static void a_driver_that_leaks_under_noisy_workers_is_named(void **state)
 
 static void growth_of_many_is_the_containers(void **state)
 {
-	const struct one ones[] = { { 7, "raylet", "raylet", 200, 5 }, { 42, "gcs_server", "gcs_server", 300, 0 } };
+	const struct one ones[] = { { 7, "raylet", "raylet", 200, 5 },
+				    { 42, "gcs_server", "gcs_server", 300, 0 } };
 	char text[400];
 	(void)state;
 
@@ -127,7 +143,8 @@ static void growth_of_many_is_the_containers(void **state)
 	assert_true(began_s > 0);
 	assert_int_equal(w.forecast.pid, 0);
 	assert_string_equal(w.forecast.process, "");
-	assert_non_null(strstr(memory_watch_describe(&w.forecast, text, sizeof(text)), "the processes of the container together hold 3."));
+	assert_non_null(strstr(memory_watch_describe(&w.forecast, text, sizeof(text)),
+			       "the processes of the container together hold 3."));
 }
 
 static void one_that_grows_is_found_although_others_give_back_as_much(void **state)
@@ -200,7 +217,8 @@ static void the_end_of_growth_is_reported_half_an_hour_later_and_growth_may_begi
 
 static void another_process_of_that_pid_begins_anew_and_one_that_is_gone_is_forgotten(void **state)
 {
-	const struct one leaks = { 42, "python3 a.py", DRIVER, 300, 300 }, other = { 42, "gcs_server", "gcs_server", 1200, 300 };
+	const struct one leaks = { 42, "python3 a.py", DRIVER, 300, 300 },
+			 other = { 42, "gcs_server", "gcs_server", 1200, 300 };
 	(void)state;
 
 	live(3.5, &leaks, 1, 100, 0);

@@ -32,10 +32,16 @@ void observer_leave_errand(struct observer *o, struct errand *e)
 	*e = ERRAND_NONE;
 }
 
-int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err)
+int observer_open(struct observer *o, int root_fd, pid_t launcher,
+		  const struct handed_cgroup *cgroup, struct err *err)
 {
-	*o = (struct observer){ .root_fd = root_fd, .baseline = MEMORY_ABSENT, .latest = MEMORY_ABSENT, .last.memory = MEMORY_ABSENT,
-				 .last.shm_used = -1, .node = RAY_NODE_UNKNOWN, .launcher = launcher };
+	*o = (struct observer){ .root_fd = root_fd,
+				.baseline = MEMORY_ABSENT,
+				.latest = MEMORY_ABSENT,
+				.last.memory = MEMORY_ABSENT,
+				.last.shm_used = -1,
+				.node = RAY_NODE_UNKNOWN,
+				.launcher = launcher };
 	o->history = history_new();
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
@@ -94,8 +100,8 @@ void observer_resume_counters(struct observer *o, int64_t now_ns)
 {
 	struct memory now;
 
-	if (!o->memcg.version || o->memcg.fds[0] < 0 || observer_read_memory(o, now_ns, true, &now) < 0 ||
-	    now.oom_kill >= o->baseline.oom_kill)
+	if (!o->memcg.version || o->memcg.fds[0] < 0 ||
+	    observer_read_memory(o, now_ns, true, &now) < 0 || now.oom_kill >= o->baseline.oom_kill)
 		return;
 	o->baseline.oom_kill = now.oom_kill;
 	o->cgroups.tree.lost_ns = now_ns;
@@ -111,7 +117,8 @@ static enum sweep_reason reason_to_sweep(const struct observer *o, const struct 
 
 	if (memory->oom_kill != o->last.memory.oom_kill)
 		return SWEEP_KILLED;
-	if (!o->memcg.version || moved >= SWEEP_CHANGE || -moved >= SWEEP_CHANGE || o->last.n_processes <= SWEEP_FEW)
+	if (!o->memcg.version || moved >= SWEEP_CHANGE || -moved >= SWEEP_CHANGE ||
+	    o->last.n_processes <= SWEEP_FEW)
 		return SWEEP_MOVED;
 	return process_table_new_names(o->table) ? SWEEP_NEWS : SWEEP_REST;
 }
@@ -158,8 +165,9 @@ static void find_unread_change(struct observer *o, int64_t now_ns, const struct 
 	int64_t own = process_table_own(o->table), began_ns;
 	int64_t unexplained = (memory->anon - o->explained_anon) - (own - o->explained_own);
 
-	if (memory->anon < 0 || (unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE) &&
-				 -unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE))) {
+	if (memory->anon < 0 ||
+	    (unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE) &&
+	     -unexplained < MAX(SWEEP_CHANGE, memory->anon / SWEEP_CHANGE_SHARE))) {
 		o->read_past = 0;
 		return;
 	}
@@ -179,8 +187,8 @@ static void find_unread_change(struct observer *o, int64_t now_ns, const struct 
 }
 
 /*
- * Memory that is far from its limit explains no death, so nothing more is read then. It is read as often as samples are
- * remembered: they may follow each other much faster.
+ * Memory that is far from its limit explains no death, so nothing more is read then. It is read as
+ * often as samples are remembered: they may follow each other much faster.
  */
 static void look_at_largest(struct observer *o, int64_t now_ns, const struct memory *memory)
 {
@@ -258,7 +266,8 @@ static bool is_dwarf(const struct snapshot *s, const struct process *p)
 	return seen < s->memory.anon / 2 && p->rss < s->memory.anon / DWARF_PART;
 }
 
-const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after, pid_t not_it)
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after,
+				      pid_t not_it)
 {
 	for (size_t i = 0; i < before->n_top; i++)
 		if (before->top[i].pid != not_it && !lives_in(after, before->top[i].pid))
@@ -290,11 +299,13 @@ bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
 }
 
 /*
- * A large victim takes longer to die than a small process that ends for another reason, perhaps because
- * the victim is gone. So each look for a while names the largest that is gone by then. It may as well have
- * ended because the victim is gone, such as the driver of a worker, so its size proves nothing then.
+ * A large victim takes longer to die than a small process that ends for another reason, perhaps
+ * because the victim is gone. So each look for a while names the largest that is gone by then. It
+ * may as well have ended because the victim is gone, such as the driver of a worker, so its size
+ * proves nothing then.
  */
-static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after, pid_t not_it)
+static void find_victim(struct observer *o, const struct snapshot *before,
+			const struct snapshot *after, pid_t not_it)
 {
 	const struct process *victim = snapshot_victim(before, after, not_it);
 
@@ -313,7 +324,8 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
  * Combines two snapshots. An OOM kill ends the largest process and then frees its memory, so the
  * processes come from the earlier one and the memory from the later one.
  */
-static struct snapshot with_the_largest(const struct snapshot *earlier, const struct snapshot *later)
+static struct snapshot with_the_largest(const struct snapshot *earlier,
+					const struct snapshot *later)
 {
 	struct snapshot s = *later;
 
@@ -348,14 +360,17 @@ static void follow(struct observer *o, int64_t now_ns)
 
 void observer_note_peak(struct observer *o, const struct memory *memory, int64_t at_ns)
 {
-	if (!o->limit_met_ns && oom_peak_met(memory->peak, memory->own_limit > 0 ? memory->own_limit : memory->limit))
+	if (!o->limit_met_ns &&
+	    oom_peak_met(memory->peak, memory->own_limit > 0 ? memory->own_limit : memory->limit))
 		o->limit_met_ns = o->latest_ns ? at_ns : 1;
 	/* Only readings before a kill count, because the kill frees the victim's memory. */
 	if (o->limit_met_ns && memory->usage > 0 && memory->oom_kill <= o->baseline.oom_kill)
-		o->least_usage = o->least_usage > 0 ? MIN(o->least_usage, memory->usage) : memory->usage;
+		o->least_usage =
+			o->least_usage > 0 ? MIN(o->least_usage, memory->usage) : memory->usage;
 }
 
-int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies, int64_t now_ns)
+int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies,
+				 int64_t now_ns)
 {
 	int64_t survived = o->latest_ns ? o->latest.oom_group_kill : o->baseline.oom_group_kill;
 
@@ -383,7 +398,8 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
-	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
+	survived = observer_groups_survived(o, &memory,
+					    o->group_seen_ns && observer_command_dies(o), now_ns);
 	bool again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
 	memory_most_add(&o->most, &memory);
 	o->latest = memory;
@@ -406,7 +422,10 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	take_snapshot(o, now_ns, &memory);
 	if (killed || now_ns - o->remembered_ns >= REMEMBER_NS)
 		remember(o);
-	/* In a shared cgroup the victim may be a foreign process, so a process of ours that is gone proves nothing. */
+	/*
+	 * In a shared cgroup the victim may be a foreign process, so a process of ours that is gone
+	 * proves nothing.
+	 */
 	if (killed && !o->others_end && !o->cgroup_shared)
 		find_victim(o, &o->before_oom, &o->last, 0);
 	o->samples++;
@@ -425,7 +444,8 @@ void observer_forget_oom(struct observer *o, const struct memory *reported)
 	o->victim[0] = '\0';
 }
 
-void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns, pid_t not_it)
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns,
+			  pid_t not_it)
 {
 	struct snapshot after = { .at_ns = now_ns };
 
@@ -437,10 +457,12 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 	find_victim(o, before, &after, not_it);
 }
 
-bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command)
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after,
+			   pid_t command)
 {
 	for (size_t i = 0; i < before->n_top; i++)
-		if (before->top[i].pid != command && before->top[i].rss > 0 && !lives_in(after, before->top[i].pid))
+		if (before->top[i].pid != command && before->top[i].rss > 0 &&
+		    !lives_in(after, before->top[i].pid))
 			return true;
 	/*
 	 * The OOM killer may choose a small process for its oom_score_adj, which Ray sets for
@@ -449,7 +471,8 @@ bool snapshot_others_ended(const struct snapshot *before, const struct snapshot 
 	 */
 	if (before->n_processes <= before->n_top)
 		return false;
-	return before->ends < 0 || after->ends - before->ends > 1 || after->n_processes + 1 < before->n_processes;
+	return before->ends < 0 || after->ends - before->ends > 1 ||
+	       after->n_processes + 1 < before->n_processes;
 }
 
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns)

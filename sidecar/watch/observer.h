@@ -45,12 +45,17 @@ struct observer {
 	struct node_signals signals; /* signals that the node agent saw */
 	struct process_table *table; /* NULL: /proc could not be opened */
 	struct history *history;
-	const char *const *collect; /* patterns of files that go into bundles, NULL at the end; NULL: none */
+	/* patterns of files that go into bundles, NULL at the end; NULL: none */
+	const char *const *collect;
 	struct ray_watch *ray; /* NULL: there is no root or no memory */
 	struct errand
-		files; /* reads paths in the container and is late; busy while a filesystem does not answer */
+		/*
+		 * reads paths in the container and is late; busy while a filesystem does not answer
+		 */
+		files;
 	struct process_watch processes; /* Ray's own processes */
-	int64_t refused_told; /* refused processes and threads that a report of a process has told; 0: none */
+	/* refused processes and threads that a report of a process has told; 0: none */
+	int64_t refused_told;
 	struct worker_watch workers; /* and its workers */
 	int64_t process_oom_ns; /* the last OOM kill of a process that was reported; 0: none */
 	const struct hooks *hooks; /* owned by the owner; NULL: none */
@@ -69,32 +74,42 @@ struct observer {
 	int64_t delay_ns; /* from the last sample to the next */
 	struct memory baseline; /* the counters before anything happened */
 	struct limits limits; /* likewise; read by the owner */
-	bool counts_from_start; /* all that was refused came in its life (observer_count_from_start) */
-	/* The latest counters, perhaps newer than the last snapshot; oom_group_kill: as many as the command survived. */
+	/* all that was refused came in its life (observer_count_from_start) */
+	bool counts_from_start;
+	/*
+	 * The latest counters, perhaps newer than the last snapshot; oom_group_kill: as many as the
+	 * command survived.
+	 */
 	struct memory latest;
 	int64_t latest_ns; /* 0: never */
 	struct memory_most most; /* of all samples of this sidecar */
-	int64_t group_seen_ns; /* since when the counter shows more group kills than latest; 0: it does not */
-	int64_t limit_met_ns; /* the first sample with the peak at the own limit; 0: none, 1: at an unknown time */
+	/* since when the counter shows more group kills than latest; 0: it does not */
+	int64_t group_seen_ns;
+	/* the first sample with the peak at the own limit; 0: none, 1: at an unknown time */
+	int64_t limit_met_ns;
 	int64_t least_usage; /* bytes, of the samples since then without a new OOM kill; 0: none */
 	struct snapshot last, previous; /* previous is usually at least 20 ms older than last */
-	int64_t swept_ns, swept_usage; /* time and usage of the last sweep; between sweeps only the largest processes are read */
+	/* time and usage of the last sweep; between sweeps only the largest processes are read */
+	int64_t swept_ns, swept_usage;
 	struct sweep_plan sweeps;
 	/*
-	 * The cgroup's anonymous memory and the sum over its processes, when the processes that were
-	 * read last accounted for it.
+	 * The cgroup's anonymous memory and the sum over its processes, when the processes that
+	 * were read last accounted for it.
 	 */
 	int64_t explained_anon, explained_own;
-	size_t read_past; /* processes that were considered since then to find the process that changed */
+	/* processes that were considered since then to find the process that changed */
+	size_t read_past;
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
-	int64_t unix_shift_ns; /* for a life before the machine's restart: its clock against the present one */
+	/* for a life before the machine's restart: its clock against the present one */
+	int64_t unix_shift_ns;
 	int64_t shmem_at_start; /* bytes of shared memory in the first reading of the counters */
 	/* Set from the first OOM kill in the counters on, until observer_forget_oom: */
 	int64_t oom_seen_ns; /* when it was seen; 0: there was none */
 	int64_t oom_last_ns; /* when the latest was seen; usually the same */
 	struct snapshot before_oom; /* the last snapshot before it */
-	bool others_end; /* the sidecar ends the other processes, so the order of the ends means nothing */
+	/* the sidecar ends the other processes, so the order of the ends means nothing */
+	bool others_end;
 	char victim[PROCESS_NAME_MAX]; /* "": unknown */
 	pid_t victim_pid;
 	int64_t victim_rss; /* bytes */
@@ -104,7 +119,8 @@ struct observer {
  * Takes root_fd and opens what can be opened. Fails only if there is no memory for the history. A
  * missing cgroup or /proc is no failure, but a fact for the report; err then describes it.
  */
-int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct handed_cgroup *cgroup, struct err *err);
+int observer_open(struct observer *o, int root_fd, pid_t launcher,
+		  const struct handed_cgroup *cgroup, struct err *err);
 void observer_close(struct observer *o);
 
 /* The counters that were opened are not the kernel's: the container is observed without memory. */
@@ -129,7 +145,8 @@ void observer_leave_errand(struct observer *o, struct errand *e);
  * Reads the counters of all its cgroups. at_end: the container is dying, so this may be the last
  * chance to read them. Negative if they cannot be read.
  */
-int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);
+int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end,
+			 struct memory *ret_memory);
 
 /*
  * To be called with each reading before it becomes o->latest: notes when the peak first met the
@@ -139,17 +156,18 @@ void observer_note_peak(struct observer *o, const struct memory *memory, int64_t
 
 /*
  * To be called with each reading before it becomes o->latest: returns how many kills of a whole
- * group the command has survived. The kernel counts such a kill before any process is gone, so it is
- * survived if the command is alive, and not dying, a second later.
+ * group the command has survived. The kernel counts such a kill before any process is gone, so it
+ * is survived if the command is alive, and not dying, a second later.
  */
-int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies, int64_t now_ns);
+int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies,
+				 int64_t now_ns);
 
 /* Takes a sample; returns the ns until the next. */
 int64_t observer_sample(struct observer *o, int64_t now_ns);
 
 /*
- * To be called after the baseline came from a previous sidecar: the kills that it counted in cgroups
- * which are gone by now are taken off it.
+ * To be called after the baseline came from a previous sidecar: the kills that it counted in
+ * cgroups which are gone by now are taken off it.
  */
 void observer_resume_counters(struct observer *o, int64_t now_ns);
 
@@ -161,10 +179,11 @@ void observer_resume_counters(struct observer *o, int64_t now_ns);
 void observer_forget_oom(struct observer *o, const struct memory *reported);
 
 /*
- * The largest process of the earlier snapshot that is gone in the later; NULL: there is none. not_it: the PID of a process that ended in
- * another way; 0: none.
+ * The largest process of the earlier snapshot that is gone in the later; NULL: there is none.
+ * not_it: the PID of a process that ended in another way; 0: none.
  */
-const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after, pid_t not_it);
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after,
+				      pid_t not_it);
 
 /*
  * The memory of that victim in bytes. Returns 0 if another process that was not small has ended as
@@ -176,8 +195,9 @@ int64_t snapshot_victim_size(const struct snapshot *before, const struct snapsho
 			     const struct process *victim, pid_t command);
 
 /*
- * Returns whether this process was so small, and so much of that limit free, that what filled it came after the snapshot. Whether that
- * was this process, and under that name, is not known then. limit: that which was met, in bytes.
+ * Returns whether this process was so small, and so much of that limit free, that what filled it
+ * came after the snapshot. Whether that was this process, and under that name, is not known then.
+ * limit: that which was met, in bytes.
  */
 bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid);
 
@@ -185,21 +205,26 @@ bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
  * To be called after a death: finds the process of the snapshot before the OOM kill that is gone,
  * and sets victim if there is such a process. not_it: as above.
  */
-void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns, pid_t not_it);
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns,
+			  pid_t not_it);
 
 /* Whether processes other than the command are gone in the later snapshot. */
-bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command);
+bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after,
+			   pid_t command);
 
 /*
- * To be called after the command's end: whether processes of the snapshot, other than the command, are gone now. True also if the
- * processes cannot be read.
+ * To be called after the command's end: whether processes of the snapshot, other than the command,
+ * are gone now. True also if the processes cannot be read.
  */
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
 
 /* Whether the command is exiting, so that the container will not live on. */
 bool observer_command_dies(const struct observer *o);
 
-/* The resident memory of the command in that snapshot, bytes; 0: it is not among the largest processes. */
+/*
+ * The resident memory of the command in that snapshot, bytes; 0: it is not among the largest
+ * processes.
+ */
 int64_t observer_command_rss(const struct observer *o, const struct snapshot *s);
 
 /*

@@ -25,7 +25,8 @@ static void put_statm(int pid, int64_t bytes)
 	char path[64], text[64];
 
 	snprintf(path, sizeof(path), "proc/%d/statm", pid);
-	snprintf(text, sizeof(text), "9999 %lld 0 1 0 1 0\n", (long long)(bytes / sysconf(_SC_PAGESIZE)));
+	snprintf(text, sizeof(text), "9999 %lld 0 1 0 1 0\n",
+		 (long long)(bytes / sysconf(_SC_PAGESIZE)));
 	fake_root_put(&root, path, text);
 }
 
@@ -51,7 +52,8 @@ static int setup(void **state)
 		fake_root_put(&root, path, "1 (ray::IDLE) S 1 1 1 0\n");
 	}
 	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
-	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "proc/1/mountinfo",
+		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000000\n");
 	put_usage(MANY * MIB);
 	return 0;

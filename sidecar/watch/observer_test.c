@@ -52,22 +52,27 @@ static void the_snapshot_that_shows_the_largest_is_taken(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct observer o = { .previous = snapshot_of(&rows[i].previous), .last = snapshot_of(&rows[i].last) };
+		const struct observer o = { .previous = snapshot_of(&rows[i].previous),
+					    .last = snapshot_of(&rows[i].last) };
 		const struct snapshot s = observer_last_of_life(&o, END);
 		int64_t usage = rows[i].usage < 0 ? -1 : rows[i].usage * MIB;
 
 		if ((s.n_top ? s.top[0].pid : 0) != rows[i].largest || s.memory.usage != usage ||
 		    s.at_ns != (rows[i].usage < 0 ? 0 : END - rows[i].ago * NS_PER_MS))
-			fail_msg("%s: PID %d, %.0f MiB", rows[i].what, s.n_top ? (int)s.top[0].pid : 0,
+			fail_msg("%s: PID %d, %.0f MiB", rows[i].what,
+				 s.n_top ? (int)s.top[0].pid : 0,
 				 (double)s.memory.usage / (double)MIB);
 	}
 }
 
 static void what_was_before_the_oom_killer_came_wins(void **state)
 {
-	const struct seen before = { 300, 40, { 2, 1 } }, previous = { 40, 20, { 3, 1 } }, last = { 20, 10, { 1 } };
-	const struct observer o = { .oom_seen_ns = END - NS_PER_SEC, .before_oom = snapshot_of(&before),
-				    .previous = snapshot_of(&previous), .last = snapshot_of(&last) };
+	const struct seen before = { 300, 40, { 2, 1 } }, previous = { 40, 20, { 3, 1 } },
+			  last = { 20, 10, { 1 } };
+	const struct observer o = { .oom_seen_ns = END - NS_PER_SEC,
+				    .before_oom = snapshot_of(&before),
+				    .previous = snapshot_of(&previous),
+				    .last = snapshot_of(&last) };
 	(void)state;
 
 	assert_int_equal(observer_last_of_life(&o, END).top[0].pid, 2);
@@ -135,7 +140,8 @@ static void of_two_that_have_ended_the_largest_is_only_the_likeliest(void **stat
 			after.top[j].rss = MIB;
 		victim = snapshot_victim(&s, &after, 0);
 		assert_int_equal(victim->pid, 4);
-		assert_int_equal(snapshot_victim_size(&s, &after, victim, 1), cases[i].known ? 40 * MIB : 0);
+		assert_int_equal(snapshot_victim_size(&s, &after, victim, 1),
+				 cases[i].known ? 40 * MIB : 0);
 	}
 }
 
@@ -168,7 +174,8 @@ static void what_a_look_before_the_growth_shows_is_no_name_for_the_victim(void *
 	s.top[0].rss = s.top[1].rss = MIB / 8 + 2 * MIB;
 	s.top[0].shared = s.top[1].shared = 2 * MIB;
 	assert_true(snapshot_is_from_before(&s, 24 * MIB, 2));
-	assert_false(snapshot_is_from_before(&s, -1, 2)); /* it may have been killed for what others used */
+	/* it may have been killed for what others used */
+	assert_false(snapshot_is_from_before(&s, -1, 2));
 	/* This one may have grown. */
 	s.top[1].rss = 3 * MIB;
 	assert_false(snapshot_is_from_before(&s, 24 * MIB, 2));
@@ -186,7 +193,9 @@ static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **s
 	/*
 	 * v2: the sidecar met the container after the kill, and there is no counter of group kills.
 	 */
-	o.baseline = (struct memory){ .oom_kill = 1, .oom_group_kill = -1, .oom = 1, .limit_hits = 30, .peak = 64 * MIB };
+	o.baseline = (struct memory){
+		.oom_kill = 1, .oom_group_kill = -1, .oom = 1, .limit_hits = 30, .peak = 64 * MIB
+	};
 	observer_count_from_start(&o);
 	assert_int_equal(o.baseline.oom_kill, 0);
 	assert_int_equal(o.baseline.oom_group_kill, -1);
@@ -244,12 +253,18 @@ static void the_least_usage_since_the_limit_was_met_is_kept_until_the_kill(void 
 {
 	static const struct {
 		int usage, peak, kills, least;
-	} samples[] = { { 40, 50, 0, 0 }, { 60, 64, 0, 60 }, { 30, 64, 0, 30 }, { 63, 64, 0, 30 }, { 5, 64, 1, 30 } };
+	} samples[] = { { 40, 50, 0, 0 },
+			{ 60, 64, 0, 60 },
+			{ 30, 64, 0, 30 },
+			{ 63, 64, 0, 30 },
+			{ 5, 64, 1, 30 } };
 	static struct observer o;
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
-		const struct memory memory = { .limit = 64 * MIB, .usage = samples[i].usage * MIB, .peak = samples[i].peak * MIB,
+		const struct memory memory = { .limit = 64 * MIB,
+					       .usage = samples[i].usage * MIB,
+					       .peak = samples[i].peak * MIB,
 					       .oom_kill = samples[i].kills };
 
 		observer_note_peak(&o, &memory, END);
@@ -275,7 +290,8 @@ static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		const struct memory memory = { .oom_group_kill = steps[i].counted };
 
-		o.latest.oom_group_kill = observer_groups_survived(&o, &memory, steps[i].dies, END + steps[i].at_ms * NS_PER_MS);
+		o.latest.oom_group_kill = observer_groups_survived(
+			&o, &memory, steps[i].dies, END + steps[i].at_ms * NS_PER_MS);
 		o.latest_ns = END + steps[i].at_ms * NS_PER_MS;
 		assert_int_equal(o.latest.oom_group_kill, steps[i].survived);
 	}
@@ -298,7 +314,8 @@ static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
 
 	fake_root_init(&root);
 	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
-	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "proc/1/mountinfo",
+		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.current", "1000000\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000\n");
 	kills_are(&root, 0);
@@ -331,7 +348,8 @@ static void put_process(const struct fake_root *root, int pid, const char *name,
 	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0\n", pid, name);
 	fake_root_put(root, path, text);
 	snprintf(path, sizeof(path), "proc/%d/statm", pid);
-	snprintf(text, sizeof(text), "9999 %lld 0 1 0 1 0\n", (long long)(bytes / sysconf(_SC_PAGESIZE)));
+	snprintf(text, sizeof(text), "9999 %lld 0 1 0 1 0\n",
+		 (long long)(bytes / sysconf(_SC_PAGESIZE)));
 	fake_root_put(root, path, text);
 }
 
@@ -357,7 +375,8 @@ static void a_small_process_that_is_gone_first_does_not_remain_the_victim(void *
 
 	fake_root_init(&root);
 	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
-	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "proc/1/mountinfo",
+		      "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.current", "60000000\n");
 	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000\n");
 	put_process(&root, 10, "ray", 40 * MIB);

@@ -57,7 +57,8 @@ static int64_t start_ns(const struct watched_ray_process *p)
 								      0;
 }
 
-static void end_of(struct process_watch *w, struct watched_ray_process *p, bool status_known, int wait_status, int64_t ended_ns)
+static void end_of(struct process_watch *w, struct watched_ray_process *p, bool status_known,
+		   int wait_status, int64_t ended_ns)
 {
 	const struct ray_process_end end = {
 		.kind = p->kind,
@@ -73,7 +74,8 @@ static void end_of(struct process_watch *w, struct watched_ray_process *p, bool 
 	forget(w, p);
 }
 
-void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns)
+void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status,
+			 int64_t ended_ns)
 {
 	struct watched_ray_process *p = find(w, pid);
 
@@ -101,7 +103,8 @@ static void miss(struct process_watch *w, int64_t now_ns)
 		}
 		if (!p->gone_ns)
 			p->gone_ns = now_ns;
-		if (p->unwatched || p->kind == RAY_PROCESS_NONE || now_ns - p->gone_ns >= REPORTED_WITHIN_NS)
+		if (p->unwatched || p->kind == RAY_PROCESS_NONE ||
+		    now_ns - p->gone_ns >= REPORTED_WITHIN_NS)
 			end_of(w, p, false, 0, p->gone_ns);
 	}
 }
@@ -154,7 +157,8 @@ static bool may_be_driver(const struct look *l, const struct process *p)
 {
 	char label[PROCESS_NAME_MAX];
 
-	return process_watch_lives(l->w, RAY_PROCESS_JOB_SUPERVISOR) && component_of(p->name, p->command, label) == COMPONENT_DRIVER;
+	return process_watch_lives(l->w, RAY_PROCESS_JOB_SUPERVISOR) &&
+	       component_of(p->name, p->command, label) == COMPONENT_DRIVER;
 }
 
 static bool is_of_job_kind(enum ray_process_kind kind)
@@ -166,11 +170,14 @@ static bool is_of_job_kind(enum ray_process_kind kind)
 static void take(struct look *l, const struct process *p, enum ray_process_kind looks)
 {
 	struct process_watch *w = l->w;
-	struct watched_ray_process new = { .pid = p->pid, .kind = looks, .looks = looks, .seen = true };
+	struct watched_ray_process new = {
+		.pid = p->pid, .kind = looks, .looks = looks, .seen = true
+	};
 	pid_t ppid;
 
 	if (w->n == PROCESS_WATCH_MAX || (is_of_job_kind(looks) && l->jobs >= JOBS_MAX) ||
-	    !read_stat(l->root_fd, p->pid, &ppid, &new.start) || (looks == RAY_PROCESS_DRIVER && !is_of_job(l, ppid)))
+	    !read_stat(l->root_fd, p->pid, &ppid, &new.start) ||
+	    (looks == RAY_PROCESS_DRIVER && !is_of_job(l, ppid)))
 		return;
 	const struct watched_ray_process *parent = find(w, ppid);
 	if (parent && parent->looks == looks)
@@ -203,8 +210,8 @@ static void look_at(const struct process *p, void *arg)
 		take(l, p, looks);
 }
 
-void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
-			process_watch_order_fn order, void *arg)
+void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t,
+			int64_t swept_ns, process_watch_order_fn order, void *arg)
 {
 	struct look l = { w, root_fd, order, arg, 0 };
 
@@ -225,7 +232,8 @@ bool process_watch_lives(const struct process_watch *w, enum ray_process_kind ki
 	return false;
 }
 
-bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns)
+bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind,
+			       int64_t ended_ns)
 {
 	for (size_t i = 0; i < w->n_ends; i++)
 		if (w->ends[i].kind == kind && ended_ns - w->ends[i].ended_ns <= NS_PER_SEC)
@@ -242,14 +250,16 @@ bool process_watch_goes_on(const struct process_watch *w, const struct ray_proce
 		    llabs(e->ended_ns - end->ended_ns) <= STOPS_WITHIN_NS)
 			return false;
 	for (const struct watched_ray_process *p = w->list; p < w->list + w->n; p++)
-		lives |= p->kind == RAY_PROCESS_RAYLET && !p->gone_ns && start_ns(p) < end->ended_ns;
+		lives |=
+			p->kind == RAY_PROCESS_RAYLET && !p->gone_ns && start_ns(p) < end->ended_ns;
 	return lives && !process_watch_lives(w, RAY_PROCESS_START);
 }
 
 bool process_watch_any_lives(const struct process_watch *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (!w->list[i].gone_ns && (w->list[i].kind == RAY_PROCESS_START || ray_process_is_of_start(w->list[i].kind)))
+		if (!w->list[i].gone_ns && (w->list[i].kind == RAY_PROCESS_START ||
+					    ray_process_is_of_start(w->list[i].kind)))
 			return true;
 	return false;
 }
@@ -261,15 +271,17 @@ void process_watch_add_survivors(const struct process_watch *w, int root_fd, str
 		unsigned long long start;
 		pid_t parent;
 
-		if ((p->kind == RAY_PROCESS_RAYLET || p->kind == RAY_PROCESS_GCS_SERVER) && !p->gone_ns &&
-		    read_stat(root_fd, p->pid, &parent, &start) && start == p->start)
-			strbuf_addf(out, "%s%s (PID %d)", out->len ? ", " : "", ray_process_title(p->kind), (int)p->pid);
+		if ((p->kind == RAY_PROCESS_RAYLET || p->kind == RAY_PROCESS_GCS_SERVER) &&
+		    !p->gone_ns && read_stat(root_fd, p->pid, &parent, &start) && start == p->start)
+			strbuf_addf(out, "%s%s (PID %d)", out->len ? ", " : "",
+				    ray_process_title(p->kind), (int)p->pid);
 	}
 }
 
 /* --- The history --- */
 
-_Static_assert(PROCESS_WATCH_MAX == LIFE_RAY_WATCHED_MAX && PROCESS_ENDS_MAX == LIFE_RAY_ENDS_MAX, "all of them have room there");
+_Static_assert(PROCESS_WATCH_MAX == LIFE_RAY_WATCHED_MAX && PROCESS_ENDS_MAX == LIFE_RAY_ENDS_MAX,
+	       "all of them have room there");
 
 void process_watch_save(const struct process_watch *w, struct life_ray *r)
 {
@@ -310,7 +322,8 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 {
 	*w = (struct process_watch){ .reported_ns = r->reported_ns, .vital_ns = r->vital_ns };
 	for (int32_t i = 0; i < r->n_watched; i++)
-		if (r->watched[i].pid > 0 && is_kind(r->watched[i].kind) && is_kind(r->watched[i].looks))
+		if (r->watched[i].pid > 0 && is_kind(r->watched[i].kind) &&
+		    is_kind(r->watched[i].looks))
 			w->list[w->n++] = (struct watched_ray_process){
 				.pid = r->watched[i].pid,
 				.start = r->watched[i].start,
@@ -320,12 +333,13 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 				.gone_ns = r->watched[i].gone_ns,
 			};
 	for (int32_t i = 0; i < r->n_ends; i++)
-		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) && wait_status_is_end(r->ends[i].wait_status))
+		if (r->ends[i].kind != RAY_PROCESS_NONE && is_kind(r->ends[i].kind) &&
+		    wait_status_is_end(r->ends[i].wait_status))
 			add_end(w, &(struct ray_process_end){
-				.kind = (enum ray_process_kind)r->ends[i].kind,
-				.pid = r->ends[i].pid,
-				.status_known = r->ends[i].status_known != 0,
-				.wait_status = r->ends[i].wait_status,
-				.ended_ns = r->ends[i].ended_ns,
-			});
+					   .kind = (enum ray_process_kind)r->ends[i].kind,
+					   .pid = r->ends[i].pid,
+					   .status_known = r->ends[i].status_known != 0,
+					   .wait_status = r->ends[i].wait_status,
+					   .ended_ns = r->ends[i].ended_ns,
+				   });
 }

@@ -24,7 +24,8 @@ struct process_watch {
 	struct watched_ray_process {
 		pid_t pid;
 		unsigned long long start; /* clock ticks since boot, which the launcher checks */
-		enum ray_process_kind kind; /* RAY_PROCESS_NONE: a child that looks like its parent until its exec */
+		/* RAY_PROCESS_NONE: a child that looks like its parent until its exec */
+		enum ray_process_kind kind;
 		enum ray_process_kind looks; /* the kind by its latest command line */
 		bool seen; /* in the present look */
 		bool unwatched; /* the launcher does not watch it */
@@ -39,8 +40,8 @@ struct process_watch {
 };
 
 /*
- * Save the processes into the history, and restore them from the history of a previous sidecar. Only
- * the counts and times of r need to be valid; the restore checks the rest.
+ * Save the processes into the history, and restore them from the history of a previous sidecar.
+ * Only the counts and times of r need to be valid; the restore checks the rest.
  */
 void process_watch_save(const struct process_watch *w, struct life_ray *r);
 void process_watch_restore(struct process_watch *w, const struct life_ray *r);
@@ -48,15 +49,19 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r);
 /* Asks the launcher to watch the process of that start. */
 typedef void (*process_watch_order_fn)(pid_t pid, unsigned long long start, void *arg);
 
-/* After a sweep at swept_ns: finds new processes and notes those that are gone. Does nothing if it has seen that sweep. */
-void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
-			process_watch_order_fn order, void *arg);
+/*
+ * After a sweep at swept_ns: finds new processes and notes those that are gone. Does nothing if it
+ * has seen that sweep.
+ */
+void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t,
+			int64_t swept_ns, process_watch_order_fn order, void *arg);
 
 /*
  * Take the launcher's message that a process has ended, or that the launcher cannot watch it. A
  * process that is not in the list is ignored.
  */
-void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns);
+void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status,
+			 int64_t ended_ns);
 void process_watch_set_unwatched(struct process_watch *w, pid_t pid);
 
 /*
@@ -68,10 +73,12 @@ void process_watch_finish(struct process_watch *w);
 /* Whether a process of that kind lives. */
 bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind);
 /* The same, or it ended less than a second before ended_ns, so together with the container. */
-bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns);
+bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind,
+			       int64_t ended_ns);
 /*
- * Appends raylet and the GCS server if they live on after the container's end, as `ray start` without
- * --block leaves them behind: "raylet (PID 12), gcs_server (PID 9)". root_fd has their /proc.
+ * Appends raylet and the GCS server if they live on after the container's end, as `ray start`
+ * without --block leaves them behind: "raylet (PID 12), gcs_server (PID 9)". root_fd has their
+ * /proc.
  */
 void process_watch_add_survivors(const struct process_watch *w, int root_fd, struct strbuf *out);
 

@@ -54,8 +54,9 @@ static void begin(pid_t pid, pid_t parent, const char *cmdline)
 	snprintf(path, sizeof(path), "proc/%d", (int)pid);
 	mkdirat(root_fd, path, 0755);
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	snprintf(text, sizeof(text), "%d (x) S %d 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0 %d 99 5", (int)pid, (int)parent,
-		 1000 + (int)pid);
+	snprintf(text, sizeof(text),
+		 "%d (x) S %d 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 1 0 %d 99 5", (int)pid,
+		 (int)parent, 1000 + (int)pid);
 	write_file(path, text, strlen(text));
 	snprintf(path, sizeof(path), "proc/%d/statm", (int)pid);
 	/* Names are read again when the memory has changed. */

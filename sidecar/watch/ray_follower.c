@@ -71,8 +71,8 @@ static void look_into(const char *name, void *arg)
 	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
 		return;
 	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->finding->gpu);
-	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->finding->logged_signal,
-			     sizeof(l->finding->logged_signal));
+	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task),
+			     l->finding->logged_signal, sizeof(l->finding->logged_signal));
 	if (!e->task[0])
 		memcpy(e->task, task, sizeof(task));
 }
@@ -92,7 +92,8 @@ static void look_up(struct child *c, struct ray_finding *finding)
 static void on_event(const struct ray_event *event, const char *file, void *arg)
 {
 	struct child *c = arg;
-	struct answer a = { .kind = ANSWER_FINDING, .finding = { .event = *event, .at_ns = c->now_ns } };
+	struct answer a = { .kind = ANSWER_FINDING,
+			    .finding = { .event = *event, .at_ns = c->now_ns } };
 
 	snprintf(a.finding.file, sizeof(a.finding.file), "%s", file);
 	if (event->kind != RAY_SUMMARY && event->kind != RAY_ISOLATION &&
@@ -102,11 +103,13 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 }
 
 /* Sends fd if it is another directory than before. */
-static void tell_directory(const struct child *c, const struct answer *a, int fd, struct stat *known)
+static void tell_directory(const struct child *c, const struct answer *a, int fd,
+			   struct stat *known)
 {
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_dev == known->st_dev && st.st_ino == known->st_ino))
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    (st.st_dev == known->st_dev && st.st_ino == known->st_ino))
 		return;
 	*known = st;
 	tell(c, a, fd);
@@ -159,7 +162,8 @@ static void answer(struct child *c, const struct question *q)
 		ray_logs_finish(c->logs, q->now_ns, on_event, c);
 	else
 		ray_logs_poll(c->logs, q->now_ns, on_event, c);
-	tell_directory(c, &(struct answer){ .kind = ANSWER_LOGS }, ray_logs_dir(c->logs), &c->logs_st);
+	tell_directory(c, &(struct answer){ .kind = ANSWER_LOGS }, ray_logs_dir(c->logs),
+		       &c->logs_st);
 	tell(c, &(struct answer){ .kind = ANSWER_OVER }, -1);
 }
 
@@ -195,8 +199,13 @@ static void run(int fd, void *arg)
 
 void ray_follower_init(struct ray_follower *f, int root_fd, ray_finding_fn on_finding, void *arg)
 {
-	*f = (struct ray_follower){ .root_fd = root_fd, .on_finding = on_finding, .arg = arg, .logs_fd = -1,
-				    .shm_fd = -1, .child = ERRAND_NONE, .node = RAY_NODE_UNKNOWN };
+	*f = (struct ray_follower){ .root_fd = root_fd,
+				    .on_finding = on_finding,
+				    .arg = arg,
+				    .logs_fd = -1,
+				    .shm_fd = -1,
+				    .child = ERRAND_NONE,
+				    .node = RAY_NODE_UNKNOWN };
 	errand_start(&f->child, run, f, NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a child process that reads Ray's files in a container: it follows the logs (ray/ray_logs), reads
- * the files of dead workers, reads raylet's command line and finds the tmpfs of the object store.
- * All of these are paths in the container, and any of them may be on a filesystem that never
+ * Runs a child process that reads Ray's files in a container: it follows the logs (ray/ray_logs),
+ * reads the files of dead workers, reads raylet's command line and finds the tmpfs of the object
+ * store. All of these are paths in the container, and any of them may be on a filesystem that never
  * answers: then the child hangs, and the sidecar does not.
  */
 #pragma once
@@ -25,7 +25,8 @@ struct ray_follower {
 	bool late; /* at the last call, the filesystem of Ray's logs had not answered for seconds */
 	int64_t asked_ns; /* when it was last asked, 0: never */
 	int64_t heard_ns; /* when its last answer was processed, 0: never */
-	int logs_fd; /* Ray's logs, O_PATH; -1: none yet. It can still be used when the container is gone */
+	/* Ray's logs, O_PATH; -1: none yet. It can still be used when the container is gone */
+	int logs_fd;
 	int shm_fd; /* the tmpfs at /dev/shm, O_PATH; -1: none */
 	struct ray_node node; /* what raylet's command line says */
 	ray_finding_fn on_finding;

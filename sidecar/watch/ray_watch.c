@@ -25,7 +25,8 @@ struct ray_watch {
 	struct ray_process_words words;
 	/* The event of the last seconds that explains most; at_ns 0: there is none. */
 	struct ray_finding last;
-	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* raylet's last message about its resource isolation */
+	/* raylet's last message about its resource isolation */
+	char isolation[sizeof(((struct ray_event *)NULL)->detail)];
 	int64_t isolation_ns; /* 0: there was no message */
 	char infeasible[sizeof(
 		((struct ray_event *)NULL)->detail)]; /* the last request that no node can have */
@@ -81,7 +82,8 @@ const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_
 
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns)
 {
-	return w && w->isolation_ns && now_ns - w->isolation_ns <= ISOLATION_NS ? w->isolation : NULL;
+	return w && w->isolation_ns && now_ns - w->isolation_ns <= ISOLATION_NS ? w->isolation :
+										  NULL;
 }
 
 const char *ray_watch_infeasible(const struct ray_watch *w)
@@ -130,7 +132,8 @@ static void remember_high(struct ray_watch *w, const struct snapshot *s, int64_t
 {
 	bool stale = now_ns - w->high.at_ns > HIGH_NS;
 
-	if (!stale && (s->memory.usage < w->high.memory.usage || (w->high.n_top && !snapshot_has(s, w->high.top[0].pid))))
+	if (!stale && (s->memory.usage < w->high.memory.usage ||
+		       (w->high.n_top && !snapshot_has(s, w->high.top[0].pid))))
 		return;
 	w->high = *s;
 }
@@ -188,7 +191,8 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 				  &finding.left_out);
 	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST && event->kind != RAY_DAEMON_CRASH)
 		return;
-	if (!ray_watch_last_words(w, w->now_ns) || weight(event->kind) >= weight(w->last.event.kind))
+	if (!ray_watch_last_words(w, w->now_ns) ||
+	    weight(event->kind) >= weight(w->last.event.kind))
 		w->last = finding;
 	if (outcome != RAY_REPORT || !w->callbacks)
 		return;

@@ -25,8 +25,8 @@ struct ray_watch_callbacks {
 	/* A minute in which workers died is over. */
 	void (*summary)(const struct ray_summary *s, void *arg);
 	/*
-	 * The OOM kills that the samples count may be those of other containers. So they explain no worker's death, and
-	 * nothing else reports them.
+	 * The OOM kills that the samples count may be those of other containers. So they explain no
+	 * worker's death, and nothing else reports them.
 	 */
 	bool kills_are_shared;
 	const struct worker_watch *workers; /* knows how they ended; NULL: nobody does */
@@ -36,16 +36,17 @@ struct ray_watch_callbacks {
 /* root_fd stays the caller's. Returns NULL without memory. */
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns);
 /*
- * Says whether what Ray logs is perhaps not the container's: without a PID namespace of its own, and as long as none
- * of its processes was Ray's, /tmp/ray may be that of another Ray on the machine. w may be NULL.
+ * Says whether what Ray logs is perhaps not the container's: without a PID namespace of its own,
+ * and as long as none of its processes was Ray's, /tmp/ray may be that of another Ray on the
+ * machine. w may be NULL.
  */
 void ray_watch_of_others(struct ray_watch *w, bool of_others);
 void ray_watch_free(struct ray_watch *w); /* NULL is allowed */
 
 /*
  * To be called after each sample, which is last; reads the logs once a second. Returns the
- * descriptor that is readable when it is to be called again for the answer; -1: nothing was asked. w
- * may be NULL.
+ * descriptor that is readable when it is to be called again for the answer; -1: nothing was asked.
+ * w may be NULL.
  */
 int ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
 		   const struct ray_watch_callbacks *callbacks);
@@ -76,8 +77,8 @@ const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns);
 
 /*
- * A request that no node can have, as Ray has said for a minute and still says: "{'CPU': 8.0}"; NULL: there is none.
- * Valid until the next poll.
+ * A request that no node can have, as Ray has said for a minute and still says: "{'CPU': 8.0}";
+ * NULL: there is none. Valid until the next poll.
  */
 const char *ray_watch_infeasible(const struct ray_watch *w);
 
@@ -88,8 +89,8 @@ const struct ray_process_words *ray_watch_process_words(const struct ray_watch *
 const struct ray_finding *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);
 
 /*
- * Of last, previous and the snapshot with the most memory in the last seconds, returns the first that
- * contains a process with that PID; last, if none does. w may be NULL.
+ * Of last, previous and the snapshot with the most memory in the last seconds, returns the first
+ * that contains a process with that PID; last, if none does. w may be NULL.
  */
 const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct snapshot *last,
 					  const struct snapshot *previous, pid_t pid);
@@ -106,5 +107,7 @@ int ray_watch_logs_dir(const struct ray_watch *w);
  */
 void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n);
 
-/* Whether the filesystem of Ray's logs did not answer, when they were last polled. w may be NULL. */
+/*
+ * Whether the filesystem of Ray's logs did not answer, when they were last polled. w may be NULL.
+ */
 bool ray_watch_hangs(const struct ray_watch *w);

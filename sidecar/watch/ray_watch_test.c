@@ -48,7 +48,8 @@ static void no_summary(const struct ray_summary *s, void *arg)
  * Adds a sample with that time and memory in MiB, and with these processes, largest first; 0 ends
  * the list.
  */
-static void sample(struct ray_watch *w, struct observer *o, int64_t at_ms, int64_t mib, const pid_t pids[static 3])
+static void sample(struct ray_watch *w, struct observer *o, int64_t at_ms, int64_t mib,
+		   const pid_t pids[static 3])
 {
 	static const struct ray_watch_callbacks callbacks = { .summary = no_summary };
 
@@ -128,9 +129,11 @@ static void log_infeasible(void)
 }
 
 /* The logs are read by a child, so a second that is polled may hear of an earlier one. */
-static int64_t poll_until(struct ray_watch *w, struct observer *o, int64_t second, bool infeasible, int every)
+static int64_t poll_until(struct ray_watch *w, struct observer *o, int64_t second, bool infeasible,
+			  int every)
 {
-	for (int64_t end = second + 2000; second < end && (ray_watch_infeasible(w) != NULL) != infeasible; second++) {
+	for (int64_t end = second + 2000;
+	     second < end && (ray_watch_infeasible(w) != NULL) != infeasible; second++) {
 		if (every && second % every == 0)
 			log_infeasible();
 		sample(w, o, second * 1000, 300, (pid_t[]){ 8, 0, 0 });

@@ -26,7 +26,9 @@ static void begin(struct spill_watch *w, const struct spill_place *at, const str
 	w->polled_ns = polled_ns;
 	w->raylet = node->raylet;
 	for (size_t i = 0; node->spill_dir[i]; i++)
-		w->where[i] = node->spill_dir[i] > ' ' && node->spill_dir[i] < 0x7f ? node->spill_dir[i] : '?';
+		w->where[i] = node->spill_dir[i] > ' ' && node->spill_dir[i] < 0x7f ?
+				      node->spill_dir[i] :
+				      '?';
 	if (!w->where[0] || limits_read_mounts(at->root_fd, at->launcher, &mounts) < 0 ||
 	    !limits_local_point(strbuf_str(&mounts), node->spill_dir, w->point, sizeof(w->point)))
 		w->point[0] = '\0';
@@ -52,10 +54,12 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 /* What Ray's logs take up of the disk to which it spills; 0 if they are on another one. */
 static int64_t logs_beside(const struct spill_watch *w, const struct spill_place *at)
 {
-	_cleanup_close_ int point = w->point[0] ? rootfd_open(at->root_fd, w->point, O_PATH, NULL) : -1;
+	_cleanup_close_ int point =
+		w->point[0] ? rootfd_open(at->root_fd, w->point, O_PATH, NULL) : -1;
 	struct stat spilled, logs;
 
-	return point >= 0 && fstat(point, &spilled) == 0 && fstat(at->logs_fd, &logs) == 0 && spilled.st_dev == logs.st_dev ?
+	return point >= 0 && fstat(point, &spilled) == 0 && fstat(at->logs_fd, &logs) == 0 &&
+			       spilled.st_dev == logs.st_dev ?
 		       ray_files_size(at->logs_fd) :
 		       0;
 }
@@ -96,15 +100,18 @@ static void look_at_disk(const void *arg, void *out)
 	looked->warns = spill_warns(&w->spill, &w->forecast);
 }
 
-bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns)
+bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at,
+		      const struct ray_node *node, int64_t now_ns)
 {
 	struct looked looked = { .warns = false };
 
 	if (errand_take(at->errand, &looked, sizeof(looked)))
 		*w = looked.watch;
-	if (at->root_fd >= 0 && at->logs_fd >= 0 && node->raylet > 0 && (!w->polled_ns || now_ns - w->polled_ns >= SPILL_EVERY_NS)) {
+	if (at->root_fd >= 0 && at->logs_fd >= 0 && node->raylet > 0 &&
+	    (!w->polled_ns || now_ns - w->polled_ns >= SPILL_EVERY_NS)) {
 		w->polled_ns = now_ns;
-		errand_ask(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &looked, sizeof(looked), NULL);
+		errand_ask(at->errand, look_at_disk, &(struct look){ w, at, node, now_ns }, &looked,
+			   sizeof(looked), NULL);
 	}
 	return looked.warns;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches how much a Ray node spills to its disk: reads raylet's own figure every 10 s, and asks
- * the filesystem for its free space if it is local, and adds what Ray's logs take up of it, which nothing bounds either. Never touches
- * the spilled files: their directory may be large, or on a server that does not answer.
+ * the filesystem for its free space if it is local, and adds what Ray's logs take up of it, which
+ * nothing bounds either. Never touches the spilled files: their directory may be large, or on a
+ * server that does not answer.
  */
 #pragma once
 
@@ -32,18 +33,21 @@ struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
 	pid_t launcher; /* its mounts are the container's; numbered as in root_fd's /proc */
-	struct errand *errand; /* its own: it reads there, because any path may be on a filesystem that does not answer */
-	int64_t limit; /* the limit of the container's ephemeral storage, bytes; 0: none, or not known */
+	/* its own: it reads there, because any path may be on a filesystem that does not answer */
+	struct errand *errand;
+	/* the limit of the container's ephemeral storage, bytes; 0: none, or not known */
+	int64_t limit;
 };
 
 /*
- * To be called after each sample: takes a reading that has come, and begins the next one 10 s after the last. Returns true if
- * w->forecast is new and worth a warning now.
+ * To be called after each sample: takes a reading that has come, and begins the next one 10 s after
+ * the last. Returns true if w->forecast is new and worth a warning now.
  */
-bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
+bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at,
+		      const struct ray_node *node, int64_t now_ns);
 
 /*
- * Describes objects and logs in text if they are so much, or half of the ephemeral-storage limit, or
- * will be soon, that they may cause a full disk or an eviction; returns NULL if they are not.
+ * Describes objects and logs in text if they are so much, or half of the ephemeral-storage limit,
+ * or will be soon, that they may cause a full disk or an eviction; returns NULL if they are not.
  */
 const char *spill_watch_evidence(const struct spill_watch *w, char *text, size_t size);

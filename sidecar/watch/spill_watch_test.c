@@ -51,9 +51,13 @@ static int setup(void **state)
 	now_s = 1000;
 	w = SPILL_WATCH_NONE;
 	node = (struct ray_node){ .raylet = 20, .spill_dir = "/spill" };
-	place = (struct spill_place){ .errand = &errand, .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
-				      .logs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), .launcher = 1, .limit = 8192 * MIB };
-	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 8:1 / /spill rw - ext4 /dev/sda1 rw\n");
+	place = (struct spill_place){ .errand = &errand,
+				      .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+				      .logs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC),
+				      .launcher = 1,
+				      .limit = 8192 * MIB };
+	put("proc/1/mountinfo",
+	    "1 0 0:50 / / rw - overlay overlay rw\n2 1 8:1 / /spill rw - ext4 /dev/sda1 rw\n");
 	return 0;
 }
 
@@ -90,7 +94,8 @@ static bool says(int64_t mib)
 	char text[100];
 
 	now_s += 10;
-	snprintf(text, sizeof(text), "LocalObjectManager:\n- num bytes currently spilled: %lld\n", (long long)(mib * MIB));
+	snprintf(text, sizeof(text), "LocalObjectManager:\n- num bytes currently spilled: %lld\n",
+		 (long long)(mib * MIB));
 	put("logs/debug_state.txt", text);
 	return poll_at(now_s);
 }
@@ -129,7 +134,8 @@ static void little_that_does_not_grow_is_no_evidence(void **state)
 static void a_network_filesystem_is_never_asked(void **state)
 {
 	(void)state;
-	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /spill rw - nfs4 server:/x rw\n");
+	put("proc/1/mountinfo",
+	    "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /spill rw - nfs4 server:/x rw\n");
 	for (int i = 0; i < 5; i++)
 		says(1024 + i * 200);
 	assert_int_equal(w.disk.total, 0);
@@ -163,8 +169,10 @@ static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
 	close(fd);
 	says(0);
 	assert_int_equal(w.forecast.bytes, 0);
-	assert_in_range(w.disk.logs, (int64_t)st.st_blocks * 512, (int64_t)st.st_blocks * 512 + 64 * 1024);
-	assert_non_null(strstr(spill_describe(&w.forecast, &w.disk, w.where, text, sizeof(text)), "Ray's logs take up 100."));
+	assert_in_range(w.disk.logs, (int64_t)st.st_blocks * 512,
+			(int64_t)st.st_blocks * 512 + 64 * 1024);
+	assert_non_null(strstr(spill_describe(&w.forecast, &w.disk, w.where, text, sizeof(text)),
+			       "Ray's logs take up 100."));
 	/* They are the half of a small limit, and were filled too fast for a forecast. */
 	assert_false(is_evidence());
 	place.limit = 180 * MIB;
@@ -173,7 +181,8 @@ static void logs_on_the_disk_of_the_objects_are_counted_with_them(void **state)
 	assert_true(is_evidence());
 	place.limit = 8192 * MIB;
 	/* Another disk. */
-	put("proc/1/mountinfo", "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /proc rw - nfs4 server:/x rw\n");
+	put("proc/1/mountinfo",
+	    "1 0 0:50 / / rw - overlay overlay rw\n2 1 0:9 / /proc rw - nfs4 server:/x rw\n");
 	snprintf(node.spill_dir, sizeof(node.spill_dir), "/proc/spill");
 	node.raylet = 99;
 	says(0);

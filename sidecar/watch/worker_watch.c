@@ -34,7 +34,10 @@ static void worker_forget(struct worker_watch *w, struct watched_worker *p)
 	*p = w->list[--w->n];
 }
 
-/* Returns whether a program that got that signal may have failed by it; what asks it to end is no failure. */
+/*
+ * Returns whether a program that got that signal may have failed by it; what asks it to end is no
+ * failure.
+ */
 static bool is_telling(int status)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -98,13 +101,19 @@ static bool is_worker(const struct process *p)
 	char label[PROCESS_NAME_MAX];
 	enum component_kind kind = component_of(p->name, p->command, label);
 
-	/* A name that was not read yet is the kernel's, which is cut. Until it sets its title, a worker has its script's name. */
+	/*
+	 * A name that was not read yet is the kernel's, which is cut. Until it sets its title, a
+	 * worker has its script's name.
+	 */
 	return ((kind == COMPONENT_TASK || kind == COMPONENT_IDLE) &&
 		ray_process_of_comm(p->name) == RAY_PROCESS_NONE) ||
 	       strstr(p->command, "/ray/_private/workers/default_worker.py");
 }
 
-/* Returns whether it is neither a worker nor watched by others: Ray's own process, the command, or our launcher. */
+/*
+ * Returns whether it is neither a worker nor watched by others: Ray's own process, the command, or
+ * our launcher.
+ */
 static bool is_other(const struct worker_look *l, const struct process *p)
 {
 	return p->pid != l->command && ray_process_of(p->name, p->command) == RAY_PROCESS_NONE &&
@@ -143,7 +152,9 @@ static void worker_look_at(const struct process *p, void *arg)
 	l->order(new.pid, new.start, l->arg);
 }
 
-/* Forgets processes that are gone: workers of whose end the launcher says nothing, and all others. */
+/*
+ * Forgets processes that are gone: workers of whose end the launcher says nothing, and all others.
+ */
 static void workers_miss(struct worker_watch *w, int64_t now_ns)
 {
 	for (size_t i = w->n; i > 0; i--) {

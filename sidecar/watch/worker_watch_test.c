@@ -27,7 +27,8 @@ static void begin(pid_t pid, const char *name)
 	char path[64], text[128];
 
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0\n", (int)pid, name, 1000 + (int)pid);
+	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0\n",
+		 (int)pid, name, 1000 + (int)pid);
 	fake_root_put(&root, path, text);
 	snprintf(path, sizeof(path), "proc/%d/statm", (int)pid);
 	fake_root_put(&root, path, "999 99 9 1 0 1 0\n");

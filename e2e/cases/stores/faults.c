@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into afterglow-ship: the FAULT_NTH-th call that writes fails with
- * FAULT_ERRNO, and all of the same kind after it if FAULT_STAYS is set. FAULT_MARK
- * is a file that is made when it happened. FAULT_OWNER=1: instead, nobody may change owners or modes.
+ * Preloaded into afterglow-ship: the FAULT_NTH-th call that writes fails with FAULT_ERRNO, and all
+ * of the same kind after it if FAULT_STAYS is set. FAULT_MARK is a file that is made when it
+ * happened. FAULT_OWNER=1: instead, nobody may change owners or modes.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -223,7 +223,10 @@ static void repair(int signo)
 	mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
 }
 
-/* The thread has handled a fault before, as a garbage collector does, and computes when the timer comes. */
+/*
+ * The thread has handled a fault before, as a garbage collector does, and computes when the timer
+ * comes.
+ */
 static int watchdog_after_a_fault(void)
 {
 	const struct itimerval soon = { .it_value.tv_usec = 10000 };

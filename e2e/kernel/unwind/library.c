@@ -41,7 +41,8 @@ static int aborts_elsewhere(int n)
 static int generated(int n)
 {
 	static const unsigned char code[] = { 0x55, 0xbd, 1, 0, 0, 0, 0x8b, 0x07, 0x5d, 0xc3 };
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int r;
 
 	memcpy(page, code, sizeof(code));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader LIBRARY WAY [delete]: loads library.c and calls its function number WAY, after it has removed
- * the file as code generators do.
+ * loader LIBRARY WAY [delete]: loads library.c and calls its function number WAY, after it has
+ * removed the file as code generators do.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
