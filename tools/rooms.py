@@ -23,15 +23,13 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 94013
+LINES_MAX = 98693
 # There are none. What two modules share goes into a third, which includes neither.
 KNOTS_MAX = 0
 # Percent of the functions. A static carries its noun: victim_find, not find.
 SHARED_MAX, SHORT_MAX = 5.8, 3.2
-# Nothing is to wait in the event loop: what takes time ends in an event. These are left; a new one is a mistake.
-# errand_wait_outside_loop is none: it asserts that the loop does not run.
-WAITS_MAX = 2
-# A call with the time 0 only takes what has come.
+# Nothing waits in the event loop: what takes time ends in an event. errand_wait_outside_loop asserts that the loop does not run.
+WAITS_MAX = 0
 WAIT = re.compile(r"\berrand_(?:call|wait)\((?!&?[\w>.-]+, 0,)")
 SHORT = re.compile(r"[a-z]{1,8}")
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w ]*[ *]+)+?\**([a-z_]\w*)\([^;{]*?\)\s*\n\{", re.M)

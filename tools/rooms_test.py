@@ -95,7 +95,7 @@ class Rooms(unittest.TestCase):
         for text, n in table:
             self.assertEqual(rooms.lines_of(text), n, text)
 
-    def test_a_place_that_waits_for_an_errand_is_a_mistake_unless_it_is_one_of_those_that_are_left(self):
+    def test_a_place_that_waits_for_an_errand_is_a_mistake(self):
         waits = {"node/a.c": "/* One\n * errand_wait(e, 1, f) */\nerrand_call(&e, f, a, out, size, MAX);\nerrand_wait(&o->e, 0, f, a);\n",
                  "lib/errand.c": "errand_wait(e, within_ns, f, a);\n", "node/a_test.c": "errand_wait(&e, 1, f, a);\n"}
         self.assertIn("\n1 places wait for an errand: node/a.c:3\n", run(waits)[1])
