@@ -70,6 +70,9 @@ void background_limit(struct background *b, int64_t within_ns)
 	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC,
 					.tv_usec = within_ns % NS_PER_SEC / 1000 };
 
+	/* A loop may count from a time of before this callback. */
+	if (b->event)
+		event_base_update_cache_time(event_get_base(b->event));
 	/* event_add without a time limit leaves the old one. */
 	if (b->event && event_remove_timer(b->event) == 0)
 		event_add(b->event, within_ns < INT64_MAX ? &within : NULL);

@@ -19,6 +19,7 @@ struct seen {
 	size_t len;
 	int done;
 	bool in_time;
+	struct background late; /* of the test that starts one late */
 };
 
 static void on_message(const void *data, size_t len, int *passed_fd, void *arg)
@@ -176,6 +177,38 @@ static void a_cancelled_one_is_not_heard_of(void **state)
 	event_base_free(s.base);
 }
 
+static void sleep_and_start(evutil_socket_t fd, short what, void *arg)
+{
+	struct seen *s = arg;
+	struct err err = { 0 };
+
+	(void)fd;
+	(void)what;
+	sleep(3);
+	assert_int_equal(background_start(&s->late, s->base, say_two_words, NULL, 2 * NS_PER_SEC,
+					  on_message, on_done, s, &err),
+			 0);
+}
+
+/* A loop that bounds its turns counts a time limit from when the running callback began. */
+static void a_limit_counts_from_when_it_is_set(void **state)
+{
+	const struct timeval turn_max = { .tv_usec = 2000 };
+	struct event_config *config = event_config_new();
+	struct seen s = { .late = BACKGROUND_NONE };
+	(void)state;
+
+	assert_non_null(config);
+	event_config_set_max_dispatch_interval(config, &turn_max, -1, 0);
+	s.base = event_base_new_with_config(config);
+	event_config_free(config);
+	event_base_once(s.base, -1, EV_TIMEOUT, sleep_and_start, &s, NULL);
+	event_base_dispatch(s.base);
+	assert_true(s.in_time);
+	assert_string_equal(s.text, "one two");
+	event_base_free(s.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +218,7 @@ int main(void)
 			whatever_hangs_is_left_behind_and_no_other_is_started_until_it_is_dead),
 		cmocka_unit_test(a_limit_that_is_lifted_ends_nothing),
 		cmocka_unit_test(a_cancelled_one_is_not_heard_of),
+		cmocka_unit_test(a_limit_counts_from_when_it_is_set),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
