@@ -30,7 +30,9 @@
 #include "sidecar/watch/spill_watch.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
-#define READ_WITHIN_NS (300 * NS_PER_MS) /* for each step of the reading */
+/* For each step of the reading. No launcher waits for the report of a process. */
+#define READ_WITHIN_NS (300 * NS_PER_MS)
+#define READ_OF_LIVING_WITHIN_NS (2 * NS_PER_SEC)
 #define GATHER_WITHIN_NS (2 * NS_PER_SEC) /* for all of Ray's logs, or all collected files */
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
@@ -417,7 +419,7 @@ static void postmortem_take(const void *data, size_t len, int *, void *arg)
 	struct observer *o = p->observer;
 	struct limits limits;
 
-	background_limit(&p->child, READ_WITHIN_NS);
+	background_limit(&p->child, p->within_ns);
 	if (len == sizeof(*p->report))
 		memcpy(p->report, data, len);
 	else if (len == sizeof(limits)) {
@@ -432,7 +434,10 @@ static void postmortem_read_over(bool in_time, void *arg)
 
 	if (!in_time) {
 		observer_leave_errand(p->observer, &p->child.errand);
-		add_late_files(&p->report->verdict);
+		if (!p->late_is_said)
+			add_late_files(&p->report->verdict);
+		if (p->report->of_command)
+			report_use_command_words(p->report);
 	}
 	p->done(p->arg);
 }
@@ -455,9 +460,14 @@ bool postmortem_report(struct postmortem *p)
 	report_make(p);
 	bool has_words = ray_watch_logs_dir(o->ray) >= 0 && !ray_watch_hangs(o->ray) &&
 			 (reads_gpu_words(p) || last_lines_of(p, &p->report->verdict, &life));
-	return p->base && (has_words || p->limits_of) && !errand_busy(&o->files) &&
-	       background_start(&p->child, p->base, postmortem_read, p, READ_WITHIN_NS,
-				postmortem_take, postmortem_read_over, p, NULL) >= 0;
+	p->within_ns = p->ending->container_lives ? READ_OF_LIVING_WITHIN_NS : READ_WITHIN_NS;
+	p->late_is_said = p->ending->limits_are_late;
+	if (!p->base || !(has_words || p->limits_of) || errand_busy(&o->files) ||
+	    background_start(&p->child, p->base, postmortem_read, p, p->within_ns, postmortem_take,
+			     postmortem_read_over, p, NULL) < 0)
+		return false;
+	p->ending = NULL; /* the child has its copy, and ours may go */
+	return true;
 }
 
 /* Writes samples.jsonl: one line for each sample, with times relative to the end. */

@@ -15,8 +15,8 @@
  */
 struct postmortem {
 	/*
-	 * The owner sets these. What they point to outlives the making, but for what ending points
-	 * to.
+	 * The owner sets these. What they point to outlives the making, but for the ending, which is
+	 * read until postmortem_report returns.
 	 */
 	struct event_base *base; /* NULL: nothing is read by a child */
 	struct observer *observer;
@@ -38,7 +38,8 @@ struct postmortem {
 	struct observation seen;
 	char last_lines[sizeof(((struct report *)NULL)->last_lines)];
 	struct ray_error error;
-	bool looked, line_is_late;
+	bool looked, line_is_late, late_is_said;
+	int64_t within_ns; /* for each step of the reading */
 };
 
 /*

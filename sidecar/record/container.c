@@ -167,10 +167,12 @@ static struct ending how_it_ended(struct container *c)
 
 	if (!exited && !c->options->left_behind) {
 		e.ended_ns = c->eof_ns;
-		if (stop_request_explains(&c->asked, e.ended_ns))
+		if (stop_request_explains(&c->asked, e.ended_ns)) {
 			e.limits = c->ending.limits;
-		else
+			e.limits_are_late = c->ending.limits_are_late;
+		} else {
 			container_drop_limits(c);
+		}
 		return e;
 	}
 	container_drop_limits(c);
