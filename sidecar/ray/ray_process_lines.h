@@ -7,8 +7,8 @@
  * raylet.out that an agent of it failed (2.7 and newer "one Ray agent failed, agent_name = NAME",
  * before that "the Ray agent failed"; the exit code that it gives is not the agent's), that it does
  * not reach the GCS any more, and that it or the GCS server was asked to stop with SIGTERM. It says
- * so, too, when it refuses objects because the disk to which it spills others is nearly full: each
- * ten seconds how full that is, and each object.
+ * so, too, when it refuses objects because the disk to which it spills others is nearly full. Of
+ * that disk it says every ten seconds how full it is, and of each such object that it is refused.
  */
 #pragma once
 

@@ -61,6 +61,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	if (o->isolation_logged && v.class != FAILURE_COMPLETED)
 		verdict_add_evidence(&v, "raylet.out", "shortly before: %s", o->isolation_logged);
 	ray_process_verdict(o, oom, &v);
+	limit_of_objects(o, &v);
 	limit_cpu_evidence(o, &v);
 	gpu_container_verdict(o, &v);
 	after_oom_verdict(o, &v);

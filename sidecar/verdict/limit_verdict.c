@@ -69,7 +69,7 @@ static bool object_was_refused(const struct observation *o, struct verdict *v,
 	 * "file_system_monitor.cc:116: /tmp/spill is over 95% full, available space: 0.009 GB; ..."
 	 */
 	const char *said = strstr(w->disk_full.line, ": ");
-	snprintf(full, SAID_MAX, "the disk to which it spills objects was full");
+	snprintf(full, SAID_MAX, "the disk to which it spills objects had no room");
 	if (said && strstr(said, ", available"))
 		snprintf(full, SAID_MAX, "%.*s", (int)(strstr(said, ", available") - said - 2),
 			 said + 2);
@@ -137,8 +137,6 @@ static bool may_be_of_disk(enum failure_class class)
 
 void limit_verdict(const struct observation *o, struct verdict *v)
 {
-	char full[SAID_MAX];
-
 	/*
 	 * A failed write or fork is an error code to the program; a full tmpfs under a mapping is
 	 * SIGBUS.
@@ -146,16 +144,21 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 	if (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT) {
 		if (!processes_ran_out(o, v))
 			disk_ran_full(o, v);
-		if (v->class != FAILURE_PROCESS_LIMIT && object_was_refused(o, v, full) &&
-		    v->class == FAILURE_APPLICATION_ERROR)
-			verdict_set(
-				v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
-				"Container %s ended with exit code %d after Ray had refused to create an object: %s.",
-				o->container, v->exit_code, full);
 	} else if (v->class == FAILURE_BUS_ERROR)
 		disk_ran_full(o, v);
 	if (o->spilled && may_be_of_disk(v->class))
 		verdict_add_evidence(v, "Ray", "%s", o->spilled);
+}
+
+void limit_of_objects(const struct observation *o, struct verdict *v)
+{
+	char full[SAID_MAX];
+
+	if (v->class == FAILURE_APPLICATION_ERROR && object_was_refused(o, v, full))
+		verdict_set(
+			v, FAILURE_DISK_FULL, CONFIDENCE_LIKELY,
+			"Container %s ended with exit code %d after Ray had refused to create an object: %s.",
+			o->container, v->exit_code, full);
 }
 
 /*

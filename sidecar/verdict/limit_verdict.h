@@ -14,6 +14,12 @@
 void limit_verdict(const struct observation *o, struct verdict *v);
 
 /*
+ * v is the verdict from the ends of Ray's processes, too. Where none explains an exit code, an object
+ * that raylet refused shortly before makes it DiskFull, likely.
+ */
+void limit_of_objects(const struct observation *o, struct verdict *v);
+
+/*
  * For a process that died in a container that lives on: adds that the container had met its limit
  * of processes, or that Ray had refused an object to a job that failed.
  */
