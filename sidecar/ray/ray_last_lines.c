@@ -206,7 +206,7 @@ static void append_stop(int dir_fd, const char *driver, char *out, size_t size)
 		struct span line = span_take_line(&rest);
 
 		line.len -= span_find(line, " job_id=").len;
-		if (span_find(line, " gracefully ").at)
+		if (span_find(line, "terminate").at && span_find(line, " gracefully").at)
 			append(name, line.at, line.len, out, size);
 	}
 }

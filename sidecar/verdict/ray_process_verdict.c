@@ -602,9 +602,12 @@ void ray_driver_stopped_verdict(const struct observation *o, const char *lines, 
 	struct ray_process_cause c = { .story = STORY_PROCESS, .end = o->process };
 	bool supervised = strncmp(lines, RAY_STOP_LOG, strlen(RAY_STOP_LOG)) == 0;
 	const char *killed = strstr(lines, "force-killed with SIGKILL"), *end = strchr(lines, '\n');
+	/* Ray logs an abort that has another reason; a child writes its SIGTERM into the same log. */
+	bool aborted_itself = v->signal == SIGABRT &&
+			      (supervised || !strstr(lines, ".log: *** SIGABRT received"));
 
 	if (v->class != FAILURE_RAY_JOB_FAILED || !(supervised || driver_logged_sigterm(lines)) ||
-	    (has_crashed(&c) && v->signal != SIGABRT) || oom_was_near(o, &c))
+	    (has_crashed(&c) && !aborted_itself) || oom_was_near(o, &c))
 		return;
 	v->class = FAILURE_TERMINATED;
 	verdict_continue(v, ". It was most likely asked to stop: its %slog says that it %s it.",
@@ -613,5 +616,5 @@ void ray_driver_stopped_verdict(const struct observation *o, const char *lines, 
 				 "got SIGTERM, as `ray job stop` sends" :
 			 killed && killed < end ?
 				 "did not end in time and was killed, as `ray job stop` does" :
-				 "ended after SIGTERM, as `ray job stop` sends");
+				 "ended when it was asked to, as `ray job stop` does");
 }

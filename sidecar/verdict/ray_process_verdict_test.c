@@ -289,6 +289,24 @@ static void what_ended_first_explains_the_end(void **state)
 	}
 }
 
+/* A store that is full refuses objects all the time. */
+static void an_object_that_was_refused_hides_no_other_cause(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		make(&rows[i], &w);
+		w.words.object_refused = (struct ray_process_word){ .at_ns = END - 50 * NS_PER_SEC,
+								    .line = "Out-of-disk: x" };
+		classify(&w.o, &v);
+		if (v.class != rows[i].class && rows[i].class != FAILURE_APPLICATION_ERROR)
+			fail_msg("%s: %s: %s", rows[i].name, failure_class_name(v.class),
+				 v.sentence);
+	}
+}
+
 static void a_sentence_says_that_ray_start_followed(void **state)
 {
 	struct verdict v;
@@ -1201,8 +1219,13 @@ static void a_driver_that_its_supervisor_ended_was_stopped(void **state)
 		  "its log says that it got SIGTERM, as `ray job stop` sends it." },
 		{ EXIT(3),
 		  "jobs/supervisor-j1.log: INFO Job j1 has been terminated gracefully with SIGTERM.\n",
-		  "its supervisor's log says that it ended after SIGTERM, as `ray job stop` sends it." },
+		  "its supervisor's log says that it ended when it was asked to, as `ray job stop` does it." },
 		{ SIGSEGV, SUPERVISOR_KILLED, NULL },
+		/* The SIGTERM was that of a child, and the abort has a reason of its own. */
+		{ SIGABRT,
+		  SIGTERM_LOGGED
+		  "job-driver-j1.log: free(): invalid pointer\njob-driver-j1.log: *** SIGABRT received at time=1 on cpu 1 ***\n",
+		  NULL },
 		/* The driver writes that, too. */
 		{ SIGKILL, "job-driver-j1.log: " SUPERVISOR_KILLED, NULL },
 	};
@@ -1470,6 +1493,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_ended_first_explains_the_end),
+		cmocka_unit_test(an_object_that_was_refused_hides_no_other_cause),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
 		cmocka_unit_test(a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own),
 		cmocka_unit_test(
