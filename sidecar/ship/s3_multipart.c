@@ -41,6 +41,11 @@ static int s3_multipart_ask(struct multipart *m, struct object_request r,
 	return object_call(m->parts.store, &r, ret_transfer, fault);
 }
 
+static bool s3_multipart_is_aws(const struct multipart *m)
+{
+	return ((const struct s3 *)m->parts.store)->is_aws;
+}
+
 /* --- Beginning --- */
 
 static void abort_upload(const char *id, void *arg)
@@ -112,7 +117,7 @@ static int s3_multipart_begin(struct multipart *m, struct fault *fault)
 	s3_abort_uploads(m->parts.store, m->parts.item, m->parts.key);
 	if (s3_multipart_cut(m, m->parts.store->store.context->options->s3_part, fault) < 0)
 		return -1;
-	m->upload = (struct upload){ .part = m->parts.size };
+	m->upload = (struct upload){ .part = m->parts.size, .sha256 = s3_multipart_is_aws(m) };
 	/*
 	 * The note is written even before the upload exists: if we die in between, the next run
 	 * looks for the upload.
@@ -180,7 +185,8 @@ static int find_upload(struct multipart *m, struct fault *fault)
 		return -1;
 	if (!gone && s3_multipart_cut(m, m->upload.part, fault) < 0)
 		return -1;
-	gone = gone || m->parts.size != m->upload.part;
+	gone = gone || m->parts.size != m->upload.part ||
+	       m->upload.sha256 != s3_multipart_is_aws(m);
 	for (bool more = !gone; more; more = !gone && marker > 0)
 		if (s3_multipart_list_page(m, &marker, &gone, fault) < 0)
 			return -1;
@@ -235,7 +241,7 @@ static void s3_multipart_add_parts(const struct multipart *m, struct strbuf *xml
 	for (size_t i = 0; i < m->parts.n; i++) {
 		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", i + 1,
 			    m->listed[i].etag);
-		if (((const struct s3 *)m->parts.store)->is_aws)
+		if (s3_multipart_is_aws(m))
 			strbuf_addf(xml, "<ChecksumSHA256>%s</ChecksumSHA256>",
 				    m->listed[i].checksum);
 		strbuf_adds(xml, "</Part>");

@@ -78,6 +78,7 @@ bool state_upload(const struct state *s, const char *name, const char *sha256,
 		return false;
 	snprintf(ret_upload->id, sizeof(ret_upload->id), "%s", id);
 	ret_upload->part = part;
+	ret_upload->sha256 = cJSON_IsTrue(json_get(s->json, "upload.sha256Parts"));
 	return true;
 }
 
@@ -92,6 +93,7 @@ void state_set_upload(struct state *s, const char *name, const char *sha256,
 	json_set_str(json, "sha256", sha256);
 	json_set_str(json, "id", upload->id);
 	json_set_int(json, "partBytes", upload->part);
+	json_set(json, "sha256Parts", cJSON_CreateBool(upload->sha256));
 	cJSON_DeleteItemFromObjectCaseSensitive(json, "damaged");
 }
 

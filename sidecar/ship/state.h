@@ -20,11 +20,12 @@
 struct upload {
 	char id[UPLOAD_ID_MAX];
 	int64_t part; /* bytes of each part but the last */
+	bool sha256; /* it began with the SHA-256 as the checksum of its parts, which the server then wants of each */
 };
 
 struct state {
 	int dir_fd; /* of the bundle; not owned */
-	cJSON *json; /* "store", "sent": {name: sha256}, "upload": {"file", "sha256", "id", "partBytes", "damaged"} */
+	cJSON *json; /* "store", "sent": {name: sha256}, "upload": {"file", "sha256", "id", "partBytes", "sha256Parts", "damaged"} */
 };
 
 /*

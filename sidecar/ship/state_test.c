@@ -43,7 +43,7 @@ static int teardown(void **state)
 static void what_was_noted_is_there_the_next_time(void **state)
 {
 	struct state s;
-	struct upload upload = { .id = "an/id+=", .part = 5 << 20 }, read = { 0 };
+	struct upload upload = { .id = "an/id+=", .part = 5 << 20, .sha256 = true }, read = { 0 };
 	(void)state;
 
 	assert_int_equal(state_open(dir_fd, "s3://b/x", &s, NULL), 0);
@@ -59,6 +59,7 @@ static void what_was_noted_is_there_the_next_time(void **state)
 	assert_true(state_upload(&s, "core", "22", &read));
 	assert_string_equal(read.id, "an/id+=");
 	assert_int_equal(read.part, 5 << 20);
+	assert_true(read.sha256);
 	/* An upload of other content, or of another file, is not used. */
 	assert_false(state_upload(&s, "core", "23", &read));
 	assert_false(state_upload(&s, "core2", "22", &read));

@@ -56,8 +56,8 @@ static void store_s3_add_object_headers(const struct s3 *s3, const struct item *
 
 /*
  * Object Lock asks for a checksum of what is stored. Servers that are not AWS all know Content-MD5;
- * some refuse Amazon's newer headers, which policies of buckets on AWS ask for. What names their
- * algorithm begins an upload in parts.
+ * some refuse Amazon's newer headers, which policies of buckets on AWS ask for. The request that
+ * begins an upload in parts names the algorithm.
  */
 static void store_s3_add_checksum(const struct s3 *s3, const struct object_request *r,
 				  struct object_call *call)
@@ -151,6 +151,13 @@ static void s3_free(struct store *s)
 	free(s3);
 }
 
+/* In China, too. A machine of EC2 and a load balancer, which may have any server, have names of AWS as well. */
+static bool is_of_aws(const char *endpoint)
+{
+	return strstr(endpoint, ".amazonaws.com") &&
+	       (strstr(endpoint, "//s3") || strstr(endpoint, ".s3.") || strstr(endpoint, ".s3-"));
+}
+
 static void store_s3_set_place(struct s3 *s3)
 {
 	const struct ship_options *o = s3->objects.store.context->options;
@@ -160,7 +167,7 @@ static void store_s3_set_place(struct s3 *s3)
 	else
 		snprintf(s3->endpoint, sizeof(s3->endpoint), "https://s3.%s.amazonaws.com",
 			 o->s3_region);
-	s3->is_aws = strstr(s3->endpoint, ".amazonaws.com") != NULL; /* in China, too */
+	s3->is_aws = is_of_aws(s3->endpoint);
 	snprintf(s3->scope, sizeof(s3->scope), "aws:amz:%.90s:s3", o->s3_region);
 	s3->place = (struct s3_place){ .bucket = o->store.host,
 				       .region = o->s3_region,

@@ -4,6 +4,7 @@
 import base64
 import datetime
 import hashlib
+import json
 import re
 
 import pytest
@@ -87,6 +88,18 @@ def test_a_real_server_accepts_these_checksums_and_the_upload_that_another_run_b
     at_aws(s3_store).args.append("--s3-path-style")
     kill_when(s3_store, large, "8Mi", "three parts", lambda: len(s3_store.parts()) >= 3)
     s3_store.wait_answered()
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+
+
+def test_an_upload_that_an_older_version_began_without_them_begins_anew(s3_store, large):
+    """Amazon takes no part with a checksum for an upload that was begun without one."""
+    kill_when(s3_store, large, "8Mi", "three parts", lambda: len(s3_store.parts()) >= 3)
+    s3_store.wait_answered()
+    note = json.loads((large.path / ".ship").read_text())
+    assert note["upload"].pop("sha256Parts") is False
+    (large.path / ".ship").write_text(json.dumps(note))
+    at_aws(s3_store).args.append("--s3-path-style")
     shipped(s3_store, large)
     check_whole(s3_store, large)
 
