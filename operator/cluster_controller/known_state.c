@@ -35,13 +35,13 @@ static void known_state_cluster_free(void *value)
 
 static void namespace_free(void *value)
 {
-	struct known_namespace *namespace = value;
+	struct known_namespace *space = value;
 
-	if (!namespace)
+	if (!space)
 		return;
-	strmap_release(&namespace->launcher_waiters, NULL);
-	strmap_release(&namespace->claims, free);
-	free(namespace);
+	strmap_release(&space->launcher_waiters, NULL);
+	strmap_release(&space->claims, free);
+	free(space);
 }
 
 void known_state_release(struct known_state *known)
@@ -52,10 +52,9 @@ void known_state_release(struct known_state *known)
 
 static void forget_if_unused(struct known_state *known, const char *name)
 {
-	const struct known_namespace *namespace = strmap_get(&known->namespaces, name);
+	const struct known_namespace *space = strmap_get(&known->namespaces, name);
 
-	if (namespace && !namespace->clusters && !namespace->users &&
-	    !namespace->launcher_waiters.n)
+	if (space && !space->clusters && !space->users && !space->launcher_waiters.n)
 		namespace_free(strmap_remove(&known->namespaces, name));
 }
 
@@ -73,27 +72,27 @@ struct known_namespace *known_state_of_namespace(struct known_state *known, cons
 
 struct known_namespace *known_state_use(struct known_state *known, const char *name)
 {
-	struct known_namespace *namespace = known_state_of_namespace(known, name);
+	struct known_namespace *space = known_state_of_namespace(known, name);
 
-	if (namespace)
-	namespace->users++;
-	return namespace;
+	if (space)
+		space->users++;
+	return space;
 }
 
 void known_state_unuse(struct known_state *known, const char *name)
 {
-	struct known_namespace *namespace = strmap_get(&known->namespaces, name);
+	struct known_namespace *space = strmap_get(&known->namespaces, name);
 
-	if (namespace && namespace->users)
-	namespace->users--;
+	if (space && space->users)
+		space->users--;
 	forget_if_unused(known, name);
 }
 
-struct known_claim *known_state_of_claim(struct known_namespace *namespace, const char *claim)
+struct known_claim *known_state_of_claim(struct known_namespace *space, const char *claim)
 {
-	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
-		strmap_release(&namespace->claims, free);
-	return strmap_get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
+	if (space->claims.n >= CLAIMS_MAX && !strmap_get(&space->claims, claim))
+		strmap_release(&space->claims, free);
+	return strmap_get_or_add(&space->claims, claim, sizeof(struct known_claim));
 }
 
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key)
@@ -103,11 +102,11 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 
 	if (cluster)
 		return cluster;
-	struct known_namespace *namespace =
+	struct known_namespace *space =
 		known_state_of_namespace(known, known_state_namespace_of(key, name));
-	cluster = namespace ? strmap_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
+	cluster = space ? strmap_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
 	if (cluster)
-	namespace->clusters++;
+		space->clusters++;
 	return cluster;
 }
 
@@ -119,10 +118,10 @@ void known_state_forget_cluster(struct known_state *known, const char *key)
 	if (!cluster)
 		return;
 	known_state_cluster_free(cluster);
-	struct known_namespace *namespace =
+	struct known_namespace *space =
 		strmap_get(&known->namespaces, known_state_namespace_of(key, name));
-	if (namespace)
-	namespace->clusters--;
+	if (space)
+		space->clusters--;
 	forget_if_unused(known, name);
 }
 

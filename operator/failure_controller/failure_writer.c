@@ -364,8 +364,8 @@ static bool failure_writer_may_start(const struct failure_writer *writer)
 }
 
 /*
-	 * Drops failures that the leader has not written in time: it will not write them any more.
-	 */
+ * Drops failures that the leader has not written in time: it will not write them any more.
+ */
 static void drop_old(struct failure_writer *writer)
 {
 	int64_t now = now_boottime_ns();

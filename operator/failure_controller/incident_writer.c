@@ -259,9 +259,9 @@ static void skip_change(struct job *job)
 }
 
 /*
-	 * Returns whether the failure still exists. Then a 404 means that the CRD has no status
-	 * subresource.
-	 */
+ * Returns whether the failure still exists. Then a 404 means that the CRD has no status
+ * subresource.
+ */
 static bool incident_writer_is_there(const struct job *job)
 {
 	char key[KEY_MAX];

@@ -277,9 +277,9 @@ static bool inquiry_ask(struct inquiry *q)
 }
 
 /*
-	 * Returns the next source. A deletion without a record may be part of a node's drain, which
-	 * is recorded.
-	 */
+ * Returns the next source. A deletion without a record may be part of a node's drain, which
+ * is recorded.
+ */
 static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
 {
 	if (!q->wanted && !(q->asked & FATE_NODE))

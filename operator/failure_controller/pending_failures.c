@@ -114,23 +114,23 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 			 struct pending_failure **ret_pending)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
-	struct pending_namespace *namespace =
+	struct pending_namespace *own =
 		key ? pending_failures_namespace_of(p, failure->namespace) : NULL;
 	int r;
 
 	if (!key)
 		return -EINVAL;
-	if (!namespace)
+	if (!own)
 		return -ENOMEM;
-	if (!pending_failures_has_room(p, namespace)) {
-		if (!namespace->full_ns)
-		namespace->full_ns = now_ns;
+	if (!pending_failures_has_room(p, own)) {
+		if (!own->full_ns)
+			own->full_ns = now_ns;
 		r = -ENOSPC;
 	} else {
-		namespace->full_ns = 0;
-		r = pending_entry_add(p, key, failure, namespace, now_ns, ret_pending);
+		own->full_ns = 0;
+		r = pending_entry_add(p, key, failure, own, now_ns, ret_pending);
 	}
-	drop_if_empty(p, namespace);
+	drop_if_empty(p, own);
 	return r;
 }
 

@@ -422,9 +422,9 @@ static void sidecar_poller_ask(struct polled *p)
 }
 
 /*
-	 * Returns whether to ask. If the existing RayFailures are not known, each answer would be
-	 * written again and refused.
-	 */
+ * Returns whether to ask. If the existing RayFailures are not known, each answer would be
+ * written again and refused.
+ */
 static bool may_ask(const struct sidecar_poller *poller)
 {
 	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) &&
