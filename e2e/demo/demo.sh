@@ -65,7 +65,7 @@ leak() {
 	wait_until 180 "the worker to be ready again" worker_is_back
 }
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
-# A job that ended without a failure to be seen a while later never ran its task. To say so is for the caller: what wait_until calls is not heard.
+# A job that ended without a failure to be seen a while later never ran its task. The caller says so, as the output of what wait_until calls is thrown away.
 failure_or_end_of() {
 	failure_is_there && return
 	has_ended "$1" || return

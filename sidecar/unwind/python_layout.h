@@ -15,7 +15,7 @@
 /* Offsets in bytes, each in the structure that its name begins with. */
 struct python_layout {
 	unsigned int minor; /* of 3.minor */
-	/* the latter 0 before 3.13: not looked for */
+	/* runtime_finalizing is 0 before 3.13: it is not looked for there */
 	uint16_t runtime_interpreters, runtime_finalizing;
 	uint16_t gil_holder, gil_locked; /* in the runtime before 3.12, then in an interpreter */
 	uint16_t interpreter_next, interpreter_threads;
