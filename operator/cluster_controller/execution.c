@@ -65,10 +65,9 @@ static void learn_gone(struct executor *e, const cJSON *body)
 static void note_applied(struct execution *x, const struct plan_op *op, bool taken)
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
-	bool doubted = taken && x->plan.doubt_ns;
-	int64_t ns = MIN(doubted ? x->plan.doubt_ns : INT64_MAX, x->executor->applied_ns);
+	int64_t ns = MIN(taken ? x->plan.doubt_ns : INT64_MAX, x->executor->applied_ns);
 
-	if (doubted)
+	if (taken)
 		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
 	if (cluster)
 		known_state_note_applied(cluster, op->body, now_boottime_ns() + ns);
@@ -120,9 +119,9 @@ static void note_trouble(struct execution *x, int64_t retry_after_ns, const stru
 }
 
 /*
- * Emits the Event, once. The operator cannot repair this, and existing objects are removed
- * without its help.
- */
+	 * Emits the Event, once. The operator cannot repair this, and existing objects are removed
+	 * without its help.
+	 */
 static void note_end_of_namespace(struct execution *x)
 {
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
@@ -137,9 +136,9 @@ static void note_end_of_namespace(struct execution *x)
 }
 
 /*
- * If one group is refused (its quota is used up, its spec is wrong), the other groups go
- * on.
- */
+	 * If one group is refused (its quota is used up, its spec is wrong), the other groups go
+	 * on.
+	 */
 static void execution_take_trouble(struct execution *x, const struct plan_op *op,
 				   const struct client_response *response)
 {

@@ -283,9 +283,9 @@ static void delete_all(struct planner *p)
 }
 
 /*
- * Returns whether pods of another spec still exist. Until they are gone, nothing new is
- * created: old and new nodes are incompatible in one Ray cluster.
- */
+	 * Returns whether pods of another spec still exist. Until they are gone, nothing new is
+	 * created: old and new nodes are incompatible in one Ray cluster.
+	 */
 static bool must_recreate(struct planner *p)
 {
 	if (!upgrade_is_recreate(p->in->cluster))

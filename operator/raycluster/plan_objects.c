@@ -23,7 +23,6 @@
 #define NOT_OURS "already exists and is not owned by this RayCluster"
 #define UNREADABLE "may not be read by the operator"
 #define GOING_MAX_NS (600 * NS_PER_SEC)
-#define GOING_LOOK_NS (30 * NS_PER_SEC)
 #define NO_RIGHT ", so the operator gives Ray's autoscaler no right by it"
 
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
@@ -61,7 +60,7 @@ static bool is_going(struct planner *p, const cJSON *have)
 
 	if ((!former && !pod_is_terminating(have)) || p->plan.doubt_ns >= GOING_MAX_NS)
 		return false;
-	planner_requeue(p, MIN(p->plan.doubt_ns, GOING_LOOK_NS));
+	planner_requeue(p, p->plan.doubt_ns);
 	return true;
 }
 

@@ -70,9 +70,9 @@ void planner_release(struct planner *p)
 }
 
 /*
- * uid and resourceVersion are preconditions, so that the pod is deleted only in the state
- * on which the decision rests.
- */
+	 * uid and resourceVersion are preconditions, so that the pod is deleted only in the state
+	 * on which the decision rests.
+	 */
 static cJSON *deletion_of(const cJSON *pod)
 {
 	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"),

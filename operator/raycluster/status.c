@@ -65,9 +65,9 @@ static void amount_add(int64_t *sum, int64_t n, int64_t amount)
 }
 
 /*
- * Counts GPUs by the limits: Kubernetes requires equal limits and requests for resources
- * other than CPU and memory.
- */
+	 * Counts GPUs by the limits: Kubernetes requires equal limits and requests for resources
+	 * other than CPU and memory.
+	 */
 static int64_t gpus_of(const cJSON *container)
 {
 	int64_t n = 0, milli;
@@ -223,9 +223,9 @@ static void set_head(struct builder *b, const struct status_view *view)
 }
 
 /*
- * Sets the ports that a client can use: the node's port if there is one, otherwise the
- * pod's. Others may have added ports to the Service.
- */
+	 * Sets the ports that a client can use: the node's port if there is one, otherwise the
+	 * pod's. Others may have added ports to the Service.
+	 */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
 	int n = 0;

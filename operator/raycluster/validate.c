@@ -191,9 +191,9 @@ static bool has_param(const cJSON *group, const char *name)
 }
 
 /*
- * A setting that gcsFaultToleranceOptions has must not be set elsewhere, too, because one
- * of the two would be ignored.
- */
+	 * A setting that gcsFaultToleranceOptions has must not be set elsewhere, too, because one
+	 * of the two would be ignored.
+	 */
 static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
 {
 	if (object_annotation(cluster, "ray.io/ft-enabled"))
