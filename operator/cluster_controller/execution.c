@@ -66,11 +66,14 @@ static void note_applied(struct execution *x, const struct plan_op *op, bool tak
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
 	int64_t ns = MIN(taken ? x->plan.doubt_ns : INT64_MAX, x->executor->applied_ns);
+	int64_t until_ns = now_boottime_ns() + ns;
 
 	if (taken)
 		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
+	if (cluster && taken)
+		cluster->taken_until_ns = until_ns;
 	if (cluster)
-		known_state_note_applied(cluster, op->body, now_boottime_ns() + ns);
+		known_state_note_applied(cluster, op->body, until_ns);
 }
 
 static void execution_take_answer(struct execution *x, const struct plan_op *op,

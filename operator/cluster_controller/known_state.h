@@ -35,6 +35,7 @@ struct known_namespace {
 
 struct known_cluster {
 	struct strmap applied;
+	int64_t taken_until_ns; /* until when a name that a creation found taken is believed */
 	/* why the last write of a pod failed, static; NULL: it succeeded */
 	const char *failure_reason;
 	char failure_message[ERR_TEXT_MAX];

@@ -94,6 +94,9 @@ static void reconcile_succeed(struct reconcile *r)
 				   MIN(r->execution.plan.requeue_ns, RESYNC_NS) :
 				   RESYNC_NS;
 
+	/* An event has it looked at before, and then the look that was planned is forgotten. */
+	if (known && known->taken_until_ns > now_boottime_ns())
+		again_ns = MIN(again_ns, known->taken_until_ns - now_boottime_ns());
 	if (known && expectations_next(&known->expected))
 		again_ns = 0;
 	/* The status still reports an earlier failure. */

@@ -284,6 +284,23 @@ def test_a_cluster_that_is_made_again_at_once_gets_what_its_former_self_loses(ma
         wait_for(f"its own {plural}", lambda: api.get(plural, "demo")["metadata"]["uid"] not in former.values())
 
 
+@pytest.mark.usefixtures("operator")
+def test_a_token_that_a_former_cluster_holds_is_made_when_it_goes_whatever_happens_meanwhile(make, api):
+    """Each event of a pod has the cluster looked at early, while the name still counts as taken."""
+    wanted = {"rayVersion": "2.55.0", "authOptions": {"mode": "token"}}
+    make("demo", group("small"), **wanted).wait_pods(1, 1)
+    former = api.get("secrets", "demo")["metadata"]["uid"]
+    api.delete("rayclusters", "demo")
+    cluster = make("demo", group("small"), **wanted)
+    wait_for("heads of both clusters", lambda: len(cluster.pods("head")) == 2)
+    head = max(cluster.pods("head"), key=lambda pod: pod["metadata"]["creationTimestamp"])["metadata"]["name"]
+    for i in range(40):
+        api.patch("pods", head, {"metadata": {"annotations": {"looked": str(i)}}})
+        time.sleep(0.2)
+    api.delete("secrets", "demo")
+    wait_for("its own token", lambda: api.get("secrets", "demo")["metadata"]["uid"] != former)
+
+
 # --- tokens, ingress, services ---
 
 def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
