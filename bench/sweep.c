@@ -86,8 +86,8 @@ static void bare_look(void)
 			exit(1);
 }
 
-static void sweep(struct process_table *t,
-		  int (*how)(struct process_table *t, int64_t now_ns, struct err *err))
+static void table_sweep(struct process_table *t,
+			int (*how)(struct process_table *t, int64_t now_ns, struct err *err))
 {
 	struct process top[10];
 
@@ -123,15 +123,15 @@ static int measure(long n)
 		return 1;
 	bare_open();
 	for (int i = 0; i < WARM_UP; i++)
-		sweep(t, process_table_sweep);
+		table_sweep(t, process_table_sweep);
 	for (size_t i = 0; i < rounds; i++) {
 		int64_t at[4] = { processor_ns() };
 
 		bare_look();
 		at[1] = processor_ns();
-		sweep(t, process_table_sweep_active);
+		table_sweep(t, process_table_sweep_active);
 		at[2] = processor_ns();
-		sweep(t, process_table_sweep);
+		table_sweep(t, process_table_sweep);
 		at[3] = processor_ns();
 		looks[i] = at[1] - at[0];
 		sweeps[i] = at[2] - at[1];

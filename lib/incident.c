@@ -159,8 +159,8 @@ static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
 	return low;
 }
 
-static bool explains(const struct join *j, const struct incident_rule *rule,
-		     const struct clue *clue, size_t index)
+static bool end_explains(const struct join *j, const struct incident_rule *rule,
+			 const struct clue *clue, size_t index)
 {
 	const struct incident_death *cause = &j->deaths[clue->index], *d = &j->deaths[index];
 	int before_s = MAX(rule->before_s, incident_noticed_after_s(cause));
@@ -183,13 +183,14 @@ static size_t find_cause(const struct join *j, const struct incident_rule *rule,
 
 	for (size_t i = at; i > 0 && at - i < SCAN_MAX && strcmp(j->clues[i - 1].key, key) == 0;
 	     i--)
-		if ((found == NOBODY || rule->first) && explains(j, rule, &j->clues[i - 1], index))
+		if ((found == NOBODY || rule->first) &&
+		    end_explains(j, rule, &j->clues[i - 1], index))
 			found = j->clues[i - 1].index;
 	if (found != NOBODY)
 		return found;
 	for (size_t i = at;
 	     i < j->n_clues && i - at < SCAN_MAX && strcmp(j->clues[i].key, key) == 0; i++)
-		if (explains(j, rule, &j->clues[i], index))
+		if (end_explains(j, rule, &j->clues[i], index))
 			return j->clues[i].index;
 	return NOBODY;
 }

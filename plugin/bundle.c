@@ -201,8 +201,8 @@ static int fetch(struct job *job, struct err *err)
 	return r;
 }
 
-static int begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image,
-		 struct err *err)
+static int job_begin(struct job *job, const cJSON *failure, const cJSON *pods, const char *image,
+		     struct err *err)
 {
 	job->namespace = json_str(failure, "metadata.namespace");
 	name_pod(job->name);
@@ -214,7 +214,7 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 {
 	struct job job = { .kubectl = kubectl };
 	_cleanup_close_ int dir_fd = -1;
-	int r = begin(&job, failure, pods, image, err);
+	int r = job_begin(&job, failure, pods, image, err);
 
 	if (r == 0)
 		r = bundle_open_directory(directory, &dir_fd, err);
@@ -236,7 +236,7 @@ int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		const char *image, const char *name, struct strbuf *content, struct err *err)
 {
 	struct job job = { .kubectl = kubectl };
-	int r = begin(&job, failure, pods, image, err);
+	int r = job_begin(&job, failure, pods, image, err);
 
 	if (r == 0) {
 		stream_catch_signals();

@@ -15,8 +15,8 @@
 
 static struct strbuf constant = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
 
-static int answer(void *arg, const char *path, const char *content_type, const char *body,
-		  size_t len, struct strbuf *text)
+static int echo_answer(void *arg, const char *path, const char *content_type, const char *body,
+		       size_t len, struct strbuf *text)
 {
 	(void)arg;
 	(void)path;
@@ -50,7 +50,7 @@ int main(int argc, char *argv[])
 	read_file(argv[1], &certificate);
 	read_file(argv[2], &key);
 	read_file(argv[3], &constant);
-	if (tls_server_new(base, "127.0.0.1:0", answer, NULL, &server, &err) < 0 ||
+	if (tls_server_new(base, "127.0.0.1:0", echo_answer, NULL, &server, &err) < 0 ||
 	    tls_server_set_certificate(server, strbuf_str(&certificate), strbuf_str(&key), &err) <
 		    0) {
 		fprintf(stderr, "echo: %s\n", err_text(&err));

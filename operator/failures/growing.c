@@ -15,8 +15,8 @@
  * Writes when the limit will be met, to the hour. That changes less often than the time that is
  * left.
  */
-static void say(const struct growth *g, const cJSON *pod, int64_t now_ns,
-		char text[static GROWING_TEXT_MAX])
+static void growth_say(const struct growth *g, const cJSON *pod, int64_t now_ns,
+		       char text[static GROWING_TEXT_MAX])
 {
 	char when[TIME_TEXT_MAX];
 
@@ -59,7 +59,7 @@ bool growing_take(struct growing *growing, const cJSON *pod, const struct growth
 		memcpy(growing->list[i].container, growths[i].container,
 		       sizeof(growths[i].container));
 		growing->list[i].since_ns = now_ns;
-		say(&growths[i], pod, now_ns, growing->list[i].text);
+		growth_say(&growths[i], pod, now_ns, growing->list[i].text);
 	}
 	return changed;
 }

@@ -71,8 +71,8 @@ static void become_lost(const struct incident_death *first, const struct inciden
 		    "Ray's logs, by the Afterglow sidecar in the pod", spec);
 }
 
-static cJSON *refined(const struct story *story, const struct incident_death *first,
-		      const cJSON *failure)
+static cJSON *refined_failure(const struct story *story, const struct incident_death *first,
+			      const cJSON *failure)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(failure, true);
@@ -103,5 +103,5 @@ cJSON *lost_head_refined(const struct story *story, const struct incident_death 
 	deaths[n] = story->death;
 	if (incident_join(deaths, n + 1, places) < 0 || places[n].first == n)
 		return NULL;
-	return refined(story, &deaths[places[n].first], failure);
+	return refined_failure(story, &deaths[places[n].first], failure);
 }

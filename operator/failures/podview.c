@@ -32,8 +32,8 @@ static bool may_be_from_outside(int64_t exit_code)
 	return exit_code_is_of_stop(exit_code) || exit_code < EXIT_CODE_OF_SIGNAL(0);
 }
 
-static void decide(struct podview *v, enum failure_class class, enum confidence confidence,
-		   bool from_outside)
+static void podview_decide(struct podview *v, enum failure_class class, enum confidence confidence,
+			   bool from_outside)
 {
 	v->class = class;
 	v->confidence = confidence;
@@ -80,15 +80,15 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 		   *message = json_str(pod, "status.message");
 
 	if (is(reason, "Evicted"))
-		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
+		podview_decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
 	else if (TEXT_IS_ONE_OF(reason, "Preempting", "Preempted"))
-		decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
+		podview_decide(v, FAILURE_PREEMPTED, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "NodeLost"))
-		decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
+		podview_decide(v, FAILURE_NODE_LOST, CONFIDENCE_LIKELY, true);
 	else if (TEXT_IS_ONE_OF(reason, "Terminated", "NodeShutdown", "Shutdown"))
-		decide(v, FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, true);
+		podview_decide(v, FAILURE_NODE_SHUTDOWN, CONFIDENCE_CERTAIN, true);
 	else if (is(reason, "DeadlineExceeded")) {
-		decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
+		podview_decide(v, FAILURE_EVICTED, CONFIDENCE_CERTAIN, true);
 		v->fate =
 			"was ended by the kubelet: its pod ran longer than its activeDeadlineSeconds";
 	} else {
@@ -121,7 +121,7 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
 		if (!is(reason, rows[i].reason) ||
 		    (rows[i].message && !(message && strstr(message, rows[i].message))))
 			continue;
-		decide(v, rows[i].class, rows[i].confidence, true);
+		podview_decide(v, rows[i].class, rows[i].confidence, true);
 		set_evidence(v, "condition DisruptionTarget", reason, message);
 		by_node(pod, rows[i].by, rows[i].by == ENDED_BY_KUBELET ? message : NULL, v);
 		if (rows[i].by != ENDED_BY_KUBELET)
@@ -177,7 +177,7 @@ static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
 	const char *reason = json_str(terminated, "reason");
 
 	if (TEXT_IS_ONE_OF(reason, "StartError", "ContainerCannotRun")) {
-		decide(v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
+		podview_decide(v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
 		set_evidence(v, "kubelet", reason, json_str(terminated, "message"));
 		return true;
 	}
@@ -197,14 +197,14 @@ static bool by_oom_reason(const cJSON *terminated, int64_t exit_code, struct pod
 {
 	if (!is_oom(terminated))
 		return false;
-	decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
+	podview_decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
 	v->signal = exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL) ? SIGKILL : v->signal;
 	return true;
 }
 
 static void by_loss(const cJSON *terminated, struct podview *v)
 {
-	decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
+	podview_decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, true);
 	set_evidence(v, "kubelet", json_str(terminated, "reason"), json_str(terminated, "message"));
 }
 
@@ -217,7 +217,7 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 
 	if (!pod_deletion_explains(pod, terminated, exit_code))
 		return false;
-	decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
+	podview_decide(v, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, true);
 	ended_by_init(&v->by, ENDED_BY_CLIENT, NULL, NULL, NULL);
 	pod_deletion_began(pod, &v->by.at_ns);
 	snprintf(v->evidence, sizeof(v->evidence),
@@ -281,11 +281,11 @@ static void by_exit_code(int64_t exit_code, struct podview *v)
 	enum failure_class class = exit_code_class(exit_code);
 	bool own = exit_code < EXIT_CODE_NOT_EXECUTABLE;
 
-	decide(v, class,
-	       class == FAILURE_UNKNOWN ? CONFIDENCE_UNKNOWN :
-	       own			? CONFIDENCE_CERTAIN :
-					  CONFIDENCE_LIKELY,
-	       false);
+	podview_decide(v, class,
+		       class == FAILURE_UNKNOWN ? CONFIDENCE_UNKNOWN :
+		       own			? CONFIDENCE_CERTAIN :
+						  CONFIDENCE_LIKELY,
+		       false);
 }
 
 /* Says what became of the container; NULL where the exit code says it. */
@@ -458,7 +458,7 @@ void podview_not_started(const cJSON *pod, const char *container, const cJSON *w
 {
 	struct podview v = { 0 };
 
-	decide(&v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
+	podview_decide(&v, FAILURE_START_FAILURE, CONFIDENCE_CERTAIN, true);
 	set_evidence(&v, "waiting", json_str(waiting, "reason"), json_str(waiting, "message"));
 	set_sentence(pod, container, -1, &v);
 	start_error_add(pod, json_str(waiting, "message"), v.sentence, sizeof(v.sentence));

@@ -77,8 +77,8 @@ static bool is_young(const cJSON *pod, int64_t now_ns)
 	return json_time(pod, "metadata.creationTimestamp", &ns) && now_ns - ns < YOUNG_POD_NS;
 }
 
-static void count(const cJSON *pod, const cJSON *status, const struct known_end *known,
-		  size_t n_known, int64_t now_ns, struct unseen *ret_unseen)
+static void restarts_count(const cJSON *pod, const cJSON *status, const struct known_end *known,
+			   size_t n_known, int64_t now_ns, struct unseen *ret_unseen)
 {
 	const struct known_end *last = last_numbered(status, known, n_known);
 	int64_t until_ns = shown_oldest_start(status) + NS_PER_SEC / 2;
@@ -177,7 +177,7 @@ bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_
 	json_each(status, json_get(pod, "status.containerStatuses")) {
 		if (!is_judged(status))
 			continue;
-		count(pod, status, known, n_known, now_ns, &unseen);
+		restarts_count(pod, status, known, n_known, now_ns, &unseen);
 		if (unseen.n && is_settled(pod, status, now_ns))
 			add(pod, status, &unseen, failures);
 		else if (unseen.n)

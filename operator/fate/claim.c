@@ -282,8 +282,8 @@ bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, cons
  * -----------------------------------------------------------------------------------------------
  */
 
-static bool claims(struct claim *ret_claim, enum ended_by_kind kind, const char *of_kind,
-		   const char *name, const char *why, const char *evidence)
+static bool claim_set(struct claim *ret_claim, enum ended_by_kind kind, const char *of_kind,
+		      const char *name, const char *why, const char *evidence)
 {
 	struct claim claim = { .source = of_kind };
 
@@ -314,15 +314,16 @@ bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct 
 		claim_is_autoscaled(cluster) ? ENDED_BY_RAY_AUTOSCALER : ENDED_BY_CLIENT;
 
 	if (is_to_be_deleted(group, pod->name))
-		return claims(ret_claim, by, "RayCluster", pod->cluster, "it scaled the group down",
-			      "the pod's name stands in scaleStrategy.workersToDelete");
+		return claim_set(ret_claim, by, "RayCluster", pod->cluster,
+				 "it scaled the group down",
+				 "the pod's name stands in scaleStrategy.workersToDelete");
 	if (json_bool(group, "suspend", false))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
-			      "it suspended the worker group",
-			      "the worker group has suspend: true");
+		return claim_set(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
+				 "it suspended the worker group",
+				 "the worker group has suspend: true");
 	if (json_bool(cluster, "spec.suspend", false))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
-			      "it suspended the RayCluster", "spec.suspend is true");
+		return claim_set(ret_claim, ENDED_BY_CLIENT, "RayCluster", pod->cluster,
+				 "it suspended the RayCluster", "spec.suspend is true");
 	return false;
 }
 
@@ -342,16 +343,16 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 		 status ? status : "?", reason ? ", " : "", reason ? reason : "",
 		 message ? ": " : "", message ? message : "");
 	if (json_str(job, "metadata.deletionTimestamp"))
-		return claims(ret_claim, ENDED_BY_CLIENT, "RayJob", name,
-			      "it deleted the RayJob, and with it the cluster",
-			      "it is being deleted");
+		return claim_set(ret_claim, ENDED_BY_CLIENT, "RayJob", name,
+				 "it deleted the RayJob, and with it the cluster",
+				 "it is being deleted");
 	if ((now && *now && pod->cluster && strcmp(now, pod->cluster) != 0) ||
 	    TEXT_IS_ONE_OF(status, "Retrying", "Waiting"))
-		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
-			      "the RayJob tries again with another cluster", evidence);
+		return claim_set(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
+				 "the RayJob tries again with another cluster", evidence);
 	if (TEXT_IS_ONE_OF(status, "Suspending", "Suspended"))
-		return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
-			      "the RayJob was suspended", evidence);
+		return claim_set(ret_claim, ENDED_BY_KUBERAY, "RayJob", name,
+				 "the RayJob was suspended", evidence);
 	if (!TEXT_IS_ONE_OF(status, "Complete", "Failed"))
 		return false;
 	snprintf(why, sizeof(why),
@@ -359,5 +360,5 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 		 strcmp(status, "Failed") == 0 ? "failed" : "finished",
 		 (int)MIN(MAX(json_int(job, "spec.ttlSecondsAfterFinished", 0), (int64_t)0),
 			  (int64_t)1 << 30));
-	return claims(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);
+	return claim_set(ret_claim, ENDED_BY_KUBERAY, "RayJob", name, why, evidence);
 }

@@ -182,8 +182,8 @@ static void check_answer(const struct admission_request *request, const cJSON *c
 	      json_bool(json, "response.allowed", false));
 }
 
-static void admit(const struct admission_request *request, const cJSON *review,
-		  const cJSON *options, const struct policy *policy)
+static void admit_review(const struct admission_request *request, const cJSON *review,
+			 const cJSON *options, const struct policy *policy)
 {
 	static const struct launchers launchers = {
 		.of = { { .machine = "x86_64", .file = "afterglow-launch", .sha256 = "00", .key = "launch-x86_64-0011223344556677" } },
@@ -249,6 +249,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	      policy_set_string(&policy.store.s3_role_arn, "arn:aws:iam::1:role/r", NULL) == 0);
 	policy.recording.kernel_log = json_bool(options, "kernelLog", false);
 	policy.sidecar_pull_secrets = cJSON_Parse("[\"registry\"]");
-	admit(&request, review, options, &policy);
+	admit_review(&request, review, options, &policy);
 	return 0;
 }

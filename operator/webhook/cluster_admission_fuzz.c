@@ -22,8 +22,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct cluster_admission admit(const cJSON *old, const cJSON *object, const char *user,
-				      const struct policy *policy, enum memory_mode mode)
+static struct cluster_admission admit_cluster(const cJSON *old, const cJSON *object,
+					      const char *user, const struct policy *policy,
+					      enum memory_mode mode)
 {
 	struct cluster_request req = { .old = old, .object = object, .user = user };
 	struct cluster_admission admission = { 0 };
@@ -45,8 +46,10 @@ static struct cluster_admission admit(const cJSON *old, const cJSON *object, con
 static void check_settled(const cJSON *old, const cJSON *stands, const char *user,
 			  const struct policy *policy)
 {
-	struct cluster_admission again = admit(old, stands, user, policy, MEMORY_MODE_APPLY);
-	struct cluster_admission update = admit(stands, stands, user, policy, MEMORY_MODE_APPLY);
+	struct cluster_admission again =
+		admit_cluster(old, stands, user, policy, MEMORY_MODE_APPLY);
+	struct cluster_admission update =
+		admit_cluster(stands, stands, user, policy, MEMORY_MODE_APPLY);
 
 	CHECK(!again.object && !update.object);
 	cluster_admission_release(&again);
@@ -82,13 +85,14 @@ static bool is_annotated_apply(const cJSON *object)
 
 static void check_create(const cJSON *object, const char *user, const struct policy *policy)
 {
-	struct cluster_admission create = admit(NULL, object, user, policy, MEMORY_MODE_APPLY),
+	struct cluster_admission create = admit_cluster(NULL, object, user, policy,
+							MEMORY_MODE_APPLY),
 				 back;
 
 	if (create.object)
 		check_settled(NULL, create.object, user, policy);
 	if (create.object && !has_record(object)) {
-		back = admit(create.object, object, user, policy, MEMORY_MODE_APPLY);
+		back = admit_cluster(create.object, object, user, policy, MEMORY_MODE_APPLY);
 		CHECK(back.object && is_same(back.object, create.object));
 		cluster_admission_release(&back);
 	}
@@ -109,11 +113,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		json_bool(input, "limited", false) ? (int64_t)2 << 30 : 0;
 	policy.memory.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
 	user = json_str(input, "user");
-	admission = admit(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
+	admission = admit_cluster(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
 	CHECK(!admission.object || is_annotated_apply(json_get(input, "object")));
 	cluster_admission_release(&admission);
-	admission = admit(json_get(input, "old"), json_get(input, "object"), user, &policy,
-			  MEMORY_MODE_APPLY);
+	admission = admit_cluster(json_get(input, "old"), json_get(input, "object"), user, &policy,
+				  MEMORY_MODE_APPLY);
 	if (admission.object)
 		check_settled(json_get(input, "old"), admission.object, user, &policy);
 	cluster_admission_release(&admission);

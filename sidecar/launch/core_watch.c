@@ -51,8 +51,8 @@ struct watch {
 	int64_t retry_ns; /* 0: there is nothing to try again */
 };
 
-static void offer(struct watch *w, const struct core_dir *dir, const char *name,
-		  enum core_found found)
+static void core_watch_offer(struct watch *w, const struct core_dir *dir, const char *name,
+			     enum core_found found)
 {
 	struct core_name core;
 	struct core_key key;
@@ -87,7 +87,7 @@ static void on_name(const struct core_dir *dir, const char *name, void *arg)
 {
 	struct search *s = arg;
 
-	offer(s->watch, dir, name, s->found);
+	core_watch_offer(s->watch, dir, name, s->found);
 }
 
 static void search(struct watch *w, const struct core_dir *dir, enum core_found found)
@@ -96,7 +96,7 @@ static void search(struct watch *w, const struct core_dir *dir, enum core_found 
 	char literal[CORE_PATTERN_MAX + 16];
 
 	if (core_component_literal(core_dirs_file_component(&w->pattern), literal))
-		offer(w, dir, literal, found);
+		core_watch_offer(w, dir, literal, found);
 	else
 		core_dir_each_name(dir, on_name, &s);
 }
@@ -190,7 +190,7 @@ static void read_events(struct watch *w)
 			if (event->mask & IN_Q_OVERFLOW)
 				search_all(w, CORE_FOUND);
 			else if (dir && event->len > 0)
-				offer(w, dir, event->name, CORE_CLOSED);
+				core_watch_offer(w, dir, event->name, CORE_CLOSED);
 			at += sizeof(*event) + event->len;
 		}
 }

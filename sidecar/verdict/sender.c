@@ -53,8 +53,8 @@ static const char *role_of(const char *comm)
  * Describes the sender: "kubelet (PID 812) on the node", "python3 (PID 12) in container ray-head",
  * "itself". Returns text.
  */
-static const char *describe(const struct node_signal *s, const char *container,
-			    char text[static TEXT_MAX])
+static const char *sender_describe(const struct node_signal *s, const char *container,
+				   char text[static TEXT_MAX])
 {
 	const char *comm = s->comm[0] ? s->comm : "a process";
 	int own = (int)(s->sender_own ? s->sender_own : s->sender);
@@ -103,8 +103,8 @@ static bool fits(const struct node_signal *s, int64_t ended_ns)
 }
 
 /* Returns the last record with this target. signal 0 stands for an OOM kill. */
-static const struct node_signal *find(const struct observation *o, pid_t target, int signal,
-				      int64_t ended_ns)
+static const struct node_signal *signal_find(const struct observation *o, pid_t target, int signal,
+					     int64_t ended_ns)
 {
 	const struct node_signal *found = NULL;
 
@@ -127,7 +127,7 @@ static const struct node_signal *origin(const struct observation *o, const struc
 	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME ||
 	    s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
 		return s;
-	const struct node_signal *before = find(o, o->launcher_pid, s->signal, s->at_ns);
+	const struct node_signal *before = signal_find(o, o->launcher_pid, s->signal, s->at_ns);
 	if (before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS)
 		return before;
 	return s->signal == o->asked.signal ? NULL : s;
@@ -135,8 +135,9 @@ static const struct node_signal *origin(const struct observation *o, const struc
 
 bool sender_is_another(const struct observation *o, pid_t target, const char *comm)
 {
-	const struct node_signal *killed = find(o, target, SIGKILL, o->ended_ns);
-	const struct node_signal *s = killed ? killed : find(o, target, SIGTERM, o->ended_ns);
+	const struct node_signal *killed = signal_find(o, target, SIGKILL, o->ended_ns);
+	const struct node_signal *s =
+		killed ? killed : signal_find(o, target, SIGTERM, o->ended_ns);
 
 	return s && (s->place != NODE_SIGNAL_SAME || strcmp(s->comm, comm) != 0);
 }
@@ -148,7 +149,7 @@ unsigned int sender_oom_others(const struct observation *o)
 	for (size_t i = 0; i < o->n_signals; i++)
 		n += o->signals[i].oom && fits(&o->signals[i], o->ended_ns) &&
 		     o->signals[i].target > 0 && o->signals[i].target != decisive_process(o) &&
-		     !find(o, o->signals[i].target, SIGKILL, o->ended_ns);
+		     !signal_find(o, o->signals[i].target, SIGKILL, o->ended_ns);
 	return n;
 }
 
@@ -165,14 +166,14 @@ static bool was_killed(const struct observation *o)
 
 bool sender_killed_command(const struct observation *o)
 {
-	return was_killed(o) && find(o, decisive_process(o), SIGKILL, o->ended_ns) != NULL;
+	return was_killed(o) && signal_find(o, decisive_process(o), SIGKILL, o->ended_ns) != NULL;
 }
 
 bool sender_oom_took_command(const struct observation *o)
 {
 	/* The kernel marks also a process that is already dying of another SIGKILL. */
 	return !o->container_lives && !sender_killed_command(o) &&
-	       find(o, decisive_process(o), 0, o->ended_ns) != NULL;
+	       signal_find(o, decisive_process(o), 0, o->ended_ns) != NULL;
 }
 
 enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v)
@@ -209,14 +210,14 @@ static void append(struct verdict *v, const char *before, const char *text)
 static void of_container(const struct observation *o, struct verdict *v)
 {
 	const struct node_signal *s =
-		origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
+		origin(o, signal_find(o, decisive_process(o), v->signal, o->ended_ns));
 	bool exited = o->status_known && !WIFSIGNALED(o->wait_status);
 	char sender[TEXT_MAX];
 
 	/* A shell's exit code is about another process, which only the shell knows. */
 	if (!s || exited)
 		return;
-	describe(s, o->container, sender);
+	sender_describe(s, o->container, sender);
 	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s,
 		     o->ended_ns, sender);
 	if (v->class == FAILURE_KILLED) {
@@ -237,10 +238,10 @@ static void of_process(const struct observation *o, struct verdict *v)
 	for (size_t i = 0; i < o->n_ends; i++)
 		if (o->ends[i].pid == v->process.pid)
 			ended_ns = o->ends[i].ended_ns;
-	const struct node_signal *s = find(o, v->process.pid, v->process.signal, ended_ns);
+	const struct node_signal *s = signal_find(o, v->process.pid, v->process.signal, ended_ns);
 	if (!s)
 		return;
-	describe(s, o->container, sender);
+	sender_describe(s, o->container, sender);
 	add_evidence(v, v->process.name[0] ? v->process.name : "the process", s, ended_ns, sender);
 	snprintf(text, sizeof(text), "%s came from %s", signal_name(s->signal), sender);
 	append(v, "; ", text);

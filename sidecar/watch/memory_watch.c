@@ -76,8 +76,8 @@ static void forget_gone(struct memory_watch *w)
 }
 
 /* Returns the process that grows fastest, or NULL if none grows. */
-static const struct watched_memory *fastest(const struct memory_watch *w, int64_t room,
-					    struct long_growth *ret_growth)
+static const struct watched_memory *fastest_growing(const struct memory_watch *w, int64_t room,
+						    struct long_growth *ret_growth)
 {
 	const struct watched_memory *found = NULL;
 	struct long_growth g;
@@ -91,14 +91,14 @@ static const struct watched_memory *fastest(const struct memory_watch *w, int64_
 	return found;
 }
 
-static bool forecast(const struct memory_watch *w, const struct memory *m,
-		     struct memory_forecast *ret_forecast)
+static bool memory_forecast_make(const struct memory_watch *w, const struct memory *m,
+				 struct memory_forecast *ret_forecast)
 {
 	/* The kernel reclaims page cache before the limit is reached. */
 	int64_t used = memory_ray(m) >= 0 ? memory_ray(m) : m->usage, room = m->limit - used;
 	struct long_growth of_all, of_one;
 	bool grows = long_trend_judge(&w->all, room, &of_all);
-	const struct watched_memory *one = fastest(w, room, &of_one);
+	const struct watched_memory *one = fastest_growing(w, room, &of_one);
 
 	if (one && (!grows || of_one.rate >= of_all.rate / 2)) {
 		of_one.left_ns = grows ? MIN(of_one.left_ns, of_all.left_ns) : of_one.left_ns;
@@ -121,7 +121,7 @@ enum memory_change memory_watch_end(struct memory_watch *w, const struct memory 
 	if (w->looked_ns / LONG_TREND_STEP_NS == w->judged)
 		return MEMORY_SAME;
 	w->judged = w->looked_ns / LONG_TREND_STEP_NS;
-	if (m->limit > 0 && m->usage >= 0 && forecast(w, m, &w->forecast)) {
+	if (m->limit > 0 && m->usage >= 0 && memory_forecast_make(w, m, &w->forecast)) {
 		w->quiet = 0;
 		return did ? MEMORY_SAME : MEMORY_BEGAN_TO_GROW;
 	}
