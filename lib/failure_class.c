@@ -117,7 +117,7 @@ const char *signal_meaning(int signo)
 		[LINUX_SIGVTALRM] = timer,
 		[LINUX_SIGPROF] = timer,
 		[LINUX_SIGPOLL] =
-			"when a file or socket becomes ready, as it has asked to be told (O_ASYNC)",
+			"when a file or socket becomes ready, which it has asked for (O_ASYNC)",
 		[LINUX_SIGXCPU] = "when it has used up its limit of CPU time (ulimit -t)",
 		[LINUX_SIGXFSZ] = "when it writes beyond its limit of file size (ulimit -f)",
 		[LINUX_SIGSYS] = "when a seccomp filter refuses a system call of it",

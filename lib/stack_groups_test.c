@@ -130,7 +130,7 @@ static void an_answer_that_is_cut_or_forged_harms_nobody(void **state)
 }
 
 /*
- * Whoever runs a program chooses the names of its files, and any user may listen where root asks.
+ * The user of a program chooses the names of its files, and any user may listen where root asks.
  */
 static void names_drive_no_terminal(void **state)
 {

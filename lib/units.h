@@ -60,8 +60,8 @@ struct text_of_time text_of_time(int64_t unix_ns);
 #define TIME_TEXT(unix_ns) (text_of_time(unix_ns).text)
 
 /*
- * Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction, from 1970 on: so the
- * difference of any two fits into 64 bits, whoever wrote them.
+ * Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction, from 1970 on. So the
+ * difference of any two fits into 64 bits, also if a tenant made them up.
  */
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts a core's file in memory (tmpfs) for the pod of the process that crashed. The kernel counts
- * the pages of such a file for the memory cgroup of whoever writes them. The program for cores is
- * in no pod, so a pod that crashes in a directory of memory could use memory beyond its limit.
+ * the pages of such a file for the memory cgroup of the process that writes them. The program for
+ * cores is in no pod, so a pod that crashes in a directory of memory could use memory beyond its limit.
  */
 #pragma once
 

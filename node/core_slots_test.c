@@ -140,7 +140,7 @@ static void a_pod_that_finds_all_taken_waits_and_is_the_next(void **state)
 	while (!is_wanted(held[0]))
 		usleep(1000);
 	/*
-	 * Whoever has a slot gives it back then, and does not get it again before the one that
+	 * The pod that has a slot gives it back then. It does not get it again before the pod that
 	 * waits.
 	 */
 	close(held[0]);

@@ -232,8 +232,8 @@ static const char *kernel_line_find_last(const char *text, const char *part)
 
 /*
  * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13".
- * Of the latter the thread counts, because its number ends the line, and the names before it may
- * hold anything.
+ * In the second one the number of the thread counts, because it ends the line. The names before it
+ * may hold anything.
  */
 static bool kernel_line_is_gpu(const char *text, struct kernel_line *l)
 {

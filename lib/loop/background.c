@@ -70,7 +70,7 @@ void background_limit(struct background *b, int64_t within_ns)
 	const struct timeval within = { .tv_sec = within_ns / NS_PER_SEC,
 					.tv_usec = within_ns % NS_PER_SEC / 1000 };
 
-	/* A loop may count from a time of before this callback. */
+	/* A loop may count from when the running callback began. */
 	if (b->event)
 		event_base_update_cache_time(event_get_base(b->event));
 	/* event_add without a time limit leaves the old one. */

@@ -47,7 +47,7 @@ static int set_identity(const struct death *d, struct ray_failure *f, struct err
 {
 	int64_t ns;
 
-	/* The clocks of nodes differ by less. A report from the far future would be kept too long. */
+	/* Clocks of nodes differ by less. A report from the far future would be kept too long. */
 	if (!json_time(d->report, "endedAt", &ns) || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
 	death_set_whose(d, f);

@@ -67,9 +67,9 @@ struct plan {
 	cJSON *templates; /* to which operations refer */
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 	/*
-	 * The age of the cluster. So long an object is believed whose creation found it taken,
-	 * because it may be a former cluster's: a new cluster looks again soon, and an old one
-	 * rarely.
+	 * The age of the cluster. For so long the operator believes in an object if its creation
+	 * found the name taken, because that may be a former cluster's: a new cluster looks again
+	 * soon, and an old one rarely.
 	 */
 	int64_t doubt_ns;
 };

@@ -95,7 +95,8 @@ cJSON *group_field_get(const cJSON *group, enum group_field field)
 		item = cJSON_GetObjectItemCaseSensitive(
 			json_get(group_memory_container_of(group), "resources.limits"), key);
 		break;
-	case IN_ENV: /* returns the entry, because a variable may have a valueFrom in place of a value */
+	/* It returns the entry, because a variable may have a valueFrom in place of a value. */
+	case IN_ENV:
 		return container_env(group_memory_container_of(group), key);
 	}
 	return cJSON_IsNull(item) ? NULL : item;

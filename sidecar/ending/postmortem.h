@@ -15,8 +15,8 @@
  */
 struct postmortem {
 	/*
-	 * The owner sets these. What they point to outlives the making, but for the ending, which is
-	 * read until postmortem_report returns.
+	 * The owner sets these. What they point to outlives the making. Only the ending may go when
+	 * postmortem_report has returned.
 	 */
 	struct event_base *base; /* NULL: nothing is read by a child */
 	struct observer *observer;

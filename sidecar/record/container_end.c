@@ -454,7 +454,7 @@ bool container_wait(struct container *c, int fd, event_callback_fn fn, int withi
 					.tv_usec = within_ms % 1000 * 1000 };
 
 	event_drop(c->wait);
-	/* A loop may count from a time of before this callback, which can take longer than the wait. */
+	/* A loop may count from when this callback began, which may be longer ago than the wait. */
 	event_base_update_cache_time(c->base);
 	c->wait_until_ns = now_boottime_ns() + within_ms * NS_PER_MS;
 	c->wait = event_new(c->base, fd, fd < 0 ? 0 : EV_READ | EV_PERSIST, fn, c);

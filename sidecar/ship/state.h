@@ -20,7 +20,8 @@
 struct upload {
 	char id[UPLOAD_ID_MAX];
 	int64_t part; /* bytes of each part but the last */
-	bool sha256; /* it began with the SHA-256 as the checksum of its parts, which the server then wants of each */
+	/* it began with SHA-256 as the checksum of its parts: then the server wants it of each */
+	bool sha256;
 };
 
 struct state {

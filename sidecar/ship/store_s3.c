@@ -151,7 +151,10 @@ static void s3_free(struct store *s)
 	free(s3);
 }
 
-/* In China, too. A machine of EC2 and a load balancer, which may have any server, have names of AWS as well. */
+/*
+ * In China, too. Machines of EC2 and load balancers have names of AWS as well, and may have any
+ * server.
+ */
 static bool is_of_aws(const char *endpoint)
 {
 	return strstr(endpoint, ".amazonaws.com") &&

@@ -14,8 +14,8 @@
 void limit_verdict(const struct observation *o, struct verdict *v);
 
 /*
- * v is the verdict from the ends of Ray's processes, too. Where none explains an exit code, an object
- * that raylet refused shortly before makes it DiskFull, likely.
+ * v is the verdict in which the ends of Ray's processes count as well. If none of them explains an
+ * exit code, an object that raylet refused shortly before makes it DiskFull, likely.
  */
 void limit_of_objects(const struct observation *o, struct verdict *v);
 

@@ -602,7 +602,10 @@ void ray_driver_stopped_verdict(const struct observation *o, const char *lines, 
 	struct ray_process_cause c = { .story = STORY_PROCESS, .end = o->process };
 	bool supervised = strncmp(lines, RAY_STOP_LOG, strlen(RAY_STOP_LOG)) == 0;
 	const char *killed = strstr(lines, "force-killed with SIGKILL"), *end = strchr(lines, '\n');
-	/* Ray logs an abort that has another reason; a child writes its SIGTERM into the same log. */
+	/*
+	 * Of an abort that has another reason Ray writes a line. The line about SIGTERM may be of a
+	 * child, which writes into the same log.
+	 */
 	bool aborted_itself = v->signal == SIGABRT &&
 			      (supervised || !strstr(lines, ".log: *** SIGABRT received"));
 
