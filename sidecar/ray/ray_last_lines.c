@@ -17,6 +17,7 @@
 #define DRIVER_LOG "job-driver-"
 #define FILE_SHOWN_MAX 100 /* bytes of a file's name, which the container chooses */
 #define RAYLETS_MAX 16
+#define RECENT_NS (60 * NS_PER_SEC) /* older words of a raylet are about other workers */
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
 #define DRIVER_LOG_NS \
 	(2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
@@ -215,7 +216,7 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 		    struct ray_error *ret_error)
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
-	char driver[RAY_FILE_NAME_MAX + 1];
+	char file[RAY_FILE_NAME_MAX + 1];
 	struct worker_lines worker = { dir_fd, false, life->pid, out, size };
 
 	if (dir_fd < 0)
@@ -226,9 +227,11 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 	}
 	if (life->kind == RAY_PROCESS_NONE && life->pid > 0) {
 		ray_files_of_pid(dir_fd, life->pid, append_worker, &worker);
-		/* Until a worker has a file of its own, it writes into raylet's. */
-		if (!worker.found)
-			append_file(dir_fd, "raylet.err", "raylet.err", out, size, NULL);
+		/* Until a worker has a file of its own, it writes into that of its raylet. */
+		int64_t now_ns = now_realtime_ns();
+		if (!worker.found &&
+		    ray_file_of_time(dir_fd, "raylet", "err", now_ns - RECENT_NS, INT64_MAX, file))
+			append_file(dir_fd, file, file, out, size, NULL);
 	}
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
@@ -236,9 +239,9 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
 	    ray_file_of_time(dir_fd, DRIVER_LOG, ".log", life->from_unix_ns - DRIVER_LOG_NS,
-			     life->until_unix_ns + DRIVER_LOG_NS, driver)) {
-		append_stop(dir_fd, driver, out, size);
-		append_file(dir_fd, driver, driver, out, size, ret_error);
+			     life->until_unix_ns + DRIVER_LOG_NS, file)) {
+		append_stop(dir_fd, file, out, size);
+		append_file(dir_fd, file, file, out, size, ret_error);
 	}
 }
 

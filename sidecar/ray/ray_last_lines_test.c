@@ -198,6 +198,11 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	ray_last_lines(dir, &(struct ray_process_life){ .pid = 460 }, out, sizeof(out), &error);
 	assert_string_equal(
 		out, "raylet.err: bash: line 1: /opt/python3.13: No such file or directory\n");
+	/* What it holds for minutes is about others. */
+	out[0] = '\0';
+	assert_int_equal(utimensat(dir, "raylet.err", (struct timespec[2]){ { 0 }, { 0 } }, 0), 0);
+	ray_last_lines(dir, &(struct ray_process_life){ .pid = 460 }, out, sizeof(out), &error);
+	assert_string_equal(out, "");
 	close(dir);
 	assert_true(tree_remove(AT_FDCWD, path));
 }
