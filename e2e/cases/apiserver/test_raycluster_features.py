@@ -63,7 +63,9 @@ def test_the_autoscaler_runs_beside_the_head_with_rights_of_its_own(make, api):
     assert head["spec"]["restartPolicy"] == "Never" and head["spec"]["serviceAccountName"] == "demo"
     for container in ray, autoscaler:
         assert "/tmp/ray" in {m["mountPath"] for m in container["volumeMounts"]}
-    role, binding = api.get("roles", "demo"), api.get("rolebindings", "demo")
+    # The role is read before somebody is bound to it, while the head is made.
+    binding = wait_for("the role's binding", lambda: api.get("rolebindings", "demo"))
+    role = api.get("roles", "demo")
     assert {(r["resources"][0], *r["verbs"]) for r in role["rules"]} == {
         ("pods", "get", "list", "watch", "patch"), ("pods/resize", "patch"), ("rayclusters", "get", "patch")}
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "demo", "namespace": api.namespace}]
