@@ -74,7 +74,7 @@ static void an_upload_without_memory_ends(void **state)
 	struct store_context context = { .options = &options,
 					 .state = &notes,
 					 .progress = &progress };
-	struct object_store o = { .store.context = &context };
+	struct s3 s3 = { .objects.store.context = &context };
 	struct fault fault = { 0 };
 	int dir_fd;
 	(void)state;
@@ -84,15 +84,15 @@ static void an_upload_without_memory_ends(void **state)
 	item.fd = openat(dir_fd, "core", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(item.fd, item.size), 0);
 	assert_int_equal(state_open(dir_fd, "s3://b/x", &notes, NULL), 0);
-	assert_int_equal(http_new(&settings, &o.http, &fault), 0);
+	assert_int_equal(http_new(&settings, &s3.objects.http, &fault), 0);
 	progress_init(&progress);
 	alarm(PATIENCE_S);
-	assert_int_equal(s3_put_parts(&o, &item, "key", &fault), -1);
+	assert_int_equal(s3_put_parts(&s3.objects, &item, "key", &fault), -1);
 	alarm(0);
 	assert_int_equal(fault.kind, FAULT_MEMORY);
 	assert_int_equal(n_started, HTTP_PARALLEL);
 	assert_int_equal(n_waits, 1);
-	http_free(o.http);
+	http_free(s3.objects.http);
 	state_release(&notes);
 	close(item.fd);
 	close(dir_fd);
