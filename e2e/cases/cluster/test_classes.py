@@ -133,6 +133,12 @@ def test_an_eviction_by_the_api_is_a_deletion_that_names_it(classes):
 
 def test_a_pod_over_the_limit_of_its_volume_is_evicted(classes):
     name = pod_of(classes, "eviction")
-    failure = classes.wait_failure(pod=name, timeout=150)
+
+    def evicted():
+        pod = next((p for p in classes.pods("worker") if p["metadata"]["name"] == name), None)
+        assert not pod or pod["status"].get("reason") == "Evicted", pod["status"]
+        return True
+    wait_for("the kubelet to evict the pod", evicted, timeout=150)
+    failure = classes.wait_failure(pod=name)
     assert failure["class"] == "Evicted", json.dumps(failure)
     assert "exceeds the limit" in texts(failure)
