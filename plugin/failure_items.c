@@ -9,7 +9,6 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strmap.h"
-#include "lib/units.h"
 
 const char *failure_str(const cJSON *failure, const char *path)
 {

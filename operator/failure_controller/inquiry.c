@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/log.h"
 #include "lib/strbuf.h"
 #include "lib/strmap.h"

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "lib/exit_code.h"
-#include "lib/incident.h"
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/sidecar_names.h"

@@ -7,7 +7,6 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
-#include "operator/failures/death.h"
 #include "operator/fate/claim.h"
 #include "operator/fate/fate.h"
 #include "operator/fate/node_mark.h"

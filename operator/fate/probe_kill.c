@@ -9,7 +9,6 @@
 #include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/failures/death.h"
 #include "operator/failures/ended_by.h"
 #include "operator/failures/termination.h"
 

@@ -13,7 +13,6 @@
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/queue.h>

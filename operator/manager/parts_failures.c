@@ -4,7 +4,6 @@
  * known about them; and reports lost failures.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/docs.h"
 #include "lib/json.h"

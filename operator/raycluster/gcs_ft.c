@@ -9,7 +9,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/pod_state.h"
-#include "operator/raycluster/start_params.h"
 
 #define OPTIONS "spec.gcsFaultToleranceOptions"
 #define ENABLED "ray.io/ft-enabled"

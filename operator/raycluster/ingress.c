@@ -10,7 +10,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/plan.h"
 
 #define HEAD "spec.headGroupSpec"
 #define CLASS "kubernetes.io/ingress.class"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/pod_state.h"
 

@@ -6,7 +6,6 @@
 
 #include "lib/json.h"
 #include "lib/sidecar_names.h"
-#include "lib/units.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"

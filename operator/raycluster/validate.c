@@ -21,7 +21,6 @@
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/start_params.h"
 #include "operator/raycluster/upgrade.h"
 
 /* Leaves room for "-head-svc" and the pods' suffixes within 63 characters */

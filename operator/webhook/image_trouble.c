@@ -2,8 +2,6 @@
 /* Remembers namespaces in which the sidecar's image cannot be pulled. */
 #include "operator/webhook/image_trouble.h"
 
-#include <string.h>
-
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"

@@ -13,7 +13,6 @@
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/strbuf.h"
-#include "lib/units.h"
 
 #define FILE_NAME "cores"
 #define FILE_MAX (TAKEN_MAX * (TAKEN_PATH_MAX + 128))

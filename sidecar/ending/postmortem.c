@@ -13,7 +13,6 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/ending/gather.h"
-#include "sidecar/ending/life.h"
 #include "sidecar/ending/memory_needs.h"
 #include "sidecar/ending/page.h"
 #include "sidecar/ray/ray_last_lines.h"

@@ -10,7 +10,6 @@
 
 #include "lib/file_time.h"
 #include "lib/macros.h"
-#include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
 /* Of the directory; Ray leaves a few files for every worker that it ever started. */

@@ -11,7 +11,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "sidecar/sample/fuse.h"
 #include "sidecar/sample/rootfd.h"
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "lib/fileio.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/mountinfo.h"
 #include "sidecar/sample/rootfd.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/processes_internal.h"
 #include "sidecar/sample/rootfd.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/fileio.h"
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "lib/log.h"
-#include "lib/macros.h"
 
 #define WAITING_MAX 512 /* descriptors that wait because no child is free */
 

@@ -8,9 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/file_time.h"
-#include "lib/fileio.h"
 #include "lib/log.h"
-#include "lib/units.h"
 #include "sidecar/spool/inventory.h"
 #include "sidecar/spool/spool.h"
 #include "sidecar/store/extend.h"

@@ -3,7 +3,6 @@
 #include "sidecar/verdict/other_limit.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/units.h"
 

@@ -3,7 +3,6 @@
 #include "sidecar/watch/gpu_words.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "lib/file_time.h"
 #include "lib/macros.h"

@@ -7,7 +7,6 @@
 
 #include "lib/file_time.h"
 #include "lib/strbuf.h"
-#include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/rootfd.h"
