@@ -161,7 +161,7 @@ endif
 
 # Anew when Debian's headers are new.
 $(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libkrb5-dev libssl-dev))) | $(SYSROOT)
-	$(Q)tools/static-library.sh $(if $(ARCH),,--or-shared) $* $@
+	$(Q)tools/static-library.sh $(if $(ARCH),,--or-less) $* $@
 
 $(BUILD)/afterglow-ship $(BUILD)/shared/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)

@@ -18,7 +18,7 @@ import sys
 import tarfile
 import uuid
 
-# These archives are built from Debian's source, of the version of this package (tools/static-library.sh).
+# These archives are built from Debian's source, of the version that ARCHIVE.source names (tools/static-library.sh), for the headers of this package.
 BUILT_ARCHIVES = {"libcjson.a": "libcjson-dev", "libcurl.a": "libcurl4-openssl-dev", "libkrb5.a": "libkrb5-dev"}
 OWN_FILES = {"etc/passwd", "etc/group"}
 LAUNCHERS = {"x86_64": "build/afterglow-launch", "aarch64": "build/arm64/afterglow-launch"}
@@ -77,6 +77,14 @@ def is_ours(path):
     return is_own or re.fullmatch(r"cc\w+\.o", name) is not None
 
 
+def source_of_built(path, headers):
+    """What an archive was built from, which a release may name if it is not older than the package of its headers."""
+    name, version = pathlib.Path(f"{path}.source").read_text().split()
+    if subprocess.run(["dpkg", "--compare-versions", version, "lt", headers[1]], check=False).returncode == 0:
+        raise SystemExit(f"sbom.py: {path} was built from {name} {version}, which is older than {headers[1]}: that is for no release")
+    return name, version
+
+
 def packages_of_program(program, packages):
     found = set()
     for path in inputs_of(program):
@@ -84,7 +92,8 @@ def packages_of_program(program, packages):
         owner = built or packages.owner_of(os.path.normpath(path))
         if not owner:
             raise SystemExit(f"sbom.py: {program} was linked with {path}, which is of no package")
-        found.add(packages.source_of(owner))
+        source = packages.source_of(owner)
+        found.add(source_of_built(path, source) if built else source)
     return found
 
 

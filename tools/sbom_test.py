@@ -39,11 +39,26 @@ class Sbom(unittest.TestCase):
     def write_inputs(self, program, text):
         pathlib.Path(self.build, f"{program}.inputs").write_text(text)
 
+    def write_built_archive(self, version):
+        archive = f"{self.build}/static/libcjson.a"
+        os.mkdir(f"{self.build}/static")
+        pathlib.Path(f"{archive}.source").write_text(f"cjson {version}\n")
+        return archive
+
     def test_a_program_is_made_of_what_the_linker_read_and_is_not_ours(self):
-        self.write_inputs("afterglow-ship", "build/afterglow-ship: build/obj/lib/err.o \\\n  /usr/lib/t/libssl.a build/static/libcjson.a "
-                          "/tmp/ccAb12.o\n\n/usr/lib/t/libssl.a:\n")
+        self.write_inputs("afterglow-ship", "build/afterglow-ship: build/obj/lib/err.o \\\n  /usr/lib/t/libssl.a "
+                          f"{self.write_built_archive('1:1.7')} /tmp/ccAb12.o\n\n/usr/lib/t/libssl.a:\n")
         parts = sbom.parts_of(["etc/passwd", "usr/bin/afterglow-ship", "lib/t/libc.so.6"], self.build, Packages(), None)
         self.assertEqual(parts, [("cjson", "1:1.7"), ("glibc", "2.36"), ("openssl", "3.0+deb")])
+
+    def test_an_archive_is_of_the_version_that_it_was_built_from(self):
+        self.write_inputs("x", f"x: {self.write_built_archive('1:1.7+deb12u1')}\n")
+        self.assertEqual(sbom.parts_of(["usr/bin/x"], self.build, Packages(), None), [("cjson", "1:1.7+deb12u1")])
+
+    def test_an_archive_of_an_older_source_than_its_headers_is_for_no_release(self):
+        self.write_inputs("x", f"x: {self.write_built_archive('1:1.7~rc1')}\n")
+        with self.assertRaisesRegex(SystemExit, "built from cjson 1:1.7~rc1, which is older than 1:1.7"):
+            sbom.parts_of(["usr/bin/x"], self.build, Packages(), None)
 
     def test_a_launcher_is_made_of_what_its_own_machine_has(self):
         class Other(Packages):

@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# static-library.sh [--or-shared] cjson|curl|krb5 ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
+# static-library.sh [--or-less] cjson|curl|krb5 ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
 # package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
+# ARCHIVE.source names the package and the version that it was built from.
 # A new version of the headers is a new archive. For another architecture CC and AR are its compiler's, and SYSROOT has the headers
 # (see sysroot.sh); for another system (tools/zig.sh) the headers are this machine's. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
-# --or-shared: a mirror may lack the source. ARCHIVE is empty then, by which the Makefile knows that programs have to take Debian's shared library.
+# --or-less: a mirror may lack that source. Then an older revision of the same version will do, of which tools/sbom.py makes no release; and where
+# there is none either, ARCHIVE is empty, by which the Makefile knows that programs have to take Debian's shared library.
 set -euo pipefail
 
-or_shared=''
-if [ "$1" = --or-shared ]; then or_shared=yes && shift; fi
+or_less=''
+if [ "$1" = --or-less ]; then or_less=yes && shift; fi
 name=$1 archive=$2
 case $name in
 cjson) headers=libcjson-dev ;;
@@ -45,8 +47,25 @@ fetch() {
 	cd "$work"
 	# A list that is missing matters only if what we look for is not in the others.
 	"${apt[@]}" update || true
-	# The mirror may hold a newer one only, with the same interface: a stable Debian changes nothing but faults.
-	"${apt[@]}" source "$name=$version" || "${apt[@]}" source "$name"
+	# A mirror's lists may name a revision whose files it does not have.
+	local candidate
+	for candidate in "$version" $(apt-cache "${apt[@]:2}" showsrc --only-source "$name" | revisions); do
+		if "${apt[@]}" source "$name=$candidate"; then
+			echo "$name $candidate" >"$work/source"
+			return
+		fi
+	done
+	return 1
+}
+
+# Of the lines of apt-cache, the other revisions of our version that have its interface: a stable Debian changes nothing but faults. The newest is
+# first, and what is older than the headers is for --or-less alone.
+revisions() {
+	sed -n 's/^Version: //p' | sort -rVu | while read -r candidate; do
+		[ "${candidate%-*}" = "${version%-*}" ] && [ "$candidate" != "$version" ] || continue
+		[ -n "$or_less" ] || dpkg --compare-versions "$candidate" gt "$version" || continue
+		echo "$candidate"
+	done
 }
 
 enter_source() {
@@ -66,11 +85,12 @@ build_cjson() {
 build_curl() {
 	local off=(alt-svc cookies dict dnsshuffle doh file ftp get-easy-options gopher hsts imap ldap ldaps libcurl-option manual
 		mime mqtt netrc ntlm ntlm-wb pop3 rtsp smb smtp telnet tftp tls-srp unix-sockets websockets)
+	# Tables for thousands of sockets are not for us. It is said to configure, which adds flags that make has to have as well.
+	CPPFLAGS+=" -DCURL_SOCKET_HASH_TABLE_SIZE=61"
 	./configure --host="$("${compiler[@]}" -dumpmachine)" --disable-shared --disable-dependency-tracking --with-openssl --enable-threaded-resolver "${off[@]/#/--disable-}" \
 		--without-{brotli,libgsasl,libidn2,libpsl,librtmp,libssh2,nghttp2,zlib,zstd} \
 		--with-ca-bundle=/etc/ssl/certs/ca-certificates.crt --with-ca-path=/etc/ssl/certs
-	# Tables for thousands of sockets are not for us.
-	make -C lib -j"$(nproc)" CPPFLAGS="$CPPFLAGS -DCURL_SOCKET_HASH_TABLE_SIZE=61"
+	make -C lib -j"$(nproc)"
 }
 
 # Tickets for a client: Kerberos itself without GSS-API, which would be as large again (sidecar/ship/negotiate.h). Ciphers are those of
@@ -98,7 +118,16 @@ build_krb5() {
 	mv whole.a libkrb5.a
 }
 
-# Nothing of it is kept in the cache: the next tree asks the mirror again.
+# Nothing of these two is kept in the cache: the next tree asks the mirror again.
+take_older() {
+	cat >&2 <<-END
+		lib$name: this mirror does not have the files of Debian's source package $name $version, so it is built from $older. It works the same, but lacks
+		what Debian mended since, perhaps faults of security: good for this machine and a wheel of your own, and for no release. 'make clean' and 'make'
+		try again.
+	END
+	install -D -m 644 "$built" "$archive"
+	cp "$work/source" "$archive.source"
+}
 take_shared() {
 	tail -n 3 "$work/log" >&2
 	cat >&2 <<-END
@@ -114,7 +143,7 @@ if [ ! -e "$cached" ]; then
 	work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-static-XXXXXX")
 	trap finish EXIT
 	if ! (fetch) >"$work/log" 2>&1; then
-		[ -n "$or_shared" ] || exit 1
+		[ -n "$or_less" ] || exit 1
 		take_shared
 		exit
 	fi
@@ -122,7 +151,15 @@ if [ ! -e "$cached" ]; then
 		enter_source
 		"build_$name"
 	) >>"$work/log" 2>&1
+	built=$(find "$work" -name "lib$name.a")
+	read -r _ older <"$work/source"
+	if dpkg --compare-versions "$older" lt "$version"; then
+		take_older
+		exit
+	fi
 	mkdir -p "${cached%/*}"
-	mv "$(find "$work" -name "lib$name.a")" "$cached"
+	mv "$work/source" "${cached%/*}/source"
+	mv "$built" "$cached"
 fi
 install -D -m 644 "$cached" "$archive"
+cp "${cached%/*}/source" "$archive.source"
