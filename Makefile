@@ -85,11 +85,12 @@ NODE := $(call modules,node)
 NODE_LIB := $(patsubst %,lib/%.c,budget command_line err fileio kernel_text log oom outlet printable strbuf syslog_lines units utf8)
 TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
+# From 3.2 on, as in Debian 13, OpenSSL compresses certificates, by zlib and zstd. Nothing of these is linked where it does not.
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
-SHIP_LIBS := -lcurl -lkrb5 -lresolv -lexpat -lcjson -lssl -lcrypto
+SHIP_LIBS := -lcurl -lkrb5 -lresolv -lexpat -lcjson -lssl -lcrypto -lzstd -lz
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson -llzma -lbz2 -lz -lzstd
 PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
-OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lzstd -lm
+OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lzstd -lz -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/afterglow-node $(BUILD)/kubectl-afterglow
 
