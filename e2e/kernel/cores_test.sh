@@ -169,19 +169,36 @@ check "two cores under one name are two reports" test "$(bundles "$store" | wc -
 check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
 check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
 
-# Two jobs share a directory: the core of one is no crash of the other, which leaves the file alone.
-rm -rf "$store" core* "$work/deep/core"*
+# Two jobs share a directory: the core of one is no crash of the other, which leaves the file alone. In a PID namespace that is not the machine's
+# first one, a process of another container may have the same PIDs, and so have left the core: there the other job says that it was perhaps not its own.
+cat >"$work/two_jobs" <<END
 (cd "$work/deep" && exec "$sidecar" exec --store "$work/beside" --name beside --cores summary -- \
 	sh -c "until [ -e $work/gone ]; do sleep 0.1; done; sleep 2; exit 3") 2>"$work/beside.err" &
 (
 	ulimit -S -c unlimited
-	run -- sh -c "cd $work/deep; sleep 1; $crash; touch $work/gone; sleep 4"
+	"$sidecar" exec --store "$store" --name case --cores summary -- sh -c "cd $work/deep; sleep 1; $crash; touch $work/gone; sleep 4" >"$work/out" 2>"$work/err"
 )
-wait $!
+wait \$!
+END
+two_jobs() { # COMMAND...
+	rm -rf "$store" core* "$work/deep/core"* "$work/gone"
+	"$@" sh "$work/two_jobs"
+}
+beside_tells() { tr -s ' \n' ' ' <"$work/beside.err" | grep -q -F -e "$1"; }
+beside_is_silent() { ! beside_tells SIGSEGV; }
+beside_claims_nothing() { beside_is_silent || { beside_tells "perhaps it was not a process of this command" && ! beside_tells "class Segfault, certain"; }; }
+two_jobs
 check "two jobs in one directory: the crash has its report" test -n "$(bundle_of -Segfault)"
-check "the other job ends with a report of its own end" grep -q 'exit code 3' "$work/beside.err"
-check "that job knows of no crash" sh -c "! grep -q SIGSEGV $work/beside.err"
+check "the other job ends with a report of its own end" beside_tells 'exit code 3'
+if [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; then # as in lib/first_pid_namespace.h
+	check "that job knows of no crash" beside_is_silent
+fi
 check "the core stays where it is" test -n "$(find "$work/deep" -name 'core*')"
+two_jobs unshare -fpm --mount-proc
+check "two jobs in one container: the crash has its report" test -n "$(bundle_of -Segfault)"
+check "two jobs in one container: the other ends with a report of its own end" beside_tells 'exit code 3'
+check "two jobs in one container: the other does not say that the crash was its own" beside_claims_nothing
+check "two jobs in one container: the core stays where it is" test -n "$(find "$work/deep" -name 'core*')"
 
 # Ray reports the same worker some seconds after its core came: that is one failure. Ray's logs are in a mount of our own, and believed
 # because a process has raylet's name.
