@@ -174,14 +174,17 @@ static struct ray_process_cause cause_of_other(const struct observation *o,
  * Decides by the ends alone. The process that asked raylet to stop also kills the processes that
  * end after raylet's orderly end.
  */
-static struct ray_process_cause cause_by_ends(const struct observation *o, int64_t since_ns)
+static struct ray_process_cause cause_by_ends(const struct observation *o)
 {
 	struct ray_process_cause quiet = { .story = STORY_NONE };
 
 	for (size_t i = 0; i < o->n_ends; i++) {
 		const struct ray_process_end *end = &o->ends[i];
 
-		if (end->ended_ns < since_ns || !ray_process_is_of_start(end->kind))
+		int64_t follows_ns =
+			end->kind == RAY_PROCESS_GCS_SERVER ? GCS_FOLLOWS_NS : RAY_FOLLOWS_NS;
+
+		if (o->ended_ns - end->ended_ns > follows_ns || !ray_process_is_of_start(end->kind))
 			continue;
 		if (end->kind == RAY_PROCESS_RAYLET) {
 			struct ray_process_cause c = cause_of_raylet(o, end);
@@ -230,8 +233,7 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 
 struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
 {
-	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS),
-				 by_words = cause_by_words(o);
+	struct ray_process_cause c = cause_by_ends(o), by_words = cause_by_words(o);
 
 	/* The log of `ray start` is better evidence than an end without a wait status. */
 	if (c.story == STORY_NONE ||

@@ -21,6 +21,8 @@
  * machine. While it is still starting Ray, it waits half a minute for a raylet that has ended.
  */
 #define RAY_FOLLOWS_NS (60 * NS_PER_SEC)
+/* The same after the end of the GCS server, for which Ray's processes wait 60 s at first. */
+#define GCS_FOLLOWS_NS (RAY_FOLLOWS_NS + 60 * NS_PER_SEC)
 
 enum ray_process_story {
 	STORY_NONE,

@@ -161,8 +161,7 @@ static void process_sentence(const struct observation *o, const struct ray_proce
 		return;
 	}
 	verdict_say(v, "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
-		    c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind),
-		    how_it_ended(o, c, how), by, o->container,
+		    ray_process_title(c->kind), how_it_ended(o, c, how), by, o->container,
 		    c->story == STORY_AGENT ? ", raylet went with it;" : ";",
 		    o->ray_start ? " `ray start`" : "", certain ? "" : "most likely ",
 		    v->exit_code);

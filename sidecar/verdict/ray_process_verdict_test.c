@@ -263,6 +263,34 @@ static const struct row *row_named(const char *name)
 	return NULL;
 }
 
+/* Ray 2.60: what has lost its GCS server tries to reach it for 60 s, and then ends with 1. */
+static void a_gcs_server_explains_what_waited_a_minute_for_it(void **state)
+{
+	struct row row = { .ends = { { RAY_PROCESS_GCS_SERVER, SIGSEGV, 61050 },
+				     { RAY_PROCESS_DASHBOARD, EXIT(1), 624 } },
+			   .exit_code = 1,
+			   .no_ray_start = true };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&row, &w);
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_GCS_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "The GCS server crashed with SIGSEGV"));
+	row.ends[0].before_ms = 200000;
+	make(&row, &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.process.name, "dashboard");
+	/* Another process of Ray's does not wait so long for what it needs. */
+	row.ends[0].kind = RAY_PROCESS_LOG_MONITOR;
+	row.ends[0].before_ms = 61050;
+	make(&row, &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.process.name, "dashboard");
+}
+
 static void what_ended_first_explains_the_end(void **state)
 {
 	struct verdict v;
@@ -1492,6 +1520,7 @@ static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_gcs_server_explains_what_waited_a_minute_for_it),
 		cmocka_unit_test(what_ended_first_explains_the_end),
 		cmocka_unit_test(an_object_that_was_refused_hides_no_other_cause),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
