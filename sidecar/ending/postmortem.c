@@ -323,7 +323,8 @@ static void report_make(struct postmortem *p)
 	struct snapshot *last = &p->last;
 	struct report r = { .id = options->id,
 			    .memory = last->memory,
-			    .sample_age_ns = p->seen.last_age_ns,
+			    .sample_age_ns =
+				    last->at_ns && !e->gap ? e->ended_ns - last->at_ns : -1,
 			    .n_top = last->n_top };
 
 	classify(&p->seen, &r.verdict);

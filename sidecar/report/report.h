@@ -63,12 +63,13 @@ struct report {
 	bool of_slurm; /* the same in a job of Slurm, which sets the limit */
 	bool container_lives; /* only a process of it has ended, at ended_unix_ns */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
-	struct memory memory; /* the last sample before the death; peak from the counters */
+	struct memory memory; /* the sample that tells most of the death; peak from the counters */
 	/* usage, limit and peak in it are of a cgroup that holds processes of others too */
 	bool memory_shared;
 	/* usage, limit and peak in it are of a cgroup that holds only some of the processes */
 	bool memory_of_part;
-	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */
+	/* its age at the death; -1: there is none; less: it was taken so long after the death */
+	int64_t sample_age_ns;
 	uint32_t n_processes; /* in the container at that sample */
 	struct process top[REPORT_TOP_MAX];
 	size_t n_top;
@@ -162,6 +163,9 @@ void report_to_json(const struct report *r, struct strbuf *out);
 
 /* Writes report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
+
+/* Adds when the sample was taken: ", 11 ms before the end", ", 2.1 s after the death". */
+void report_add_age(const struct report *r, struct strbuf *out);
 
 /*
  * Writes what a user reads at once: two lines if all that is known is that a command ended with a

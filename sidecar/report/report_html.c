@@ -197,9 +197,8 @@ static void add_moment(const struct report *r, struct strbuf *out)
 		strbuf_addf(out, " of %s", SIZE_TEXT(m->limit));
 	else
 		strbuf_adds(out, ", no limit");
-	if (r->sample_age_ns >= 0)
-		strbuf_addf(out, " in the last sample, %s before %s",
-			    DURATION_TEXT(r->sample_age_ns), report_what_ended(r));
+	strbuf_adds(out, " in the last sample");
+	report_add_age(r, out);
 	if (m->peak >= 0)
 		strbuf_addf(out, "; peak %s", SIZE_TEXT(m->peak));
 	if (m->swap > 0)

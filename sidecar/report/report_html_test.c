@@ -486,6 +486,12 @@ static void a_container_that_lives_on_has_not_ended(void **state)
 	assert_null(strstr(strbuf_str(&out), "exit code"));
 	assert_null(strstr(strbuf_str(&out), ">the end"));
 	assert_non_null(strstr(strbuf_str(&out), "11 ms before the death"));
+	r.sample_age_ns = -2100 * NS_PER_MS;
+	h = history_new();
+	strbuf_reset(&out);
+	report_to_html(&(struct page){ .report = &r, .history = h, .ended_ns = END }, &out);
+	history_free(h);
+	assert_non_null(strstr(strbuf_str(&out), " in the last sample, 2.1 s after the death"));
 }
 
 /* --- Bounds --- */

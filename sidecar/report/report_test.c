@@ -762,6 +762,20 @@ static void two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray(void 
 	assert_non_null(strstr(strbuf_str(&out), "evidence"));
 }
 
+static void a_sample_from_after_a_death_is_called_so(void **state)
+{
+	struct report r = plain_report();
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
+
+	(void)state;
+	r.verdict.exit_code = -1;
+	r.sample_age_ns = -2100 * NS_PER_MS;
+	report_to_text(&r, &out);
+	assert_non_null(
+		strstr(strbuf_str(&out), "4.0 GiB of 4.0 GiB, 2.1 s after the death: anon"));
+	assert_null(strstr(strbuf_str(&out), "before the death"));
+}
+
 static void memory_that_others_share_is_that_of_the_commands_processes(void **state)
 {
 	struct report r = command_report();
@@ -840,18 +854,21 @@ int main(void)
 		cmocka_unit_test(the_text_says_the_sentence_first_and_then_what_it_rests_on),
 		cmocka_unit_test(a_report_names_the_place_of_a_core_that_lies_apart),
 		cmocka_unit_test(memory_is_shown_as_users_compare_it),
-		cmocka_unit_test(no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns),
+		cmocka_unit_test(
+			no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns),
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),
 		cmocka_unit_test(a_small_buffer_is_no_crash),
 		cmocka_unit_test(every_report_is_what_the_schema_says),
 		cmocka_unit_test(what_still_ran_is_in_json_as_the_schema_says),
 		cmocka_unit_test(the_schema_knows_every_class_and_confidence),
 		cmocka_unit_test(absent_facts_are_null_and_never_zero),
-		cmocka_unit_test(the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent),
+		cmocka_unit_test(
+			the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent),
 		cmocka_unit_test(a_message_begins_with_the_sentence),
 		cmocka_unit_test(a_name_that_was_cut_within_a_character_leaves_the_message_utf_8),
 		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
 		cmocka_unit_test(two_lines_are_enough_for_a_driver_that_fails_and_stops_its_ray),
+		cmocka_unit_test(a_sample_from_after_a_death_is_called_so),
 		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
 		cmocka_unit_test(our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one),
 		cmocka_unit_test(advice_has_the_form_of_the_place),

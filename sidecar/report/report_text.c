@@ -85,13 +85,15 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 	}
 }
 
-static void add_age(const struct report *r, struct strbuf *line)
+void report_add_age(const struct report *r, struct strbuf *out)
 {
-	if (r->sample_age_ns >= 0)
-		strbuf_addf(line, ", %s before %s", DURATION_TEXT(r->sample_age_ns),
-			    report_what_ended(r));
+	int64_t age_ns = r->sample_age_ns;
+
+	if (age_ns == -1)
+		strbuf_adds(out, ", as last seen");
 	else
-		strbuf_adds(line, ", as last seen");
+		strbuf_addf(out, ", %s %s %s", DURATION_TEXT(age_ns < 0 ? -age_ns : age_ns),
+			    age_ns < 0 ? "after" : "before", report_what_ended(r));
 }
 
 /* What the command's own processes held; of their cgroup only what bears on a limit. */
@@ -103,7 +105,7 @@ static void add_own_memory(const struct report *r, struct strbuf *out)
 
 	add_size(&line, "", own);
 	strbuf_addf(&line, " in %" PRIu32 " process%s", count, count == 1 ? "" : "es");
-	add_age(r, &line);
+	report_add_age(r, &line);
 	add_item(out, "memory",
 		 count ? strbuf_str(&line) + 1 : "none of its processes was seen before the end");
 	if (r->memory.limit < 0)
@@ -134,7 +136,7 @@ static void add_memory(const struct report *r, struct strbuf *out)
 		add_size(&line, " of", m->limit);
 	else
 		strbuf_adds(&line, ", no limit");
-	add_age(r, &line);
+	report_add_age(r, &line);
 	add_size(&line, ": anon", m->anon);
 	add_size(&line, ", shmem", m->shmem);
 	add_size(&line, ", file", m->file);
