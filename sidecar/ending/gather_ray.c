@@ -105,20 +105,15 @@ static void add_driver_logs(struct logs *l)
 /* Adds Ray's logs, first those of the process that ended first. */
 static void add_ray_logs(struct logs *l, const struct report *r)
 {
-	const char *first[RAY_PROCESS_LOGS_MAX];
+	const char *first[RAY_PROCESS_LOGS_MAX + 1] = { NULL };
 	const struct verdict_process *process = &r->verdict.process;
-	bool added;
 
 	ray_process_logs(ray_process_of_type(process->name, strlen(process->name)), first);
-	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && first[i]; i++)
+	for (size_t i = 0; first[i]; i++)
 		add_log(first[i], l);
-	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++) {
-		added = false;
-		for (size_t j = 0; j < RAY_PROCESS_LOGS_MAX && first[j]; j++)
-			added = added || strcmp(first[j], ray_logs[i]) == 0;
-		if (!added)
+	for (size_t i = 0; i < ARRAY_SIZE(ray_logs); i++)
+		if (!text_is_one_of(ray_logs[i], first))
 			add_log(ray_logs[i], l);
-	}
 }
 
 static void add_words(struct bundle *b, const struct ray_finding *finding)

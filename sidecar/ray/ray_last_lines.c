@@ -24,14 +24,18 @@
 
 /*
  * Returns whether it is a line of the stacks of all threads, or of the list of modules, that Python
- * writes at a fatal error. The top of the stack of the thread that crashed is none, as it says
- * more.
+ * writes at a fatal error; a worker's mark for Ray's log monitor; or what raylet says of each agent
+ * that ends. The top of the stack of the thread that crashed is none, as it says more.
  */
-static bool is_of_python_stacks(struct span line, struct span before)
+static bool is_of_fixed_text(struct span line, struct span before)
 {
-	static const char *const heads[] = { "Current thread 0x", "Stack (most recent call first)",
-					     "Thread 0x",
-					     "Python runtime state: ", "Extension modules: " };
+	/* clang-format off */
+	static const char *const heads[] = {
+		"Current thread 0x", "Stack (most recent call first)", "Thread 0x",
+		"Python runtime state: ", "Extension modules: ", ":job_id:", ":task_name:", ":actor_name:",
+		"The raylet fate shares ", "- The version of `grpcio`", "- The agent failed to ", "- The agent is killed by ",
+	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		if (span_begins(line, heads[i]))
@@ -54,7 +58,7 @@ static bool is_of_stack(struct span line, struct span earlier)
 
 	if (caught.at == line.at || (logged && caught.at)) {
 		memcpy(first + 1, caught.at, MIN(caught.len, strlen(first + 1)));
-		if (span_find(earlier, first).at)
+		if (span_find(earlier, first).at || span_begins(earlier, first + 1))
 			return true;
 	}
 	return span_find(line, "   @     0x").at || span_find(line, "PC: @ ").at ||
@@ -69,10 +73,11 @@ static bool is_worth(const char *text, struct span line)
 	/* Statistics of the GCS server begin with a tab. */
 	if (span_begins(line, "\t") || span_begins(line, "[state-dump]") ||
 	    is_of_stack(line, earlier) ||
-	    is_of_python_stacks(line, end ? span_from(earlier, end + 1) : earlier))
+	    is_of_fixed_text(line, end ? span_from(earlier, end + 1) : earlier))
 		return false;
+	/* Blanks, or what underlines a part of the line above in a traceback. */
 	for (size_t i = 0; i < line.len; i++)
-		if ((unsigned char)line.at[i] > ' ')
+		if ((unsigned char)line.at[i] > ' ' && line.at[i] != '^' && line.at[i] != '~')
 			return true;
 	return false;
 }
@@ -225,14 +230,14 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 		append_raylet(dir_fd, life, out, size);
 		return;
 	}
-	if (life->kind == RAY_PROCESS_NONE && life->pid > 0) {
+	bool is_worker = life->kind == RAY_PROCESS_NONE && life->pid > 0;
+	if (is_worker)
 		ray_files_of_pid(dir_fd, life->pid, append_worker, &worker);
-		/* Until a worker has a file of its own, it writes into that of its raylet. */
-		int64_t now_ns = now_realtime_ns();
-		if (!worker.found &&
-		    ray_file_of_time(dir_fd, "raylet", "err", now_ns - RECENT_NS, INT64_MAX, file))
-			append_file(dir_fd, file, file, out, size, NULL);
-	}
+	/* Until a worker or an agent has a file of its own, it writes into that of its raylet. */
+	if (((is_worker && !worker.found) || ray_process_is_agent(life->kind)) &&
+	    ray_file_of_time(dir_fd, "raylet", "err", now_realtime_ns() - RECENT_NS, INT64_MAX,
+			     file))
+		append_file(dir_fd, file, file, out, size, NULL);
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
 		append_file(dir_fd, names[i], names[i], out, size, NULL);

@@ -100,6 +100,28 @@ static void of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_
 		"raylet.out:   File \"/a.py\", line 9, in f\nraylet.out: KeyError: 3\n");
 }
 
+static void fixed_texts_do_not_hide_what_came_before(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		lines("OSError: gone\n:job_id:01000000\n:actor_name:A\n:task_name:f\n:task_name:f\n",
+		      1024),
+		"raylet.out: OSError: gone\n");
+	assert_string_equal(
+		lines("  what():  Resource temporarily unavailable\n[5 E 1 1] (raylet) agent_manager.cc:87: The raylet exited immediately\n"
+		      "The raylet fate shares with the agent. This can happen because\n- The version of `grpcio` doesn't follow\n"
+		      "- The agent failed to start because of unexpected error\n- The agent is killed by the OS (e.g., out of memory).\n",
+		      1024),
+		"raylet.out:   what():  Resource temporarily unavailable\n"
+		"raylet.out: [5 E 1 1] (raylet) agent_manager.cc:87: The raylet exited immediately\n");
+	assert_string_equal(lines("    f(x)\n    ^^^^\n    x = a / b\n        ~~^~~\n", 1024),
+			    "raylet.out:     f(x)\nraylet.out:     x = a / b\n");
+	assert_string_equal(
+		lines("*** SIGSEGV received at time=1 on cpu 0 ***\n[5 E 1 1] (gcs_server) logging.cc:474: *** SIGSEGV received at time=1\n",
+		      1024),
+		"raylet.out: *** SIGSEGV received at time=1 on cpu 0 ***\n");
+}
+
 static void what_a_tenant_writes_is_printable_and_bounded(void **state)
 {
 	char text[5000], out[1024] = "";
@@ -198,10 +220,18 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	ray_last_lines(dir, &(struct ray_process_life){ .pid = 460 }, out, sizeof(out), &error);
 	assert_string_equal(
 		out, "raylet.err: bash: line 1: /opt/python3.13: No such file or directory\n");
+	/* So does one of its agents. */
+	out[0] = '\0';
+	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_RUNTIME_ENV_AGENT },
+		       out, sizeof(out), &error);
+	assert_string_equal(
+		out, "raylet.err: bash: line 1: /opt/python3.13: No such file or directory\n");
 	/* What it holds for minutes is about others. */
 	out[0] = '\0';
 	assert_int_equal(utimensat(dir, "raylet.err", (struct timespec[2]){ { 0 }, { 0 } }, 0), 0);
 	ray_last_lines(dir, &(struct ray_process_life){ .pid = 460 }, out, sizeof(out), &error);
+	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_RUNTIME_ENV_AGENT },
+		       out, sizeof(out), &error);
 	assert_string_equal(out, "");
 	close(dir);
 	assert_true(tree_remove(AT_FDCWD, path));
@@ -307,6 +337,7 @@ int main(void)
 		cmocka_unit_test(signals_of_several_children_do_not_hide_what_came_before),
 		cmocka_unit_test(
 			of_the_stacks_that_python_writes_the_top_of_the_thread_that_crashed_is_shown),
+		cmocka_unit_test(fixed_texts_do_not_hide_what_came_before),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(the_name_of_a_file_is_printable_and_bounded),
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
