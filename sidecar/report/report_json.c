@@ -34,8 +34,9 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 	json_set(json, "anonBytes", report_json_number(m->anon));
 	json_set(json, "fileBytes", report_json_number(m->file));
 	json_set(json, "shmemBytes", report_json_number(m->shmem));
+	/* A sample that was taken after the death has no age at it. */
 	json_set(json, "sampleAgeMs",
-		 report_json_number(sample_age_ns < 0 ? -1 : sample_age_ns / NS_PER_MS));
+		 report_json_number(sample_age_ns == -1 ? -1 : MAX(sample_age_ns, 0) / NS_PER_MS));
 	return json;
 }
 

@@ -774,6 +774,9 @@ static void a_sample_from_after_a_death_is_called_so(void **state)
 	assert_non_null(
 		strstr(strbuf_str(&out), "4.0 GiB of 4.0 GiB, 2.1 s after the death: anon"));
 	assert_null(strstr(strbuf_str(&out), "before the death"));
+	strbuf_reset(&out);
+	report_to_json(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "\"sampleAgeMs\":\t0"));
 }
 
 static void memory_that_others_share_is_that_of_the_commands_processes(void **state)
