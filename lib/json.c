@@ -222,6 +222,16 @@ void json_append_str(cJSON *array, const char *text)
 	json_append(array, cJSON_CreateString(text));
 }
 
+void json_append_pair(cJSON *array, const char *name, const char *text, const char *other,
+		      const char *more)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, name, text);
+	json_set_str(json, other, more);
+	json_append(array, json);
+}
+
 cJSON *json_named_new(const char *name)
 {
 	cJSON *object = cJSON_CreateObject();

@@ -88,5 +88,8 @@ void json_set_digits(cJSON *obj, const char *name, int64_t value);
  */
 void json_append(cJSON *array, cJSON *item);
 void json_append_str(cJSON *array, const char *text);
+/* Appends an object with two strings, as the lists of evidence have. */
+void json_append_pair(cJSON *array, const char *name, const char *text, const char *other,
+		      const char *more);
 /* Makes an object with a name, as Kubernetes' lists have. The caller frees it; NULL: no memory. */
 cJSON *json_named_new(const char *name);

@@ -34,23 +34,16 @@ static void how_long_before(int64_t ns, char buf[static WHEN_MAX])
 
 static void add_evidence(const struct incident_death *first, const char *when, cJSON *spec)
 {
-	cJSON *entry = cJSON_CreateObject();
 	char text[700];
 
 	snprintf(text, sizeof(text), "%s of pod %.253s, %s (RayFailure %.253s)",
 		 failure_class_name(first->class), first->pod, when, first->name);
-	json_set_str(entry, "source", SOURCE);
-	json_set_str(entry, "text", text);
-	json_append(json_array_at(spec, "evidence"), entry);
+	json_append_pair(json_array_at(spec, "evidence"), "source", SOURCE, "text", text);
 }
 
 static void add_missing(const char *what, const char *needs, cJSON *spec)
 {
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "what", what);
-	json_set_str(entry, "needs", needs);
-	json_append(json_array_at(spec, "missing"), entry);
+	json_append_pair(json_array_at(spec, "missing"), "what", what, "needs", needs);
 }
 
 static void become_lost(const struct incident_death *first, const struct incident_death *death,

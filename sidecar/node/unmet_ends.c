@@ -238,16 +238,6 @@ static cJSON *cause_of(const struct unmet_end *e)
 	return cJSON_CreateString(text);
 }
 
-static void add_pair(cJSON *list, const char *name, const char *value, const char *other,
-		     const char *other_value)
-{
-	cJSON *pair = cJSON_CreateObject();
-
-	json_set_str(pair, name, value);
-	json_set_str(pair, other, other_value);
-	json_append(list, pair);
-}
-
 static void unmet_ends_add_evidence(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "evidence");
@@ -255,28 +245,29 @@ static void unmet_ends_add_evidence(const struct unmet_end *e, cJSON *json)
 
 	for (size_t i = 0; i < ARRAY_SIZE(e->lines); i++)
 		if (e->lines[i][0])
-			add_pair(list, "source", "kernel log", "text", e->lines[i]);
+			json_append_pair(list, "source", "kernel log", "text", e->lines[i]);
 	if (e->others)
 		snprintf(others, sizeof(others), " and %u other%s", e->others,
 			 e->others == 1 ? "" : "s");
 	snprintf(text, sizeof(text), "the OOM killer took the container's first process%s", others);
 	if (e->first)
-		add_pair(list, "source", "node agent", "text", text);
+		json_append_pair(list, "source", "node agent", "text", text);
 	if (e->killed)
-		add_pair(list, "source", "node agent", "text",
-			 "a process had sent the container's first process a SIGKILL");
+		json_append_pair(list, "source", "node agent", "text",
+				 "a process had sent the container's first process a SIGKILL");
 }
 
 static void unmet_ends_add_missing(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "missing");
 
-	add_pair(list, "what",
-		 "memory and processes: no sidecar watched the container when it ended", "needs",
-		 "a sidecar that listens before the container ends");
+	json_append_pair(list, "what",
+			 "memory and processes: no sidecar watched the container when it ended",
+			 "needs", "a sidecar that listens before the container ends");
 	if (e->confidence != CONFIDENCE_CERTAIN)
-		add_pair(list, "what", "which memory ran out", "needs",
-			 "the node agent with nodeAgent.kernelLog, and the kernel's whole report");
+		json_append_pair(
+			list, "what", "which memory ran out", "needs",
+			"the node agent with nodeAgent.kernelLog, and the kernel's whole report");
 }
 
 cJSON *unmet_end_to_json(const struct unmet_end *e)

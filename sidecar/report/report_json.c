@@ -118,16 +118,6 @@ cJSON *report_json_processes(const struct process *top, size_t n, bool with_comm
 	return array;
 }
 
-static void json_append_pair(cJSON *array, const char *name, const char *text, const char *other,
-			     const char *more)
-{
-	cJSON *json = cJSON_CreateObject();
-
-	json_set_str(json, name, text);
-	json_set_str(json, other, more);
-	json_append(array, json);
-}
-
 cJSON *report_json_evidence(const struct verdict *v)
 {
 	cJSON *array = cJSON_CreateArray();
