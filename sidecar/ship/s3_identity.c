@@ -8,7 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/ship/sts.h"
+#include "sidecar/ship/store_url.h"
 #include "sidecar/ship/token_answer.h"
 
 /* The keys of a role are valid for an hour and are replaced well before. */
@@ -17,6 +17,7 @@
 #define CONTAINER_FOR_S (10 * 60)
 /* The metadata server gives a token that is valid for at least five more minutes. */
 #define GOOGLE_FOR_S (4 * 60)
+#define STS_BODY_MAX ((size_t)64 << 10)
 #define GOOGLE_TOKEN_URL "http://%s/computeMetadata/v1/instance/service-accounts/default/token"
 
 /* --- Which identity --- */
@@ -88,6 +89,61 @@ void s3_identity_release(struct s3_identity *id)
 	sts_credentials_release(&id->given);
 	credentials_release(&id->credentials);
 	explicit_bzero(id->token_header, sizeof(id->token_header));
+}
+
+/* --- Web identity --- */
+
+static int sts_call(struct http *http, const char *endpoint, const struct strbuf *body,
+		    struct http_transfer **ret_transfer, struct fault *fault)
+{
+	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded",
+					       NULL };
+	char url[700];
+	/* clang-format off */
+	const struct http_request request = {
+		.method = "POST", .url = url, .headers = headers, .body = strbuf_str(body), .len = (int64_t)body->len,
+	};
+	/* clang-format on */
+
+	snprintf(url, sizeof(url), "%s/", endpoint);
+	return http_call(http, &request, ret_transfer, fault);
+}
+
+/*
+ * Exchanges the token of a Kubernetes service account for credentials of the role c->role_arn that
+ * are valid for an hour (AssumeRoleWithWebIdentity). endpoint: such as
+ * "https://sts.REGION.amazonaws.com". The caller releases the result.
+ */
+static int sts_assume(struct http *http, const char *endpoint, const struct credentials *c,
+		      struct sts_credentials *ret_credentials, struct fault *fault)
+{
+	_cleanup_strbuf_ struct strbuf body = STRBUF_INIT(STS_BODY_MAX);
+	_cleanup_transfer_ struct http_transfer *t = NULL;
+	const struct s3_place place = { .bucket = "(web identity)",
+					.region = "",
+					.endpoint = endpoint };
+	struct err err = { 0 };
+
+	strbuf_adds(
+		&body,
+		"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=afterglow-ship&RoleArn=");
+	store_query_encode(&body, c->role_arn);
+	strbuf_adds(&body, "&WebIdentityToken=");
+	store_query_encode(&body, c->web_identity_token);
+	if (strbuf_failed(&body))
+		return fault_set(fault, FAULT_MEMORY, "web identity: out of memory");
+	int r = sts_call(http, endpoint, &body, &t, fault);
+	credential_wipe(&body);
+	if (r < 0)
+		return fault_wrap(fault, "web identity");
+	if (t->answer.status != 200)
+		return s3_fault(&t->answer, &place, fault);
+	if (sts_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, ret_credentials,
+				 &err) < 0)
+		r = fault_set(fault, FAULT_PROTOCOL, "web identity: answer of %s: %s", endpoint,
+			      err_text(&err));
+	credential_wipe(&t->answer.body);
+	return r;
 }
 
 /* --- Fetching --- */
