@@ -2,20 +2,87 @@
 /* Makes a verdict from evidence. */
 #include "sidecar/verdict/classify.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
+#include "lib/utf8.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/limit_verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 #include "sidecar/verdict/oom_victim.h"
-#include "sidecar/verdict/process.h"
 #include "sidecar/verdict/ray_process_cause.h"
 #include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/sender.h"
 #include "sidecar/verdict/status_verdict.h"
 #include "sidecar/verdict/watched_ends.h"
+
+static void set_process(struct verdict *v, const char *name, int pid, int signal)
+{
+	v->process.pid = pid;
+	v->process.signal = signal;
+	v->process.exit_code = -1;
+	snprintf(v->process.name, sizeof(v->process.name), "%s", name);
+	utf8_mend(v->process.name);
+}
+
+static bool oom_ended_container(const struct observation *o, const struct verdict *v)
+{
+	return !o->container_lives && failure_class_is_oom((int)v->class);
+}
+
+/*
+ * Returns whether the victim is known, by a name that the kernel does not contradict, and is not
+ * the command itself.
+ */
+static bool victim_is_known(const struct observation *o)
+{
+	const char *named = o->kernel.oom && o->kernel.by_cgroup ? o->kernel.name : "";
+
+	return o->victim && o->victim_pid != o->command_pid &&
+	       strncmp(o->victim, named, strlen(named)) == 0;
+}
+
+/*
+ * Fills v->process, unless it is set. While the container lives on, the process is the OOM killer's
+ * victim, the worker that Ray's logs name, or the process that left a core. Otherwise it is the
+ * command that ended.
+ */
+static void process_of_verdict(const struct observation *o, struct verdict *v)
+{
+	if (v->process.name[0] || !o->container_lives)
+		return;
+	if (o->ray) {
+		set_process(v, o->ray->event.task[0] ? o->ray->event.task : "worker",
+			    (int)o->ray->event.pid,
+			    o->worker_ended && o->worker_status > 0 &&
+					    WIFSIGNALED(o->worker_status) ?
+				    WTERMSIG(o->worker_status) :
+			    v->class == FAILURE_RAY_MEMORY_MONITOR ||
+					    v->class == FAILURE_KERNEL_OOM_PROCESS ?
+				    SIGKILL :
+			    v->signal ? v->signal :
+			    o->crash  ? o->crash->signal :
+					0);
+		snprintf(v->process.worker_id, sizeof(v->process.worker_id), "%s",
+			 o->ray->event.worker_id);
+		if (o->worker_ended && o->worker_status >= 0 && WIFEXITED(o->worker_status))
+			v->process.exit_code = WEXITSTATUS(o->worker_status);
+	} else if (o->crash)
+		set_process(v, o->crash->comm, (int)o->crash->pid, o->crash->signal);
+	else if (v->class == FAILURE_KERNEL_OOM_PROCESS && o->victim)
+		set_process(v, o->victim, o->victim_pid, SIGKILL);
+}
+
+/* After sender_verdict: the OOM killer's victim, where its kill ended the container. */
+static void process_of_oom_kill(const struct observation *o, struct verdict *v)
+{
+	if (!v->process.name[0] && oom_ended_container(o, v) && victim_is_known(o))
+		set_process(v, o->victim, o->victim_pid, SIGKILL);
+}
 
 static void of_container(const struct observation *o, struct verdict *ret_verdict)
 {
