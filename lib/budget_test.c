@@ -44,11 +44,31 @@ static void after_a_rest_there_is_one_burst_and_not_more(void **state)
 	assert_int_equal(taken, 200);
 }
 
+static void a_clock_that_stands_still_or_goes_back_gives_nothing(void **state)
+{
+	struct budget l = { .spacing_ns = 60 * NS_PER_SEC, .burst = 64 };
+	int64_t start = 1000 * NS_PER_SEC;
+	(void)state;
+
+	while (budget_take(&l, start))
+		;
+	assert_false(budget_take(&l, start));
+	assert_false(budget_take(&l, 0));
+	assert_false(budget_take(&l, start + l.spacing_ns - 1));
+	assert_true(budget_take(&l, start + l.spacing_ns));
+	assert_false(budget_take(&l, start + l.spacing_ns));
+	/* The rest of a spacing still counts. */
+	assert_true(budget_take(&l, start + 5 * l.spacing_ns / 2));
+	assert_true(budget_take(&l, start + 3 * l.spacing_ns));
+	assert_false(budget_take(&l, start + 3 * l.spacing_ns));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_burst_goes_at_once_and_then_so_many_a_second),
 		cmocka_unit_test(after_a_rest_there_is_one_burst_and_not_more),
+		cmocka_unit_test(a_clock_that_stands_still_or_goes_back_gives_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,8 @@ const struct growing *sidecar_memory_growing(const struct sidecar_memory *m)
 static struct sidecar_news *news_of(struct sidecar_memory *m)
 {
 	if (!m->news && (m->news = calloc(1, sizeof(*m->news))))
-		poll_allowance_init(&m->news->allowance, now_boottime_ns());
+		m->news->failures =
+			(struct budget){ POD_FAILURES_SPACING_NS, POD_FAILURES_BURST, 0 };
 	return m->news;
 }
 
@@ -253,8 +254,7 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 
 		if (failure_writer_knows(sinks->writer, failure)) {
 			ray_failure_free(failure);
-		} else if (news_of(m) &&
-			   poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
+		} else if (news_of(m) && budget_take(&m->news->failures, now_boottime_ns())) {
 			later = !take_failure(sinks, failure, result) || later;
 		} else {
 			ray_failure_free(failure);
@@ -296,17 +296,6 @@ static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, c
 	if (news && !report->n_growths)
 		free(TAKE_PTR(news->growing));
 	if (changed || first)
-		sinks->on_growing(sinks->arg, pod);
-}
-
-/* Forgets what grew, because nobody reports it any more. */
-static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m,
-			   const cJSON *pod)
-{
-	if (!m->news || !m->news->growing)
-		return;
-	free(TAKE_PTR(m->news->growing));
-	if (pod)
 		sinks->on_growing(sinks->arg, pod);
 }
 
@@ -373,5 +362,11 @@ void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *m, c
 			 const struct err *why)
 {
 	tell_unreachable(sinks, pod, why);
-	forget_growths(sinks, m, pod);
+
+	/* What grew is forgotten, because nobody reports it any more. */
+	if (!m->news || !m->news->growing)
+		return;
+	free(TAKE_PTR(m->news->growing));
+	if (pod)
+		sinks->on_growing(sinks->arg, pod);
 }

@@ -6,9 +6,9 @@
  */
 #pragma once
 
+#include "lib/budget.h"
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_writer.h"
-#include "operator/failure_controller/poll_allowance.h"
 #include "operator/failures/growing.h"
 #include "operator/failures/pod_report.h"
 #include "operator/kube/event_filter.h"
@@ -34,9 +34,16 @@ struct answer_sinks {
 	int64_t look_at_ns; /* CLOCK_BOOTTIME: when the next look for missed ends is due */
 };
 
+/*
+ * A pod can cause so many RayFailures at once by its sidecar's answers, the length of a journal, and
+ * then one in this time. A hostile pod cannot cause more.
+ */
+#define POD_FAILURES_BURST 64
+#define POD_FAILURES_SPACING_NS (60 * NS_PER_SEC)
+
 /* The part of a pod's memory that only few pods need. */
 struct sidecar_news {
-	struct poll_allowance allowance;
+	struct budget failures; /* the RayFailures that it may cause */
 	struct pod_hold emitted[POD_REPORT_HOLDS_MAX]; /* the last holds that had an Event */
 	struct growing *growing; /* NULL: nothing grows */
 };
