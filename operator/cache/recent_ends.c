@@ -4,16 +4,13 @@
 
 #include <stdlib.h>
 
+#include "lib/fnv.h"
 #include "lib/macros.h"
 
-/* FNV-1a. The hash only serves to compare uids. */
+/* The hash only serves to compare uids. */
 static uint64_t recent_ends_hash_of(const char *uid)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (; *uid; uid++)
-		hash = (hash ^ (unsigned char)*uid) * 0x100000001b3;
-	return hash;
+	return fnv1a(uid ? uid : "", FNV_START);
 }
 
 /* So far every API server uses numbers as versions. Any other version counts as 0, "not known". */
@@ -25,13 +22,12 @@ static uint64_t recent_ends_number_of(const char *rv)
 void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv)
 {
 	ends->list[ends->n++ % RECENT_ENDS_MAX] =
-		(struct recent_end){ recent_ends_hash_of(uid ? uid : ""),
-				     recent_ends_number_of(rv) };
+		(struct recent_end){ recent_ends_hash_of(uid), recent_ends_number_of(rv) };
 }
 
 bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv)
 {
-	uint64_t hash = recent_ends_hash_of(uid ? uid : ""), version = recent_ends_number_of(rv);
+	uint64_t hash = recent_ends_hash_of(uid), version = recent_ends_number_of(rv);
 	const struct recent_end *oldest = &ends->list[ends->n % RECENT_ENDS_MAX];
 
 	if (!uid || version == 0 || (ends->n >= RECENT_ENDS_MAX && version < oldest->rv))
