@@ -208,12 +208,6 @@ static bool is_leader(void *arg)
 	return p->acts && leadership_is_held(p->leadership);
 }
 
-static void set_leader_metric(struct program *p)
-{
-	metrics_set(&p->metrics, METRIC_LEADER, leadership_is_held(p->leadership), "name=\"%s\"",
-		    p->lease_name);
-}
-
 static void on_acquired(void *arg)
 {
 	struct program *p = arg;
@@ -287,7 +281,8 @@ static void on_metrics(void *arg, struct strbuf *out)
 	struct program *p = arg;
 
 	if (p->leadership)
-		set_leader_metric(p);
+		metrics_set(&p->metrics, METRIC_LEADER, leadership_is_held(p->leadership),
+			    "name=\"%s\"", p->lease_name);
 	manager_metrics(p->controller, out);
 }
 

@@ -25,22 +25,18 @@ enum command command_find(const char *name)
 
 #define SUMMARY_COLUMN 27
 
-/* The program's help is made here, because the commands come from the table. */
-static void add_program_help(struct strbuf *out)
-{
-	strbuf_adds(out, "\n");
-	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
-		strbuf_addf(out, "  %s %-*s%s\n", commands[c].name,
-			    SUMMARY_COLUMN - 1 - (int)strlen(commands[c].name),
-			    commands[c].arguments, commands[c].summary);
-	strbuf_adds(out, "\n`kubectl afterglow COMMAND --help` says more.\n");
-}
-
 void command_add_help(enum command command, struct strbuf *out)
 {
 	strbuf_adds(out, commands[command].help);
-	if (command == COMMAND_NONE)
-		add_program_help(out);
+	if (command == COMMAND_NONE) {
+		/* The program's help is made here, because the commands come from the table. */
+		strbuf_adds(out, "\n");
+		for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+			strbuf_addf(out, "  %s %-*s%s\n", commands[c].name,
+				    SUMMARY_COLUMN - 1 - (int)strlen(commands[c].name),
+				    commands[c].arguments, commands[c].summary);
+		strbuf_adds(out, "\n`kubectl afterglow COMMAND --help` says more.\n");
+	}
 }
 
 void command_add_names(struct strbuf *out)

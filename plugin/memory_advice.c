@@ -445,13 +445,6 @@ static void print_groups(const cJSON *now, struct strbuf *out)
 	table_release(&table);
 }
 
-static void advice_print(const cJSON *advice, struct strbuf *out)
-{
-	add_between(out, "  ", json_str(advice, "of"), ": ");
-	add_between(out, "", json_str(advice, "set"), "\n      ");
-	add_between(out, "", json_str(advice, "because"), "\n");
-}
-
 /*
  * Says how much a task's peak differs from that before, from DIFFERENCE on. A run that goes on may
  * need more.
@@ -484,8 +477,11 @@ void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *ou
 		print_changes(now, before, out);
 	}
 	strbuf_adds(out, "\nWhat to set:\n");
-	json_each(line, json_get(now, "advice"))
-		advice_print(line, out);
+	json_each(line, json_get(now, "advice")) {
+		add_between(out, "  ", json_str(line, "of"), ": ");
+		add_between(out, "", json_str(line, "set"), "\n      ");
+		add_between(out, "", json_str(line, "because"), "\n");
+	}
 	if (!cJSON_GetArraySize(json_get(now, "advice")))
 		strbuf_adds(out, "  nothing: no task and no actor was seen\n");
 }

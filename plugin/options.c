@@ -220,12 +220,6 @@ static void propose_classes(struct strbuf *out, const char *begun)
 		options_propose(out, failure_class_name(class), begun);
 }
 
-static void propose_commands(struct strbuf *out, const char *begun)
-{
-	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
-		options_propose(out, commands[c].name, begun);
-}
-
 void options_complete(char *const *words, int n, struct strbuf *out)
 {
 	const char *begun = n ? words[n - 1] : "", *before = n > 1 ? words[n - 2] : "";
@@ -238,7 +232,9 @@ void options_complete(char *const *words, int n, struct strbuf *out)
 	else if (text_begins_with(begun, "-"))
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 			options_propose(out, rows[i].name, begun);
-	else if (!has_command)
-		propose_commands(out, begun);
+	else if (!has_command) {
+		for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
+			options_propose(out, commands[c].name, begun);
+	}
 	strbuf_adds(out, ":4\n");
 }

@@ -33,13 +33,6 @@ void errand_loop_runs(bool runs)
 	loop_runs = runs;
 }
 
-static void reap_cancelled(void)
-{
-	for (size_t i = 0; i < ZOMBIES_MAX; i++)
-		if (cancelled[i] && waitpid(cancelled[i], NULL, WNOHANG) != 0)
-			cancelled[i] = 0;
-}
-
 static void reap_later(pid_t pid)
 {
 	for (size_t i = 0; i < ZOMBIES_MAX; i++)
@@ -186,7 +179,10 @@ static void errand_let_go(struct errand *e)
 
 bool errand_busy(struct errand *e)
 {
-	reap_cancelled();
+	for (size_t i = 0; i < ZOMBIES_MAX; i++)
+		if (cancelled[i] && waitpid(cancelled[i], NULL, WNOHANG) != 0)
+			cancelled[i] = 0;
+
 	if (e->pid && waitpid(e->pid, NULL, WNOHANG) != 0)
 		errand_let_go(e);
 	return e->pid != 0;

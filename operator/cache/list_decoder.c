@@ -85,15 +85,10 @@ static int parse_text(struct list_decoder *d, bool item, cJSON **ret_json, struc
  * -----------------------------------------------------------------------------------------------
  */
 
-static bool is_item(const struct list_decoder *d)
-{
-	return d->member == ITEMS && d->has_items;
-}
-
 static int end_value(struct list_decoder *d, list_item_fn fn, void *arg, struct err *err)
 {
 	cJSON *json = NULL;
-	bool item = is_item(d);
+	bool item = d->member == ITEMS && d->has_items;
 	int r = d->member == OTHER ? 0 : parse_text(d, item, &json, err);
 
 	forget_text(d);

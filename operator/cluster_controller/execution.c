@@ -203,14 +203,6 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	return true;
 }
 
-static void execution_conclude(struct execution *x)
-{
-	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
-	x->in_flight--;
-	x->executor->n_writes--;
-	x->answered(x->arg);
-}
-
 /*
  * Notes whether the pod may exist now: its creation got no answer, or the name was taken, perhaps
  * by a creation whose answer was lost (libcurl repeats a request by itself). The next plan first
@@ -251,7 +243,11 @@ static void on_op_done(void *arg, struct client_response *response)
 		execution_take_trouble(x, op, response);
 	}
 	note_expectation(x, op, response);
-	execution_conclude(x);
+
+	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
+	x->in_flight--;
+	x->executor->n_writes--;
+	x->answered(x->arg);
 }
 
 static int start_op(struct step *step, struct err *err)

@@ -149,14 +149,6 @@ static bool failure_owners_is_same(const struct owner *a, const struct owner *b)
 	return a->kind == b->kind && strcmp(a->name, b->name) == 0;
 }
 
-static void add_job(const struct job *job, struct owner *owner, struct ray_failure *failure)
-{
-	if (!*owner->uid && *job->uid)
-		snprintf(owner->uid, sizeof(owner->uid), "%s", job->uid);
-	if (*job->submission)
-		ray_failure_set(&failure->submission_id, job->submission);
-}
-
 void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure,
 			     int64_t now_ns)
 {
@@ -173,8 +165,12 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 	else if (!is_known)
 		return;
 	const struct job *job = strmap_get(&owners->jobs.map, key);
-	if (job && owner.kind == OWNER_RAY_JOB)
-		add_job(job, &owner, failure);
+	if (job && owner.kind == OWNER_RAY_JOB) {
+		if (!*owner.uid && *job->uid)
+			snprintf(owner.uid, sizeof(owner.uid), "%s", job->uid);
+		if (*job->submission)
+			ray_failure_set(&failure->submission_id, job->submission);
+	}
 	ray_failure_set_owner(failure, &owner);
 }
 

@@ -173,15 +173,6 @@ static bool is_settled(const struct view *v, const struct incident_member *m)
 	return *m->caused_by && !strmap_get(&v->cluster->members, m->caused_by);
 }
 
-static void change_release(struct incident_change *change)
-{
-	free(change->name);
-	free(change->uid);
-	free(change->first);
-	free(change->pod);
-	free(change->container);
-}
-
 static void wake_at(struct view *v, int64_t at_ns)
 {
 	v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, at_ns) : at_ns;
@@ -438,8 +429,13 @@ int incident_plan_make(struct incident_cluster *cluster, int64_t now_ns, int64_t
 
 void incident_plan_release(struct incident_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_changes; i++)
-		change_release(&plan->changes[i]);
+	for (size_t i = 0; i < plan->n_changes; i++) {
+		free(plan->changes[i].name);
+		free(plan->changes[i].uid);
+		free(plan->changes[i].first);
+		free(plan->changes[i].pod);
+		free(plan->changes[i].container);
+	}
 	for (size_t i = 0; i < plan->n_tellings; i++)
 		free(plan->tellings[i].name);
 	free(plan->changes);

@@ -137,15 +137,6 @@ static void put_owner(const struct ray_failure *f, cJSON *failure, cJSON *spec)
 		owner_set(f->owner, failure);
 }
 
-/* Empty objects and arrays are left out. */
-static void put_if_any(cJSON *to, const char *name, cJSON *value)
-{
-	if (value && !value->child)
-		cJSON_Delete(value);
-	else
-		json_set(to, name, value);
-}
-
 static void put_json(cJSON *to, const char *name, const char *text)
 {
 	if (text)
@@ -173,7 +164,12 @@ static void put_notes(const struct ray_failure_notes *notes, const char *subject
 		put_text(item, text, notes->list[i].text);
 		json_append(array, item);
 	}
-	put_if_any(spec, name, array);
+
+	/* Empty objects and arrays are left out. */
+	if (array && !array->child)
+		cJSON_Delete(array);
+	else
+		json_set(spec, name, array);
 }
 
 cJSON *ray_failure_to_json(const struct ray_failure *f)

@@ -34,18 +34,6 @@ static void set_event_time(cJSON *event, int64_t now_ns)
 	json_set_str(event, "eventTime", text);
 }
 
-static void set_regarding(cJSON *event, const char *api_version, const char *kind,
-			  const cJSON *object)
-{
-	cJSON *regarding = json_object_at(event, "regarding");
-
-	json_set_str(regarding, "apiVersion", api_version);
-	json_set_str(regarding, "kind", kind);
-	json_set_str(regarding, "namespace", json_str(object, "metadata.namespace"));
-	json_set_str(regarding, "name", json_str(object, "metadata.name"));
-	json_set_str(regarding, "uid", json_str(object, "metadata.uid"));
-}
-
 static cJSON *event_new(const cJSON *object, const char *reason, const char *note, int64_t now_ns)
 {
 	const char *object_name = json_str_or(object, "metadata.name", "object"),
@@ -71,8 +59,13 @@ static cJSON *event_about(const char *api_version, const char *kind, const cJSON
 			  const char *note, int64_t now_ns)
 {
 	cJSON *event = event_new(object, reason, note, now_ns);
+	cJSON *regarding = json_object_at(event, "regarding");
 
-	set_regarding(event, api_version, kind, object);
+	json_set_str(regarding, "apiVersion", api_version);
+	json_set_str(regarding, "kind", kind);
+	json_set_str(regarding, "namespace", json_str(object, "metadata.namespace"));
+	json_set_str(regarding, "name", json_str(object, "metadata.name"));
+	json_set_str(regarding, "uid", json_str(object, "metadata.uid"));
 	json_set_str(event, "type", type);
 	json_set_str(event, "action", action);
 	return event;

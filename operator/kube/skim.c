@@ -15,17 +15,12 @@ static bool skim_is_blank(char c)
 	return (unsigned char)c <= ' ' && c;
 }
 
-static void skip_blanks(struct skim *s)
-{
-	while (s->at < s->end && skim_is_blank(*s->at))
-		s->at++;
-}
-
 char skim_peek(struct skim *s)
 {
 	if (s->failed)
 		return '\0';
-	skip_blanks(s);
+	while (s->at < s->end && skim_is_blank(*s->at))
+		s->at++;
 	return s->at < s->end ? *s->at : '\0';
 }
 

@@ -70,19 +70,14 @@ struct policy_list policy_book_oldest(const struct policy_list *list)
 
 /* --- What holds ------------------------------------------------------------------------------- */
 
-static void effective_free(struct effective_policy *e)
-{
-	policy_release(&e->policy);
-	free(e->origin);
-	free(e);
-}
-
 static void forget_effective(struct policy_book *p)
 {
 	while (p->effective) {
 		struct effective_policy *e = p->effective;
 		p->effective = e->next;
-		effective_free(e);
+		policy_release(&e->policy);
+		free(e->origin);
+		free(e);
 	}
 	p->n_effective = 0;
 }

@@ -266,18 +266,15 @@ static int check_together(const struct policy_object *o, struct err *err)
 			    err);
 }
 
-static void find_given(struct policy_object *o, const cJSON *spec)
-{
-	for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
-		if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(spec, policy_block_name(b))))
-			o->given |= 1u << b;
-}
-
 static int set_spec(struct policy_object *o, const cJSON *spec, struct err *err)
 {
 	if (!cJSON_IsObject(spec))
 		return err_set(err, EINVAL, "spec must be an object");
-	find_given(o, spec);
+
+	for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
+		if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(spec, policy_block_name(b))))
+			o->given |= 1u << b;
+
 	int r = policy_object_walk(o, spec, "", 0, err);
 	if (r == 0)
 		r = set_selectors(o, spec, err);

@@ -45,12 +45,14 @@ static void add_sizing(struct own_sizing *own, const struct sizing_word *word)
 	own->memory |= word->memory;
 }
 
-static void read_env(const cJSON *container, struct own_sizing *own)
+struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command)
 {
+	struct own_sizing own = { 0 };
+
 	json_each(item, json_get(container, "env"))
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
 			if (text_begins_with(json_str(item, "name"), variables[i].text))
-				add_sizing(own, &variables[i]);
+				add_sizing(&own, &variables[i]);
 	json_each(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
@@ -58,26 +60,16 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 		 * A variable of Ray cannot come with a prefix that is not the beginning of "RAY_",
 		 * or has it.
 		 */
-		own->unseen |= !prefix || text_begins_with("RAY_", prefix) ||
-			       text_begins_with(prefix, "RAY_");
+		own.unseen |= !prefix || text_begins_with("RAY_", prefix) ||
+			      text_begins_with(prefix, "RAY_");
 	}
-}
 
-static void read_command(const cJSON *container, bool keeps_command, struct own_sizing *own)
-{
 	if (keeps_command && !container_command_has(container, RAY_START_VARIABLE))
-		own->cpus = own->memory = true;
+		own.cpus = own.memory = true;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (container_command_has(container, words[i].text))
-			add_sizing(own, &words[i]);
-}
+			add_sizing(&own, &words[i]);
 
-struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command)
-{
-	struct own_sizing own = { 0 };
-
-	read_env(container, &own);
-	read_command(container, keeps_command, &own);
 	for (size_t i = 0; i < ARRAY_SIZE(isolation_params); i++)
 		own.memory |= cJSON_GetObjectItemCaseSensitive(params, isolation_params[i]) != NULL;
 	return own;

@@ -60,16 +60,11 @@ _Noreturn static void become(const char *command, int output_fd, long long max_b
 	_exit(127);
 }
 
-static struct hook *free_place(struct hooks *h)
-{
-	return hooks_find(h, 0);
-}
-
 pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask,
 		int64_t now_ns, int *ret_id)
 {
 	long long id, seconds, max_bytes;
-	struct hook *hook = free_place(h);
+	struct hook *hook = hooks_find(h, 0);
 	pid_t pid, launcher = getpid();
 
 	*ret_id = -1;

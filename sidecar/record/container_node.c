@@ -66,23 +66,21 @@ static void go_on_with_end(struct container *c)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
-/* The report could not wait any longer, so the backtrace and the core are added to the bundle. */
-static void add_to_report(struct container *c)
-{
-	container_find_death_crash(c);
-	if (c->death_crash && c->to_report)
-		container_keep_core(TAKE_PTR(c->death_crash), c->report);
-	else if (c->death_crash)
-		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
-	container_report_other_crashes(c);
-}
-
 void container_core_came(struct container *c)
 {
 	if (c->state == CONTAINER_ENDED)
 		go_on_with_end(c);
 	else if (c->concluded) {
-		add_to_report(c);
+		/*
+		 * The report could not wait any longer, so the backtrace and the core are added to
+		 * the bundle.
+		 */
+		container_find_death_crash(c);
+		if (c->death_crash && c->to_report)
+			container_keep_core(TAKE_PTR(c->death_crash), c->report);
+		else if (c->death_crash)
+			crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
+		container_report_other_crashes(c);
 		container_cores_changed(c);
 	} else if (c->state >= CONTAINER_JUDGING && !c->death_crash)
 		container_find_death_crash(c);

@@ -175,21 +175,17 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	closedir(dir);
 }
 
-/* This is set before the first walk, so that cgroups made during the walk are noticed. */
-static void watch_base(struct memcg_tree *t)
-{
-	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (t->base_fd >= 0)
-		memcg_tree_watch(t, t->base_fd);
-}
-
 static void memcg_tree_walk(struct memcg_tree *t, int64_t now_ns)
 {
 	struct walk w = { .tree = t, .now_ns = now_ns };
 	int64_t began_ns = now_boottime_ns();
 
-	if (!t->walked_ns)
-		watch_base(t);
+	if (!t->walked_ns) {
+		/* Before the first walk, so that cgroups made during the walk are noticed. */
+		t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		if (t->base_fd >= 0)
+			memcg_tree_watch(t, t->base_fd);
+	}
 	t->changed = t->incomplete = t->too_many = false;
 	t->links = 2;
 	walk_into(&w, t->place.path, 0);
@@ -245,13 +241,6 @@ void memcg_tree_close(struct memcg_tree *t)
 	t->place.version = 0;
 }
 
-static void read_nodes(struct memcg_tree *t, int64_t now_ns)
-{
-	for (size_t i = t->n_nodes; i-- > 0;)
-		if (!memcg_node_read(&t->nodes[i]))
-			drop_node(t, i, now_ns);
-}
-
 static bool walk_is_due(const struct memcg_tree *t, int64_t now_ns, bool all_now)
 {
 	int64_t since = now_ns - t->walked_ns;
@@ -268,7 +257,11 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 		return;
 	if (t->walks)
 		memcg_tree_notice(t, now_ns);
-	read_nodes(t, now_ns);
+
+	for (size_t i = t->n_nodes; i-- > 0;)
+		if (!memcg_node_read(&t->nodes[i]))
+			drop_node(t, i, now_ns);
+
 	if (t->walks && walk_is_due(t, now_ns, all_now))
 		memcg_tree_walk(t, now_ns);
 }

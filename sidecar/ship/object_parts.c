@@ -100,17 +100,6 @@ static int part_start(struct sending *s, struct part_call *c, size_t i, struct f
 	return c->busy ? 0 : -1;
 }
 
-/* Without memory no answer can be read any more, so all requests are dropped. */
-static void sending_drop_all(struct sending *s)
-{
-	http_cancel(s->parts->store->http);
-	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		if (s->calls[i].busy)
-			object_call_release(&s->calls[i].call);
-		s->calls[i].busy = false;
-	}
-}
-
 /* Waits until the request of any part has ended, with success or not. */
 static int part_finish(struct sending *s, struct fault *fault)
 {
@@ -120,7 +109,13 @@ static int part_finish(struct sending *s, struct fault *fault)
 	struct part_call *c = t ? t->request->arg : NULL;
 
 	if (!c) {
-		sending_drop_all(s);
+		/* Without memory no answer can be read any more, so all requests are dropped. */
+		http_cancel(s->parts->store->http);
+		for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+			if (s->calls[i].busy)
+				object_call_release(&s->calls[i].call);
+			s->calls[i].busy = false;
+		}
 		return -1;
 	}
 	c->busy = false;
