@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "lib/fd_message.h"
 #include "lib/fileio.h"
 #include "node/pod_of_process.h"
 
@@ -116,24 +117,11 @@ int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, p
 
 int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .room = { 0 } };
-	struct iovec part = { .iov_base = (void *)text, .iov_len = strlen(text) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	size_t len = strlen(text);
 
-	if (part.iov_len > NODE_MESSAGE_MAX)
+	if (len > NODE_MESSAGE_MAX)
 		return err_set(err, EMSGSIZE, "send to a sidecar");
-	if (pass_fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &pass_fd, sizeof(pass_fd));
-	}
-	if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (fd_message_send(fd, text, len, &pass_fd, pass_fd >= 0, MSG_DONTWAIT) < 0)
 		return err_set(err, errno, "send to a sidecar");
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/fd_message.h"
 #include "lib/macros.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
@@ -152,21 +153,7 @@ void errand_tried(void)
 
 bool errand_send(int fd, const void *data, size_t len, int pass_fd)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
-				  .cmsg_level = SOL_SOCKET,
-				  .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { (void *)data, len };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (pass_fd >= 0) {
-		memcpy(CMSG_DATA(&control.header), &pass_fd, sizeof(pass_fd));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control.room);
-	}
-	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)len;
+	return fd_message_send(fd, data, len, &pass_fd, pass_fd >= 0, 0) == (ssize_t)len;
 }
 
 /* --- In the parent --- */
@@ -227,22 +214,7 @@ int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
 /* Returns -1 with errno EAGAIN if no message has arrived yet, and 0 if no more will come. */
 static ssize_t next_message(int fd, void *data, int *ret_fd)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { data, ERRAND_MESSAGE_MAX };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-
-	*ret_fd = -1;
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-	return n;
+	return fd_message_receive(fd, data, ERRAND_MESSAGE_MAX, 0, ret_fd);
 }
 
 /* Returns false when the time is over. */

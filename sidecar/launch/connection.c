@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/fd_message.h"
+
 #define LAST_ROOM 212992 /* bytes, which the kernel doubles: twice what a socket usually has */
 
 /*
@@ -77,22 +79,8 @@ int connection_adopt(int socket_fd)
 static bool send_with(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds,
 		      int flags)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { .iov_base = (void *)text, .iov_len = len };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (n_fds > 0) {
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
-	}
-	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | flags) == (ssize_t)len;
+	_Static_assert(LAUNCH_FDS_MAX <= FD_MESSAGE_FDS_MAX, "a message carries as many");
+	return fd_message_send(socket_fd, text, len, fds, n_fds, flags) == (ssize_t)len;
 }
 
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
@@ -161,34 +149,16 @@ bool connection_send_hello(int socket_fd, const struct options *options, pid_t c
 
 ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
-	/*
-	 * There is room for one descriptor; the kernel closes further ones. CMSG_SPACE would leave
-	 * room for two, because it rounds up.
-	 */
-	/* clang-format off */
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
-	};
-	/* clang-format on */
-	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len = fd_message_receive(socket_fd, text, LAUNCH_MESSAGE_MAX, MSG_DONTWAIT, ret_fd);
 
-	*ret_fd = -1;
 	/*
 	 * A sidecar that ends with a message of ours unread resets the connection. The kernel
 	 * reports that once, before the orders that it has sent; a hold may be among them.
 	 */
 	if (len < 0 && errno == ECONNRESET)
-		len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		len = fd_message_receive(socket_fd, text, LAUNCH_MESSAGE_MAX, MSG_DONTWAIT, ret_fd);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? -1 : 0;
 	text[len] = '\0';
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(rights), sizeof(*ret_fd));
 	return len;
 }

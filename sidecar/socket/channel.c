@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "lib/fd_message.h"
 #include "lib/printable.h"
 #include "sidecar/socket/discard.h"
 
@@ -274,24 +275,12 @@ int launch_send(int socket_fd, const char *verb, const char *text, struct err *e
 
 int launch_send_fd(int socket_fd, const char *verb, const char *text, int fd, struct err *err)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
 	char order[LAUNCH_MESSAGE_MAX];
-	struct iovec part = { .iov_base = order };
-	/* clang-format off */
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
-	};
-	/* clang-format on */
 	int len = snprintf(order, sizeof(order), "%s %s", verb, text);
 
 	if (len < 0 || (size_t)len >= sizeof(order))
 		return err_set(err, EMSGSIZE, "send to a launcher");
-	part.iov_len = (size_t)len;
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	if (sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (fd_message_send(socket_fd, order, (size_t)len, &fd, 1, MSG_DONTWAIT) < 0)
 		return err_set(err, errno, "send to a launcher");
 	return 0;
 }

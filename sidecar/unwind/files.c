@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include "lib/fd_message.h"
 #include "sidecar/confine/confine.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -18,11 +19,6 @@
 #define SERVE_SECONDS 40 /* the sidecar ends the process that asks before that */
 #define SERVE_FILES 256 /* a walk without openat2 holds up to 128 directories */
 #define SERVE_MEMORY ((uint64_t)16 << 20)
-
-union one_descriptor {
-	char room[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr alignment;
-};
 
 /* --- Asking --- */
 
@@ -41,21 +37,10 @@ int files_begin(struct files *files, int socket_fd, struct err *err)
 /* Returns an errno, 0 with a descriptor, or -1 if there was no answer. */
 static int files_receive(int socket_fd, int *ret_fd)
 {
-	union one_descriptor control;
 	int error;
-	struct iovec iov = { &error, sizeof(error) };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(socket_fd, &m, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = n == sizeof(error) ? CMSG_FIRSTHDR(&m) : NULL;
 
-	if (n != sizeof(error))
+	if (fd_message_receive(socket_fd, &error, sizeof(error), 0, ret_fd) != sizeof(error))
 		return -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	return error == 0 && *ret_fd < 0 ? EIO : error;
 }
 
@@ -154,19 +139,9 @@ static int open_program(int root_fd, const char *path)
 /* Sends fd, or its error, as the answer. Returns false if the other end is gone. */
 static bool files_answer(int socket_fd, int fd)
 {
-	union one_descriptor control = { .room = { 0 } };
 	int error = fd < 0 ? -fd : 0;
-	struct iovec iov = { &error, sizeof(error) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
-		control.alignment =
-			(struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.alignment), &fd, sizeof(fd));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-	}
-	return sendmsg(socket_fd, &m, MSG_NOSIGNAL) == sizeof(error);
+	return fd_message_send(socket_fd, &error, sizeof(error), &fd, fd >= 0, 0) == sizeof(error);
 }
 
 void files_serve(int root_fd, int socket_fd)
