@@ -2,7 +2,6 @@
 /* Bounded reading and durable writing of whole files. */
 #include "lib/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "lib/directory.h"
 
 #ifndef O_PATH /* macOS */
 #define O_PATH O_RDONLY
@@ -153,23 +154,16 @@ void file_replace(int dirfd, const char *path, const void *data, size_t len)
 
 #define TREE_DEPTH_MAX 8
 
-static bool fileio_is_dots(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static bool remove_below(int dirfd, const char *name, int depth)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = dir_of_fd(fd);
 	bool all = true;
 
-	if (!dir) {
-		closep(&fd);
+	if (!dir)
 		return false;
-	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (fileio_is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
+		if (dir_is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
 			continue;
 		/* For a directory unlink fails with EISDIR, or with EPERM on some file systems. */
 		if (depth == TREE_DEPTH_MAX || !remove_below(fd, entry->d_name, depth + 1))

@@ -2,7 +2,6 @@
 /* Puts the core handler on the node, and sets and restores kernel.core_pattern. */
 #include "node/cores.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
+#include "lib/directory.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
@@ -133,14 +133,12 @@ static int check_directory(int directory, const char *path, struct err *err)
  */
 static void remove_probes(const char *path)
 {
-	DIR *dir = opendir(path);
-	struct dirent *d;
+	_cleanup_dir_ DIR *dir = opendir(path);
+	const struct dirent *d;
 
-	while (dir && (d = readdir(dir)))
+	while ((d = dir_next(dir)))
 		if (strncmp(d->d_name, CORE_PROBE_PREFIX, strlen(CORE_PROBE_PREFIX)) == 0)
 			unlinkat(dirfd(dir), d->d_name, 0);
-	if (dir)
-		closedir(dir);
 }
 
 static int cores_install(const struct node_options *o, struct err *err)

@@ -2,12 +2,12 @@
 /* Follows the journal of a node. */
 #include "node/journal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/directory.h"
 #include "lib/log.h"
 #include "lib/macros.h"
 
@@ -55,20 +55,18 @@ static void open_one(struct journal *j, const char *path, bool from_end, bool la
 static void open_latest_in(struct journal *j, const char *directory, bool from_end)
 {
 	char path[sizeof(j->path)];
-	DIR *dir = opendir(directory);
-	struct dirent *e;
+	_cleanup_dir_ DIR *dir = opendir(directory);
+	const struct dirent *e;
 
 	if (!dir)
 		note_fault(j, directory);
-	for (int n = 0; dir && n < MACHINES_MAX && (e = readdir(dir)); n++)
+	for (int n = 0; n < MACHINES_MAX && (e = dir_next(dir)); n++)
 		/*
 		 * A name with a dot is the journal of a namespace, or not a directory of journald.
 		 */
 		if (!strchr(e->d_name, '.') && snprintf(path, sizeof(path), "%s/%s/system.journal",
 							directory, e->d_name) < (int)sizeof(path))
 			open_one(j, path, from_end, true);
-	if (dir)
-		closedir(dir);
 }
 
 static void open_latest(struct journal *j, bool from_end)

@@ -2,7 +2,6 @@
 /* Brings a bundle from its store to a directory. */
 #include "plugin/bundle.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/macros.h"
@@ -103,14 +103,12 @@ static void delete_pod(const struct job *job)
 
 static bool is_empty(int dir_fd)
 {
-	DIR *dir = fdopendir(dup(dir_fd));
+	_cleanup_dir_ DIR *dir = dir_of_fd(dup(dir_fd));
 	const struct dirent *entry;
 	bool empty = dir != NULL;
 
 	while (empty && (entry = readdir(dir)))
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	if (dir)
-		closedir(dir);
+		empty = dir_is_dots(entry->d_name);
 	return empty;
 }
 

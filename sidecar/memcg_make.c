@@ -2,7 +2,6 @@
 /* Makes a memory cgroup for a command, and removes it. */
 #include "sidecar/memcg_make.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg.h"
@@ -76,13 +76,13 @@ static bool is_name_of_ours(const char *name, pid_t *ret_pid)
  */
 static void remove_left_behind(const char *parent)
 {
-	DIR *directory = opendir(parent);
+	_cleanup_dir_ DIR *directory = opendir(parent);
 	struct timespec now;
-	struct dirent *entry;
+	const struct dirent *entry;
 	pid_t pid;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	while (directory && (entry = readdir(directory))) {
+	while ((entry = dir_next(directory))) {
 		struct stat st;
 
 		if (entry->d_type != DT_DIR || !is_name_of_ours(entry->d_name, &pid) ||
@@ -92,8 +92,6 @@ static void remove_left_behind(const char *parent)
 		    now.tv_sec - st.st_mtime >= LEFT_BEHIND_S)
 			unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
 	}
-	if (directory)
-		closedir(directory);
 }
 
 /*

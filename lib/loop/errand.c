@@ -3,7 +3,6 @@
 #include "lib/loop/errand.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/fd_message.h"
 #include "lib/macros.h"
 #include "lib/outlet.h"
@@ -57,17 +57,15 @@ static bool is_socket(int fd)
 /* A launcher waits for the end of its connection, which a child that hangs must not keep open. */
 static void close_other_sockets(int own)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	_cleanup_dir_ DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *d;
 
-	while (dir && (d = readdir(dir))) {
+	while ((d = dir_next(dir))) {
 		int fd = (int)strtol(d->d_name, NULL, 10);
 
 		if (fd > STDERR_FILENO && fd != own && is_socket(fd))
 			close(fd);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 /*

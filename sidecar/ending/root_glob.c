@@ -2,7 +2,6 @@
 /* Finds files of a container by shell patterns. */
 #include "sidecar/ending/root_glob.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/directory.h"
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -30,16 +30,12 @@ static void walk(struct walk *w, const char *prefix, const char *pattern);
 static void match_entries(struct walk *w, const char *prefix, const char *component,
 			  const char *rest)
 {
-	int fd = rootfd_open(w->root_fd, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY, NULL);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_dir_ DIR *dir = dir_of_fd(
+		rootfd_open(w->root_fd, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY, NULL));
 	const struct dirent *d;
 	char path[PATH_LEN_MAX];
 
-	if (!dir) {
-		closep(&fd);
-		return;
-	}
-	while (!w->enough && !w->cut && (d = readdir(dir))) {
+	while (!w->enough && !w->cut && (d = dir_next(dir))) {
 		w->cut = ++w->entries > ENTRIES_MAX;
 		if (fnmatch(component, d->d_name, FNM_PERIOD | FNM_PATHNAME | FNM_NOESCAPE) != 0)
 			continue;
@@ -47,7 +43,6 @@ static void match_entries(struct walk *w, const char *prefix, const char *compon
 				     d->d_name) < sizeof(path))
 			walk(w, path, rest);
 	}
-	closedir(dir);
 }
 
 /* prefix is a path that may exist; pattern is still to be matched below it. */

@@ -2,13 +2,13 @@
 /* Bounds the number of history files in the sidecar's directory. */
 #include "sidecar/keeping/parking.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/macros.h"
 
 void parking_init(struct parking *p, int dirfd, int64_t spool_bytes)
@@ -35,17 +35,11 @@ bool is_history_file(const char *name)
 
 static size_t count_files(int dirfd)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_dir_ DIR *dir = dir_of_fd(openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	size_t n = 0;
 
-	if (!dir) {
-		closep(&fd);
-		return 0;
-	}
-	for (const struct dirent *entry; (entry = readdir(dir));)
+	for (const struct dirent *entry; (entry = dir_next(dir));)
 		n += is_history_file(entry->d_name);
-	closedir(dir);
 	return n;
 }
 

@@ -2,7 +2,6 @@
 /* Keeps what must survive the sidecar, and finishes what a previous sidecar left. */
 #include "sidecar/keeping/recovery.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
@@ -302,15 +302,12 @@ static void take_over(struct recovery *r, const char *file)
 
 static void scan(struct recovery *r)
 {
-	int fd = openat(r->state.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_dir_ DIR *dir =
+		dir_of_fd(openat(r->state.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 
-	if (!dir)
-		return;
-	for (const struct dirent *entry; (entry = readdir(dir));)
+	for (const struct dirent *entry; (entry = dir_next(dir));)
 		if (is_history_file(entry->d_name))
 			take_over(r, entry->d_name);
-	closedir(dir);
 }
 
 /* Removes what a writer that died left half-written. No other process is writing there. */

@@ -2,7 +2,6 @@
 /* Opens and copies the directory for what must survive this process. */
 #include "sidecar/keeping/state_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -10,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/macros.h"
@@ -49,19 +49,14 @@ static bool is_memory(int fd)
 /* Calls fn for each file that is not just being written. */
 static void each_file(int fd, void (*fn)(const char *name, void *arg), void *arg)
 {
-	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = own < 0 ? NULL : fdopendir(own);
+	_cleanup_dir_ DIR *dir = dir_of_fd(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *d;
 
-	if (!dir)
-		closep(&own);
-	for (size_t n = 0; dir && n < FILES_MAX && (d = readdir(dir));)
+	for (size_t n = 0; n < FILES_MAX && (d = dir_next(dir));)
 		if (d->d_name[0] != '.') {
 			fn(d->d_name, arg);
 			n++;
 		}
-	if (dir)
-		closedir(dir);
 }
 
 /*

@@ -3,7 +3,6 @@
 #include "sidecar/launch/core_dirs.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/macros.h"
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/core_limit.h"
@@ -69,16 +69,12 @@ void core_dir_each_name(const struct core_dir *dir,
 			void (*fn)(const struct core_dir *dir, const char *name, void *arg),
 			void *arg)
 {
-	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_dir_ DIR *stream =
+		dir_of_fd(openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *entry;
 
-	if (fd >= 0 && !stream)
-		close(fd);
-	for (int n = 0; stream && n < CORE_NAMES_MAX && (entry = readdir(stream)); n++)
+	for (int n = 0; n < CORE_NAMES_MAX && (entry = dir_next(stream)); n++)
 		fn(dir, entry->d_name, arg);
-	if (stream)
-		closedir(stream);
 }
 
 struct scan {
@@ -293,7 +289,7 @@ static void read_family(struct family *f, const struct family *before, bool all)
 	const struct dirent *entry;
 
 	f->n = 0;
-	while (stream && f->n < PROCESSES_MAX && (entry = readdir(stream))) {
+	while (f->n < PROCESSES_MAX && (entry = dir_next(stream))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		if (all) {

@@ -2,12 +2,12 @@
 /* Opens, finds and reads files of Ray's logs directory through its descriptor. */
 #include "sidecar/ray/ray_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/file_time.h"
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
@@ -88,45 +88,34 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 /* Returns NULL if the directory cannot be read. */
 static DIR *ray_files_open_directory(int dir_fd)
 {
-	int fd = rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY);
-
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (!dir)
-		closep(&fd);
-	return dir;
+	return dir_of_fd(rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY));
 }
 
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg)
 {
-	DIR *dir = ray_files_open_directory(dir_fd);
+	_cleanup_dir_ DIR *dir = ray_files_open_directory(dir_fd);
 	const struct dirent *d;
 	unsigned int found = 0;
 
-	if (!dir)
-		return;
-	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = readdir(dir));
+	for (unsigned int i = 0; i < ENTRIES_MAX && found < FILES_OF_PID_MAX && (d = dir_next(dir));
 	     i++)
 		if (ray_file_is_of_pid(d->d_name, pid)) {
 			fn(d->d_name, arg);
 			found++;
 		}
-	closedir(dir);
 }
 
 int64_t ray_files_size(int dir_fd)
 {
-	DIR *dir = ray_files_open_directory(dir_fd);
+	_cleanup_dir_ DIR *dir = ray_files_open_directory(dir_fd);
 	const struct dirent *d;
 	struct stat st;
 	int64_t bytes = 0;
 
-	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (d = readdir(dir)); i++)
+	for (unsigned int i = 0; i < ENTRIES_MAX && (d = dir_next(dir)); i++)
 		if (fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
 			bytes += (int64_t)st.st_blocks * 512;
-	if (dir)
-		closedir(dir);
 	return bytes;
 }
 
@@ -176,22 +165,19 @@ static void keep_if_newer(const char *name, int64_t ns, void *arg)
 static void each_between(int dir_fd, const char *prefix, const char *suffix,
 			 void (*fn)(const char *name, int64_t ns, void *arg), void *arg)
 {
-	DIR *dir = ray_files_open_directory(dir_fd);
+	_cleanup_dir_ DIR *dir = ray_files_open_directory(dir_fd);
 	unsigned int looked = 0;
 	const struct dirent *d;
 	int64_t ns;
 
-	if (!dir)
-		return;
 	for (unsigned int i = 0;
-	     i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
+	     i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = dir_next(dir)); i++) {
 		if (!ray_files_is_between(d->d_name, prefix, suffix))
 			continue;
 		looked++;
 		if (ray_files_modified(dir_fd, d->d_name, &ns))
 			fn(d->d_name, ns, arg);
 	}
-	closedir(dir);
 }
 
 size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix,

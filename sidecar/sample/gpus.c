@@ -2,11 +2,11 @@
 /* Finds which GPUs a container was given. */
 #include "sidecar/sample/gpus.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/directory.h"
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -40,17 +40,12 @@ static bool is_place(const char *name)
 
 static unsigned int list_places(int root_fd, struct gpus *g)
 {
-	int fd = rootfd_open_no_fuse(root_fd, "proc/driver/nvidia/gpus", O_RDONLY | O_DIRECTORY,
-				     NULL);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_dir_ DIR *dir = dir_of_fd(rootfd_open_no_fuse(root_fd, "proc/driver/nvidia/gpus",
+							       O_RDONLY | O_DIRECTORY, NULL));
 	const struct dirent *entry;
 	unsigned int n = 0;
 
-	if (!dir) {
-		closep(&fd);
-		return 0;
-	}
-	for (unsigned int i = 0; i < ENTRIES_MAX && n <= GPUS_MAX && (entry = readdir(dir)); i++) {
+	for (unsigned int i = 0; i < ENTRIES_MAX && n <= GPUS_MAX && (entry = dir_next(dir)); i++) {
 		if (!is_place(entry->d_name))
 			continue;
 		if (n < GPUS_MAX)
@@ -58,7 +53,6 @@ static unsigned int list_places(int root_fd, struct gpus *g)
 				 entry->d_name);
 		n++;
 	}
-	closedir(dir);
 	return n;
 }
 

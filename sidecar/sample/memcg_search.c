@@ -2,13 +2,13 @@
 /* Finds the cgroup of a container that has the host's cgroup namespace. */
 #include "sidecar/sample/memcg_search.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "sidecar/sample/rootfd.h"
 
 struct search {
@@ -37,20 +37,17 @@ static DIR *open_dir(int root_fd, const char *path)
 		closep(&fd);
 		return NULL;
 	}
-	DIR *dir = fdopendir(fd);
-	if (!dir)
-		close(fd);
-	return dir;
+	return dir_of_fd(fd);
 }
 
 static void search_in(struct search *s, const char *path, unsigned int depth)
 {
-	DIR *dir = open_dir(s->root_fd, path);
+	_cleanup_dir_ DIR *dir = open_dir(s->root_fd, path);
 	const struct dirent *entry;
 
 	/* The container may show any directory as its cgroups. */
 	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX &&
-	       s->entries++ < MEMCG_SEARCH_ENTRIES_MAX && (entry = readdir(dir))) {
+	       s->entries++ < MEMCG_SEARCH_ENTRIES_MAX && (entry = dir_next(dir))) {
 		char below[MEMCG_PATH_MAX];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
@@ -64,8 +61,6 @@ static void search_in(struct search *s, const char *path, unsigned int depth)
 		else if (depth < MEMCG_SEARCH_DEPTH_MAX)
 			search_in(s, below, depth + 1);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 bool memcg_search(int root_fd, struct memcg_place *place)

@@ -2,7 +2,6 @@
 /* Watches the memory cgroups, besides the container's own, in which its processes may be. */
 #include "sidecar/sample/memcg_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -114,7 +114,7 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 {
 	const struct dirent *entry;
 
-	while ((entry = readdir(dir))) {
+	while ((entry = dir_next(dir))) {
 		char below[MEMCG_PATH_MAX];
 
 		/* The container may show any directory as its cgroup. */
@@ -166,13 +166,8 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	}
 	if (depth == 0)
 		w->tree->links = st.st_nlink;
-	DIR *dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return;
-	}
+	_cleanup_dir_ DIR *dir = dir_of_fd(fd);
 	walk_entries(w, dir, path, depth);
-	closedir(dir);
 }
 
 static void memcg_tree_walk(struct memcg_tree *t, int64_t now_ns)

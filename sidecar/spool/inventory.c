@@ -2,7 +2,6 @@
 /* Lists the bundles of a directory with their sizes, and removes them. */
 #include "sidecar/spool/inventory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/failure_class.h"
 #include "lib/file_time.h"
 #include "lib/fileio.h"
@@ -53,21 +53,13 @@ static int64_t on_disk(const struct stat *st)
 	return S_ISREG(st->st_mode) ? MIN(blocks, size) : blocks;
 }
 
-static bool inventory_is_dots(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static DIR *inventory_open_dir(int dirfd, const char *path)
 {
 	int fd = dir_open_below(dirfd, path, strlen(path));
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (fd < 0)
 		errno = -fd;
-	else if (!dir)
-		close(fd);
-	return dir;
+	return dir_of_fd(fd);
 }
 
 /* Opens the directory that contains the last component of path. *ret_name is that component. */
@@ -99,19 +91,16 @@ static void inventory_measure(DIR *dir, bool below, struct stored *s)
 	rewinddir(dir);
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		struct stat st;
-		DIR *sub;
 
-		if (inventory_is_dots(entry->d_name) ||
+		if (dir_is_dots(entry->d_name) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		add_bytes(s, below ? DROP_FILES : inventory_kind_of(entry->d_name), on_disk(&st));
-		sub = !below && S_ISDIR(st.st_mode) ?
-			      inventory_open_dir(dirfd(dir), entry->d_name) :
-			      NULL;
-		if (!sub)
-			continue;
-		inventory_measure(sub, true, s);
-		closedir(sub);
+		_cleanup_dir_ DIR *sub = !below && S_ISDIR(st.st_mode) ?
+						 inventory_open_dir(dirfd(dir), entry->d_name) :
+						 NULL;
+		if (sub)
+			inventory_measure(sub, true, s);
 	}
 }
 
@@ -186,7 +175,7 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 		return;
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (inventory_is_dots(entry->d_name) ||
+		if (dir_is_dots(entry->d_name) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		w->inv->bytes += on_disk(&st);
@@ -194,14 +183,13 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 		    depth == INVENTORY_DEPTH_MAX ||
 		    len + 1 + strlen(entry->d_name) >= sizeof(w->path))
 			continue;
-		DIR *sub = inventory_open_dir(dirfd(dir), entry->d_name);
+		_cleanup_dir_ DIR *sub = inventory_open_dir(dirfd(dir), entry->d_name);
 		if (!sub)
 			continue;
 		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "",
 			 entry->d_name);
 		walk_dir(w, sub, depth + 1);
 		w->path[len] = '\0';
-		closedir(sub);
 	}
 }
 
@@ -480,8 +468,7 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int d
 		const char *name = entry->d_name;
 		struct stat st;
 
-		if (inventory_is_dots(name) ||
-		    fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (dir_is_dots(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (is_partial(name, in_bundle) && older_than(st.st_mtim, age_ns))
 			tree_remove(dirfd(dir), name);
@@ -494,12 +481,10 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int64_t leftover_ns, int d
 			unlinkat(dirfd(dir), name, 0);
 		if (!S_ISDIR(st.st_mode) || name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
-		DIR *sub = inventory_open_dir(dirfd(dir), name);
-		if (!sub)
-			continue;
-		remove_stale_in(sub, age_ns, leftover_ns, depth + 1,
-				in_bundle || is_bundle_name(name));
-		closedir(sub);
+		_cleanup_dir_ DIR *sub = inventory_open_dir(dirfd(dir), name);
+		if (sub)
+			remove_stale_in(sub, age_ns, leftover_ns, depth + 1,
+					in_bundle || is_bundle_name(name));
 	}
 }
 

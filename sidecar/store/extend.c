@@ -2,7 +2,6 @@
 /* Adds a file to a bundle that is committed already. */
 #include "sidecar/store/extend.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/directory.h"
 #include "lib/json.h"
 #include "lib/units.h"
 #include "sidecar/store/manifest.h"
@@ -194,20 +194,15 @@ void extend_discard(const char *path, const char *file)
 
 bool extend_pending(int bundle_fd)
 {
-	int fd = openat(bundle_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_dir_ DIR *dir =
+		dir_of_fd(openat(bundle_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	bool found = false;
 
-	if (!dir) {
-		closep(&fd);
-		return false;
-	}
-	for (const struct dirent *entry; !found && (entry = readdir(dir));) {
+	for (const struct dirent *entry; !found && (entry = dir_next(dir));) {
 		size_t len = strlen(entry->d_name);
 
 		found = entry->d_name[0] == '.' && len > strlen(SUFFIX) &&
 			strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) == 0;
 	}
-	closedir(dir);
 	return found;
 }
