@@ -121,28 +121,17 @@ bool state_was_damaged(const struct state *s, const char *name, const char *sha2
 	       json_bool(s->json, "upload.damaged", false);
 }
 
-/*
- * The file is not synced to disk, because that would take longer than sending most files. SIGKILL
- * loses nothing; a power failure may lose the hint.
- */
-static int write_temporary(int dir_fd, const char *text, struct err *err)
-{
-	_cleanup_close_ int fd =
-		openat(dir_fd, STATE_TEMPORARY,
-		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return err_set(err, errno, "open %s", STATE_TEMPORARY);
-	return fd_write_all(fd, text, strlen(text), err);
-}
-
 int state_save(const struct state *s, struct err *err)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(s->json);
 
 	if (!text)
 		return err_set(err, ENOMEM, STATE_FILE);
-	int r = write_temporary(s->dir_fd, text, err);
+	/*
+	 * The file is not synced to disk, because that would take longer than sending most files.
+	 * SIGKILL loses nothing; a power failure may lose the hint.
+	 */
+	int r = file_put(s->dir_fd, STATE_TEMPORARY, text, strlen(text), 0600, err);
 	if (r == 0 && renameat(s->dir_fd, STATE_TEMPORARY, s->dir_fd, STATE_FILE) < 0)
 		r = err_set(err, errno, "rename to %s", STATE_FILE);
 	if (r < 0)
