@@ -21,7 +21,7 @@ bool kernel_name_fits(const char *name, size_t len)
 
 /* --- OOM kills -------------------------------------------------------------------------------- */
 
-static bool path_is_below(struct span path, struct span cgroup)
+static bool cgroup_is_below(struct span path, struct span cgroup)
 {
 	return path.len >= cgroup.len && memcmp(path.at, cgroup.at, cgroup.len) == 0 &&
 	       (path.len == cgroup.len || path.at[cgroup.len] == '/' || cgroup.len == 1);
@@ -40,7 +40,7 @@ static bool paths_split(struct span s, const char *separator, bool victim_first,
 
 		oom->victim = victim_first ? first : second;
 		oom->limit = victim_first ? second : first;
-		if (oom->limit.len > 0 && path_is_below(oom->victim, oom->limit))
+		if (oom->limit.len > 0 && cgroup_is_below(oom->victim, oom->limit))
 			return true;
 	}
 	return false;

@@ -75,3 +75,19 @@ static inline bool text_begins_with(const char *text, const char *beginning)
 {
 	return text && strncmp(text, beginning, strlen(beginning)) == 0;
 }
+
+/* Whether a path is that of the directory or cgroup base, or below it. */
+static inline bool path_is_below(const char *path, const char *base)
+{
+	size_t len = strlen(base);
+
+	return strncmp(path, base, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+/* Returns what stands behind the last slash of a path; the path, if that is nothing. */
+static inline const char *path_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}

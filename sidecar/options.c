@@ -293,18 +293,11 @@ static int finish_store(struct store_options *store, struct err *err)
 	return store_options_check(store, err);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static int finish_exec(struct sidecar_options *o, struct err *err)
 {
 	static char name[64], spool[600], host[HOST_NAME_MAX + 2];
 	struct record_options *r = &o->exec.record;
-	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "",
+	const char *program = o->exec.argv[0] ? path_base_name(o->exec.argv[0]) : "",
 		   *script = program[0] ? o->exec.argv[1] : NULL;
 
 	if (!o->exec.argv[0])
@@ -315,7 +308,7 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 		/* Of programs in Python the name is that of the script. */
 		snprintf(name, sizeof(name), "%s",
 			 strncmp(program, "python", 6) == 0 && script && script[0] != '-' ?
-				 base_name(script) :
+				 path_base_name(script) :
 				 program);
 		bundle_sanitize(name);
 		if (!launch_name_valid(name))

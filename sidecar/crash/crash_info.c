@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "lib/printable.h"
 #include "sidecar/store/bundle.h"
 
@@ -67,22 +68,15 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 	return 0;
 }
 
-static const char *crash_info_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 const char *crash_info_where(const struct crash_info *info, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (info->function[0] && info->module[0])
-		snprintf(text, size, "%s (%s)", info->function, crash_info_base_name(info->module));
+		snprintf(text, size, "%s (%s)", info->function, path_base_name(info->module));
 	else if (info->function[0])
 		snprintf(text, size, "%s", info->function);
 	else if (info->module[0])
-		snprintf(text, size, "%s+%s", crash_info_base_name(info->module),
+		snprintf(text, size, "%s+%s", path_base_name(info->module),
 			 info->offset[0] ? info->offset : "?");
 	return text;
 }

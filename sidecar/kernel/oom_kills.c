@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/kernel_text.h"
+#include "lib/macros.h"
 
 /* Rows of threads in one table: few processes go on without their first thread */
 #define THREADS_MAX 16
@@ -266,14 +267,6 @@ int64_t oom_kill_rss(const struct oom_kill *k)
 	return k->anon < 0 ? -1 : k->anon + MAX(k->file, 0) + MAX(k->shmem, 0);
 }
 
-/* Returns whether path is that cgroup, or one below it. */
-static bool is_in(const char *path, const char *cgroup)
-{
-	size_t n = strlen(cgroup);
-
-	return strncmp(path, cgroup, n) == 0 && (!path[n] || path[n] == '/');
-}
-
 /* Returns the part of a path after the last "/..", "" for the root. */
 static const char *telling_part(const char *cgroup)
 {
@@ -297,12 +290,12 @@ static const char *rest_behind(const char *path, const struct oom_self *self)
 
 	if (!part[0])
 		return NULL;
-	if (part == self->cgroup && is_in(path, part))
+	if (part == self->cgroup && path_is_below(path, part))
 		return path + strlen(part);
 	if (strlen(part) < TELLING_MIN || (self->pod_uid && !names_pod(path, self->pod_uid)))
 		return NULL;
 	for (const char *p = path; (p = strstr(p, part)); p++)
-		if (is_in(p, part))
+		if (path_is_below(p, part))
 			return p + strlen(part);
 	return NULL;
 }
@@ -322,7 +315,7 @@ static bool has_id(const char *part)
  */
 static bool tail_is_nobody_elses(const char *path, const char *cgroup)
 {
-	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) ||
+	return (telling_part(cgroup) == cgroup && path_is_below(path, cgroup)) ||
 	       has_id(telling_part(cgroup));
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/kernel_text.h"
+#include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/kernel/oom_kills.h"
@@ -119,13 +120,6 @@ static struct unmet_end *unmet_ends_end_of(struct judging *j, const char *contai
 	return e;
 }
 
-static bool unmet_ends_is_below(const char *path, const char *cgroup)
-{
-	size_t len = strlen(cgroup);
-
-	return strncmp(path, cgroup, len) == 0 && (!path[len] || path[len] == '/');
-}
-
 /*
  * Sets the class by the limit that was met. Returns false if the report does not prove the limit:
  * when there are many reports, the kernel leaves most lines out, and then the line about the group
@@ -135,7 +129,7 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 {
 	const struct oom_self self = { .cgroup = k->group_memcg, .pod_uid = j->pod_uid };
 
-	if (!unmet_ends_is_below(k->task_memcg, k->group_memcg))
+	if (!path_is_below(k->task_memcg, k->group_memcg))
 		return false;
 	switch (oom_kill_where(k, &self)) {
 	case OOM_WHERE_CONTAINER:
@@ -143,12 +137,12 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 		return strcmp(k->oom_memcg, k->group_memcg) == 0;
 	case OOM_WHERE_POD:
 		e->class = FAILURE_KERNEL_OOM_POD;
-		return unmet_ends_is_below(k->group_memcg, k->oom_memcg);
+		return path_is_below(k->group_memcg, k->oom_memcg);
 	case OOM_WHERE_NODE:
 	case OOM_WHERE_ABOVE: /* the cgroup of all pods */
 		e->class = FAILURE_KERNEL_OOM_NODE;
 		return j->pod_uid && (k->scope == KMSG_SCOPE_GLOBAL ||
-				      unmet_ends_is_below(k->group_memcg, k->oom_memcg));
+				      path_is_below(k->group_memcg, k->oom_memcg));
 	case OOM_WHERE_UNKNOWN:
 		break;
 	}

@@ -51,13 +51,6 @@ static bool is_local(const char *type)
 			      "zfs", "f2fs");
 }
 
-static bool is_below(const char *point, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	return strncmp(point, directory, len) == 0 && (point[len] == '/' || !point[len]);
-}
-
 void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg), void *arg)
 {
 	char devices[DISKS_MAX][sizeof(((struct mount *)NULL)->device)];
@@ -68,8 +61,9 @@ void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, vo
 		struct mount m;
 
 		bool wanted = mount_parse(line, &m) && is_local(m.type) &&
-			      strncmp(m.options, "rw", 2) == 0 && !is_below(m.point, "/proc") &&
-			      !is_below(m.point, "/sys") && !is_below(m.point, "/afterglow");
+			      strncmp(m.options, "rw", 2) == 0 &&
+			      !path_is_below(m.point, "/proc") && !path_is_below(m.point, "/sys") &&
+			      !path_is_below(m.point, "/afterglow");
 		for (size_t i = 0; wanted && i < found; i++)
 			wanted = strcmp(devices[i], m.device) != 0;
 		if (wanted) {
@@ -102,7 +96,7 @@ bool limits_local_point(const char *mountinfo, const char *path, char *ret_point
 
 		if (mount_parse(line, &m) &&
 		    (len = strlen(m.point)) < MIN(size, sizeof(m.point) - 1) && len >= longest &&
-		    (len == 1 || is_below(path, m.point))) {
+		    (len == 1 || path_is_below(path, m.point))) {
 			longest = len;
 			local = is_local(m.type);
 			memcpy(ret_point, m.point, len + 1);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/fnv.h"
+#include "lib/macros.h"
 #include "sidecar/sample/memcg_node.h"
 
 /* Returns whether the cgroup was found before. Remembers it, if there is room. */
@@ -33,8 +34,7 @@ enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid
 	    version != home->version)
 		return MEMCG_MOVE_UNKNOWN;
 	if (strcmp(cgroup, home->cgroup) == 0 ||
-	    (below_too && memcg_path_is_below(cgroup, home->cgroup)) ||
-	    memcg_follow_is_known(f, cgroup))
+	    (below_too && path_is_below(cgroup, home->cgroup)) || memcg_follow_is_known(f, cgroup))
 		return MEMCG_MOVE_NONE;
 	return MEMCG_MOVE_NEW;
 }

@@ -74,10 +74,3 @@ bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const ch
 	memcg_node_close(node);
 	return false;
 }
-
-bool memcg_path_is_below(const char *path, const char *base)
-{
-	size_t len = strlen(base);
-
-	return strncmp(path, base, len) == 0 && (path[len] == '/' || !path[len]);
-}

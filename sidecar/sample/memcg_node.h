@@ -38,6 +38,3 @@ bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const ch
 bool memcg_node_read(struct memcg_node *node);
 
 void memcg_node_close(struct memcg_node *node);
-
-/* Whether path is base, or below it. */
-bool memcg_path_is_below(const char *path, const char *base);

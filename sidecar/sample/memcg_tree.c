@@ -282,7 +282,7 @@ static void add_limits_above(struct memcg_tree *t, const struct memcg_place *pla
 	for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > place->top;) {
 		*slash = '\0';
 		/* From here on the cgroups are above the container, too. */
-		if (memcg_path_is_below(t->place.path, path))
+		if (path_is_below(t->place.path, path))
 			return;
 		struct memcg_node *node = find_node(t, path) ? NULL : add_node(t, path, true);
 		if (!node)
@@ -391,7 +391,7 @@ static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *n
 	if (node->limit <= 0 || node->peak < node->limit)
 		return false;
 	for (size_t i = 0; i < t->n_nodes; i++)
-		if (memcg_path_is_below(t->nodes[i].path, node->path) &&
+		if (path_is_below(t->nodes[i].path, node->path) &&
 		    memcg_tree_rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
 			return true;
 	return false;
@@ -409,7 +409,7 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 				   limit_was_met(t, node);
 
 		/* v2 counts in the parents as well, so the lowest one is the right one. */
-		if (met && (!found || memcg_path_is_below(node->path, found->path)))
+		if (met && (!found || path_is_below(node->path, found->path)))
 			found = node;
 	}
 	return found || !t->gone.path[0] ? found : &t->gone;
