@@ -415,6 +415,18 @@ if setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all true 2
 	check "a memory limit that is not enforced is said in one line" test "$(grep -c 'memory-max is not enforced: no memory cgroup can be made' "$work/err")" = 1
 	check "the command without its limit has a report" says 'ended with exit code 4'
 	check "nobody is sent to a service manager that is not there" test -z "$(grep systemd-run "$work/err")"
+	# The command lowers the sidecar's limit of processes, as it may: a child crashes when the sidecar can start no process more. Before
+	# Linux 6.15 nobody but its parent learns how the child ended.
+	if command -v prlimit >/dev/null && printf '6.15\n%s\n' "$(uname -r)" | sort -VC 2>/dev/null; then
+		until_reported='n=0; until ls "$1"/local/*/*/report.txt >/dev/null 2>&1 || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done'
+		(cd "$work/user" && TMPDIR=$work/user setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all "$sidecar" exec \
+			--store "$work/user/limited" -- sh -c 'sleep 300 & sleep 2; prlimit --pid "$(cut -d " " -f 4 "/proc/$PPID/stat")" --nproc=1
+			kill -SEGV $!; wait $!; '"$until_reported"'; exit 0' sh "$work/user/limited") 2>"$work/err"
+		code=$?
+		check "a sidecar that can start no process leaves the command its exit code" gives 0
+		check "the report of its child's crash names what the sidecar could not read" test \
+			"$(tr -s ' \n' ' ' <"$work/err" | grep -c 'sleep (PID [0-9]*) under sh crashed with SIGSEGV.*one more could not be started, as when ulimit -u or pids.max is met')" = 1
+	fi
 fi
 "$sidecar" exec --memory-max 1Ki -- "$probe" exit 0 2>"$work/err"
 code=$?

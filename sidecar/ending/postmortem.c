@@ -208,18 +208,15 @@ static void add_last_lines(struct postmortem *p, struct report *r)
 			"one job at a time: Ray's logs do not say whose driver wrote them");
 }
 
-static void add_late_files(struct verdict *v)
-{
-	verdict_add_missing(v, "what the container's files show",
-			    "filesystems in the container that answer; one of them did not");
-}
+#define FILES_SHOW "what the container's files show"
+#define FILES_NEED "filesystems in the container that answer; one of them did not"
 
 static void add_what_hangs(struct observer *o, const struct ending *e, struct verdict *v)
 {
 	if (ray_watch_hangs(o->ray))
 		verdict_add_missing(v, "Ray's logs", POSTMORTEM_LOGS_NEED);
 	if (e->limits_are_late || errand_busy(&o->files))
-		add_late_files(v);
+		verdict_add_missing(v, FILES_SHOW, FILES_NEED);
 }
 
 bool postmortem_look(struct postmortem *p)
@@ -428,16 +425,21 @@ static void postmortem_take(const void *data, size_t len, int *, void *arg)
 	}
 }
 
+static void postmortem_unread(struct postmortem *p, const char *needs)
+{
+	if (!p->late_is_said)
+		verdict_add_missing(&p->report->verdict, FILES_SHOW, needs);
+	if (p->report->of_command)
+		report_use_command_words(p->report);
+}
+
 static void postmortem_read_over(bool in_time, void *arg)
 {
 	struct postmortem *p = arg;
 
 	if (!in_time) {
 		observer_leave_errand(p->observer, &p->child.errand);
-		if (!p->late_is_said)
-			add_late_files(&p->report->verdict);
-		if (p->report->of_command)
-			report_use_command_words(p->report);
+		postmortem_unread(p, FILES_NEED);
 	}
 	p->done(p->arg);
 }
@@ -462,10 +464,14 @@ bool postmortem_report(struct postmortem *p)
 			 (reads_gpu_words(p) || last_lines_of(p, &p->report->verdict, &life));
 	p->within_ns = p->ending->container_lives ? READ_OF_LIVING_WITHIN_NS : READ_WITHIN_NS;
 	p->late_is_said = p->ending->limits_are_late;
-	if (!p->base || !(has_words || p->limits_of) || errand_busy(&o->files) ||
-	    background_start(&p->child, p->base, postmortem_read, p, p->within_ns, postmortem_take,
-			     postmortem_read_over, p, NULL) < 0)
+	if (!p->base || !(has_words || p->limits_of) || errand_busy(&o->files))
 		return false;
+	if (background_start(&p->child, p->base, postmortem_read, p, p->within_ns, postmortem_take,
+			     postmortem_read_over, p, NULL) < 0) {
+		postmortem_unread(p, "a process that reads them: one more could not be started, as "
+				     "when ulimit -u or pids.max is met");
+		return false;
+	}
 	p->ending = NULL; /* the child has its copy, and ours may go */
 	return true;
 }
