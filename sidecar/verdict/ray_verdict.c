@@ -322,7 +322,7 @@ static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED,
-	     exited_well = knows_status(o) && o->worker_status == 0;
+	     exited_well = !fds && knows_status(o) && o->worker_status == 0;
 	char worker[160], who[240], in[400] = "", how[STATUS_TEXT_MAX], left[64] = "";
 	int code, signal = status_signal(o);
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
@@ -338,7 +338,8 @@ static void crash(const struct observation *o, struct verdict *v)
 		crash_in(o, in, sizeof(in));
 	name_worker(e, worker, sizeof(worker));
 	snprintf(who, sizeof(who), "%s%s%s in container %s",
-		 v->confidence == CONFIDENCE_CERTAIN ? "Ray worker" : "Ray says that its worker",
+		 v->confidence == CONFIDENCE_CERTAIN || exited_well ? "Ray worker" :
+								      "Ray says that its worker",
 		 e->pid || e->task[0] ? " " : "",
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	/*

@@ -102,7 +102,7 @@ static const struct {
 	  { "probably it crashed during start" }, "what else the worker wrote" },
 	{ "a crash of a worker that exited with 0", { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
 	  { LIVES, FULL(50), NO_OOM, .worker_ended = true }, FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY,
-	  "Ray says that its worker (PID 458) in container ray-worker ended with exit code 0", { "exit code 0", "PID 458 is gone" }, NULL },
+	  "Ray worker (PID 458) in container ray-worker ended with exit code 0", { "exit code 0", "PID 458 is gone" }, NULL },
 	{ "a crash whose core the node agent brought",
 	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
 	  { LIVES, FULL(50), NO_OOM, .crash = &(const struct crash_info){ .by_node = true, .known = true, .unwound = true, .signal = SIGSEGV } },
