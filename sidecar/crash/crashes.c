@@ -193,8 +193,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
  */
 static bool dumps_core(int signo)
 {
-	return signal_is_of_crash(signo) || signo == SIGQUIT || signo == SIGXCPU ||
-	       signo == SIGXFSZ || signo == SIGSYS;
+	return signal_is_of_crash(signo) || IS_ONE_OF(signo, SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS);
 }
 
 static int first_type(const struct elf_core *, const struct elf_note *note, void *arg)

@@ -407,8 +407,7 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 
 static bool stack_kills(int signal)
 {
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-	       signal == SIGTRAP || signal == SIGABRT;
+	return IS_ONE_OF(signal, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT);
 }
 
 /*

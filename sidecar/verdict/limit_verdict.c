@@ -130,9 +130,8 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
  */
 static bool may_be_of_disk(enum failure_class class)
 {
-	return class == FAILURE_DISK_FULL || class == FAILURE_POD_DELETED ||
-	       class == FAILURE_KILLED || class == FAILURE_TERMINATED ||
-	       class == FAILURE_APPLICATION_ERROR || class == FAILURE_BUS_ERROR;
+	return IS_ONE_OF((int)class, FAILURE_DISK_FULL, FAILURE_POD_DELETED, FAILURE_KILLED,
+			 FAILURE_TERMINATED, FAILURE_APPLICATION_ERROR, FAILURE_BUS_ERROR);
 }
 
 void limit_verdict(const struct observation *o, struct verdict *v)
@@ -167,10 +166,9 @@ void limit_of_objects(const struct observation *o, struct verdict *v)
  */
 static bool may_be_of_slowness(enum failure_class class)
 {
-	return class == FAILURE_TERMINATED || class == FAILURE_KILLED ||
-	       class == FAILURE_POD_DELETED || class == FAILURE_RAYLET_FAILED ||
-	       class == FAILURE_GCS_FAILED || class == FAILURE_GCS_LOST ||
-	       class == FAILURE_RAY_PROCESS_FAILED;
+	return IS_ONE_OF((int)class, FAILURE_TERMINATED, FAILURE_KILLED, FAILURE_POD_DELETED,
+			 FAILURE_RAYLET_FAILED, FAILURE_GCS_FAILED, FAILURE_GCS_LOST,
+			 FAILURE_RAY_PROCESS_FAILED);
 }
 
 void limit_cpu_evidence(const struct observation *o, struct verdict *v)

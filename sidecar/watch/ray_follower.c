@@ -96,8 +96,7 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 			    .finding = { .event = *event, .at_ns = c->now_ns } };
 
 	snprintf(a.finding.file, sizeof(a.finding.file), "%s", file);
-	if (event->kind != RAY_SUMMARY && event->kind != RAY_ISOLATION &&
-	    event->kind != RAY_INFEASIBLE)
+	if (!IS_ONE_OF((int)event->kind, RAY_SUMMARY, RAY_ISOLATION, RAY_INFEASIBLE))
 		look_up(c, &a.finding);
 	tell(c, &a, -1);
 }

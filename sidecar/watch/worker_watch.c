@@ -42,8 +42,7 @@ static bool is_telling(int status)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	return signal && signal != SIGTERM && signal != SIGINT && signal != SIGHUP &&
-	       signal != SIGPIPE;
+	return signal && !IS_ONE_OF(signal, SIGTERM, SIGINT, SIGHUP, SIGPIPE);
 }
 
 void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status,
