@@ -120,7 +120,8 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		verdict_say(&v, "Container %s: what happened is not known.", o->container);
 	/* A process of the container crashed, and the container then ended in another way. */
 	if (o->crash &&
-	    !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
+	    !(v.signal == o->crash->signal &&
+	      IS_ONE_OF(v.class, failure_class_of_signal(v.signal), FAILURE_TERMINATED)))
 		crash_evidence(o, &v);
 	limit_verdict(o, &v);
 	if (o->ray)

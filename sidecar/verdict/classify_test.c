@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -316,6 +317,13 @@ static const struct {
 	{ "SIGABRT of a program that was asked to stop, and could not end well", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 3) },
 	  FAILURE_ABORT, CONFIDENCE_CERTAIN, 134, SIGABRT, "crashed with SIGABRT; it had been asked to stop (SIGTERM from PID 12, 3.0 s before).",
 	  { "it was asked to stop" }, "core file" },
+	{ "SIGABRT 3 s after a driver of Ray was asked to stop, by the alarm of Ray's handler", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 4),
+	    .has_raylet = true }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 134, SIGABRT,
+	  "before). Most likely for that: Ray aborts what runs 3 s after a SIGTERM.", { "it was asked to stop" }, "core file" },
+	{ "SIGABRT as soon as a driver of Ray was asked to stop", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 1), .has_raylet = true },
+	  FAILURE_ABORT, CONFIDENCE_CERTAIN, 134, SIGABRT, "it had been asked to stop (SIGTERM from PID 12, 1.0 s before).", { NULL }, "core file" },
+	{ "SIGABRT long after a driver of Ray was asked to stop", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 60), .has_raylet = true },
+	  FAILURE_ABORT, CONFIDENCE_CERTAIN, 134, SIGABRT, "it had been asked to stop (SIGTERM from PID 12, 1 min 0 s before).", { NULL }, "core file" },
 	{ "SIGHUP after a request to stop", { SIGNALED(SIGHUP), QUIET, NO_OOM_SEEN, ASKED(12, 3) }, FAILURE_SIGNALED, CONFIDENCE_CERTAIN, 129, SIGHUP,
 	  "session closes; it had been asked to stop (SIGTERM from PID 12, 3.0 s before).", { "it was asked to stop" }, NULL },
 	{ "SIGHUP", { SIGNALED(SIGHUP), QUIET, NO_OOM_SEEN }, FAILURE_SIGNALED, CONFIDENCE_CERTAIN, 129, SIGHUP,
@@ -942,6 +950,28 @@ static bool check_row(size_t i)
 	return false;
 }
 
+static void of_a_stop_by_rays_handler_the_core_is_named_once(void **state)
+{
+	struct crash_info crash = { .known = true, .unwound = true, .pid = 7, .signal = SIGABRT,
+				    .dump_ns = 7 * S, .sentence = "SIGABRT in f (a.so)" };
+	struct observation seen = { .container = "c", SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN,
+				    ASKED(12, 10), .has_raylet = true, .crash = &crash };
+	struct verdict v;
+	unsigned int named = 0;
+
+	(void)state;
+	/* The kernel took 7 of the 10 s to write the core. */
+	classify(&seen, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	for (unsigned int i = 0; i < v.n_evidence; i++)
+		named += strcmp(v.evidence[i].text, crash.sentence) == 0;
+	assert_int_equal(named, 1);
+	snprintf(crash.message, sizeof(crash.message), "free(): invalid size");
+	classify(&seen, &v);
+	assert_int_equal(v.class, FAILURE_ABORT);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+}
+
 static void every_observation_has_its_verdict(void **state)
 {
 	unsigned int wrong = 0;
@@ -1005,6 +1035,7 @@ static void long_names_are_cut_and_not_overrun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_a_stop_by_rays_handler_the_core_is_named_once),
 		cmocka_unit_test(every_observation_has_its_verdict),
 		cmocka_unit_test(every_wait_status_has_a_sentence_and_evidence),
 		cmocka_unit_test(a_kill_that_the_counters_rule_out_is_no_evidence_of_a_crash),

@@ -2,6 +2,7 @@
 /* Decides whether a request to stop explains the end of a container, and describes the request. */
 #include "sidecar/verdict/stop_request.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
  * the signal.
  */
 #define EXPLAINS_NS (600 * NS_PER_SEC)
+/* From a SIGTERM until Ray's handler aborts what has not ended, by Abseil's alarm (Ray 2.60) */
+#define RAY_ABORTS_NS (3 * NS_PER_SEC)
 #define WHO_MAX 60
 #define DESCRIPTION_MAX 160
 
@@ -46,8 +49,18 @@ void stop_request_evidence(const struct observation *o, struct verdict *v)
 void stop_request_append(const struct observation *o, struct verdict *v)
 {
 	char asked[DESCRIPTION_MAX];
+	/* The kernel may have written a core for a while. */
+	int64_t after_ns = o->ended_ns - o->asked.at_ns - (o->crash ? o->crash->dump_ns : 0);
 
-	if (stop_request_explains(&o->asked, o->ended_ns))
-		verdict_continue(v, "; it had been asked to stop (%s).",
-				 stop_request_describe(o, asked, sizeof(asked)));
+	if (!stop_request_explains(&o->asked, o->ended_ns))
+		return;
+	verdict_continue(v, "; it had been asked to stop (%s).",
+			 stop_request_describe(o, asked, sizeof(asked)));
+	if (v->class != FAILURE_ABORT || !o->has_raylet || o->asked.signal != SIGTERM ||
+	    (o->crash && o->crash->message[0]) || after_ns < RAY_ABORTS_NS ||
+	    after_ns > RAY_ABORTS_NS + 2 * NS_PER_SEC)
+		return;
+	v->class = FAILURE_TERMINATED;
+	v->confidence = CONFIDENCE_LIKELY;
+	verdict_continue(v, ". Most likely for that: Ray aborts what runs 3 s after a SIGTERM.");
 }
