@@ -233,14 +233,14 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 	bool is_worker = life->kind == RAY_PROCESS_NONE && life->pid > 0;
 	if (is_worker)
 		ray_files_of_pid(dir_fd, life->pid, append_worker, &worker);
+	ray_process_logs(life->kind, names);
+	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
+		append_file(dir_fd, names[i], names[i], out, size, NULL);
 	/* Until a worker or an agent has a file of its own, it writes into that of its raylet. */
 	if (((is_worker && !worker.found) || ray_process_is_agent(life->kind)) &&
 	    ray_file_of_time(dir_fd, "raylet", "err", now_realtime_ns() - RECENT_NS, INT64_MAX,
 			     file))
 		append_file(dir_fd, file, file, out, size, NULL);
-	ray_process_logs(life->kind, names);
-	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
-		append_file(dir_fd, names[i], names[i], out, size, NULL);
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
 	    ray_file_of_time(dir_fd, DRIVER_LOG, ".log", life->from_unix_ns - DRIVER_LOG_NS,
