@@ -523,8 +523,7 @@ static const struct component *many_of(const struct report *r)
 	for (size_t i = 0; i < r->components.n; i++) {
 		const struct component *c = &r->components.list[i];
 
-		if ((c->kind == COMPONENT_TASK || c->kind == COMPONENT_DRIVER ||
-		     c->kind == COMPONENT_OTHER) &&
+		if (IS_ONE_OF(c->kind, COMPONENT_TASK, COMPONENT_DRIVER, COMPONENT_OTHER) &&
 		    c->count >= ALIKE_MIN && share(r, c->own) >= DOMINANT)
 			return c;
 	}

@@ -469,8 +469,8 @@ static void add_words(const struct page *p, struct strbuf *out)
 /* Whether memory is what a reader wants to see first. */
 static bool is_about_memory(enum failure_class class)
 {
-	return failure_class_is_of_memory(class) || class == FAILURE_KILLED ||
-	       class == FAILURE_EVICTED;
+	return failure_class_is_of_memory(class) ||
+	       IS_ONE_OF(class, FAILURE_KILLED, FAILURE_EVICTED);
 }
 
 static void add_memory(const struct page *p, struct strbuf *out)

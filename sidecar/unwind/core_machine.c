@@ -220,6 +220,5 @@ bool core_is_refusal(const struct core_siginfo *info)
 bool core_is_fault(const struct core_siginfo *info)
 {
 	return info->code > 0 && info->code != SI_KERNEL &&
-	       (info->signal == SIGSEGV || info->signal == SIGBUS || info->signal == SIGILL ||
-		info->signal == SIGFPE || info->signal == SIGTRAP);
+	       IS_ONE_OF(info->signal, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP);
 }

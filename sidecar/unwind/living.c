@@ -63,10 +63,7 @@ static void add_native_frames(struct strbuf *out, struct symbols *symbols,
 		if (has_python && strncmp(found[n - 1].function, "_PyEval_EvalFrame", 17) == 0)
 			return;
 		if (stack->why && i == stack->last_certain)
-			strbuf_addf(
-				out,
-				"     (no unwind information, as %s: the callers are guesses)\n",
-				stack->why);
+			strbuf_addf(out, STACK_WHY_TEXT, stack->why);
 	}
 	if (stack->beyond || stack->cut)
 		strbuf_adds(out, "     (more frames follow)\n");

@@ -281,10 +281,7 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 			strbuf_adds(out, "     <signal handler called>\n");
 		number = add_frames(out, symbols, number, &stack->frames[i]);
 		if (stack->why && i == stack->last_certain)
-			strbuf_addf(
-				out,
-				"     (no unwind information, as %s: the callers are guesses)\n",
-				stack->why);
+			strbuf_addf(out, STACK_WHY_TEXT, stack->why);
 	}
 	add_outermost(out, symbols, number, stack);
 	if (stack->guessed)

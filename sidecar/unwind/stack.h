@@ -7,6 +7,8 @@
 #include "sidecar/unwind/core_machine.h"
 #include "sidecar/unwind/modules.h"
 
+#define STACK_WHY_TEXT "     (no unwind information, as %s: the callers are guesses)\n"
+
 #define FRAMES_MAX 4096
 #define FRAMES_WALKED_MAX 262144 /* of a stack that overflowed: 8 MiB of frames of 32 bytes */
 #define FRAMES_OUTERMOST 8 /* outermost frames that are kept of a stack with too many frames */

@@ -30,20 +30,15 @@ bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdi
 	if (last->limit <= 0 || last->usage < 0)
 		return false;
 	double used = (double)last->usage / (double)last->limit;
-	if (used >= NEARLY_FULL) {
-		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one",
-				     100 * used);
-		return true;
-	}
-	if (used >= HALF_FULL && g->to_limit_ns >= 0 &&
-	    g->to_limit_ns <= MIN(SOON_FULL_NS, g->until_unix_ns - g->from_unix_ns)) {
+	bool soon = used >= HALF_FULL && used < NEARLY_FULL && g->to_limit_ns >= 0 &&
+		    g->to_limit_ns <= MIN(SOON_FULL_NS, g->until_unix_ns - g->from_unix_ns);
+	if (soon)
 		verdict_add_evidence(
 			v, "samples",
 			"%.0f %% of the limit in use in the last one, and %s more to it at that rate",
 			100 * used, DURATION_TEXT(g->to_limit_ns));
-		return true;
-	}
-	verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one",
-			     100 * used);
-	return false;
+	else
+		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use in the last one",
+				     100 * used);
+	return soon || used >= NEARLY_FULL;
 }

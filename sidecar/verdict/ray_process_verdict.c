@@ -252,11 +252,10 @@ static bool keeps_limit(const struct ray_process_cause *c, const struct verdict 
 {
 	int signal, code;
 
-	if (v->class != FAILURE_FILE_DESCRIPTORS_EXHAUSTED && v->class != FAILURE_DISK_FULL &&
-	    v->class != FAILURE_PROCESS_LIMIT)
-		return false;
-	return !ray_process_cause_status(c, &signal, &code) || !signal || signal == SIGABRT ||
-	       signal == SIGBUS;
+	return IS_ONE_OF((int)v->class, FAILURE_FILE_DESCRIPTORS_EXHAUSTED, FAILURE_DISK_FULL,
+			 FAILURE_PROCESS_LIMIT) &&
+	       (!ray_process_cause_status(c, &signal, &code) ||
+		IS_ONE_OF(signal, 0, SIGABRT, SIGBUS));
 }
 
 /* Returns whether the process ended by itself: `ray start` did not send that SIGKILL. */
