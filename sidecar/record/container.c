@@ -224,7 +224,7 @@ static void on_turn(evutil_socket_t, short, void *arg)
 	 * and the cores that were reported, and freeing it would end them.
 	 */
 	if (c->state == CONTAINER_LOST)
-		container_report_waiting(c);
+		container_workers_due(c, INT64_MAX);
 	if (c->state == CONTAINER_LOST && (container_publishes(c) || crashes_keeping(c->crashes))) {
 		event_add(c->turn, &(struct timeval){ .tv_sec = 1 });
 		return;

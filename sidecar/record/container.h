@@ -118,10 +118,11 @@ bool container_publishes(const struct container *c);
 void container_greet_again(struct container *c);
 
 /*
- * To be called before a container that is not over is freed: reports what it waited to report about
- * its processes, as far as that is known. It may publish then.
+ * Reports the deaths of workers that have waited for their cores long enough; to be called after
+ * each sample, and with INT64_MAX at the container's end and before one that is not over is freed.
+ * It may publish then.
  */
-void container_report_waiting(struct container *c);
+void container_workers_due(struct container *c, int64_t now_ns);
 /* Whether a core of the container is being unwound, compressed, or received from the node agent. */
 bool container_keeps_core(const struct container *c);
 

@@ -37,13 +37,9 @@ static bool has_other_report(struct container *c, const struct watched_end *e)
 static void report_child(struct container *c, const struct watched_end *child)
 {
 	const struct crash_info info = crash_of_end(child);
-	struct ending e = {
-		.ended_ns = child->ended_ns,
-		.crash = &info,
-	};
+	struct ending e = { .ended_ns = child->ended_ns, .crash = &info };
 
-	container_explain_missing_core(c, WTERMSIG(child->wait_status),
-				       WCOREDUMP(child->wait_status));
+	container_explain_missing_core(c, child->wait_status);
 	e.core_needs = c->core_needs;
 	container_report_process(c, &e, NULL, "process-crashed");
 }
@@ -67,8 +63,7 @@ bool container_child_crashed(struct container *c, const struct ending *e)
 	    WEXITSTATUS(e->wait_status) == 0)
 		return false;
 	c->child_crash = crash_of_end(first);
-	container_explain_missing_core(c, WTERMSIG(first->wait_status),
-				       WCOREDUMP(first->wait_status));
+	container_explain_missing_core(c, first->wait_status);
 	return true;
 }
 

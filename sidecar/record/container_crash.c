@@ -404,13 +404,13 @@ bool container_death_waits(struct container *c)
 }
 
 /* It is called when the process is dead, because the node's settings may have changed before. */
-void container_explain_missing_core(struct container *c, int signal, bool dumped)
+void container_explain_missing_core(struct container *c, int wait_status)
 {
 	struct core_pattern pattern;
-	bool read = core_pattern_read("/proc", &pattern);
+	bool read = core_pattern_read("/proc", &pattern), signaled = WIFSIGNALED(wait_status);
 
-	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signal != 0, signal && dumped,
-			 c->core_needs, sizeof(c->core_needs));
+	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signaled,
+			 signaled && WCOREDUMP(wait_status), c->core_needs, sizeof(c->core_needs));
 }
 
 void container_add_crash(struct container *c, struct ending *e)
@@ -423,11 +423,7 @@ void container_add_crash(struct container *c, struct ending *e)
 	if (container_child_crashed(c, e))
 		e->crash = &c->child_crash;
 	else
-		container_explain_missing_core(c,
-					       e->status_known && WIFSIGNALED(e->wait_status) ?
-						       WTERMSIG(e->wait_status) :
-						       0,
-					       WCOREDUMP(e->wait_status));
+		container_explain_missing_core(c, e->status_known ? e->wait_status : 0);
 	e->core_needs = c->core_needs;
 }
 

@@ -290,11 +290,6 @@ void container_process_died(struct container *c, int64_t now_ns);
 void container_worker_died(const struct ray_finding *finding, void *arg);
 /* Says how many workers died lately. arg is the container. */
 void container_tell_workers(const struct ray_summary *s, void *arg);
-/*
- * After each sample, and with INT64_MAX at the container's end: reports the deaths of workers that
- * waited for their cores.
- */
-void container_workers_due(struct container *c, int64_t now_ns);
 void container_workers_release(struct container *c);
 /* Whether an OOM kill of that process was reported in the last minute. */
 bool container_told_oom_of(const struct container *c, int pid);
@@ -352,8 +347,8 @@ void container_cores_changed(struct container *c);
 void container_children_due(struct container *c, int64_t now_ns);
 /* Whether the container failed after a child had crashed without a core; c->child_crash is that. */
 bool container_child_crashed(struct container *c, const struct ending *e);
-/* Finds why there is no core of a process that the signal ended (0: none did). */
-void container_explain_missing_core(struct container *c, int signal, bool dumped);
+/* Finds why there is no core of a process that ended so (0 where that is not known). */
+void container_explain_missing_core(struct container *c, int wait_status);
 /* After each sample: reports the cores that need not wait for anything else. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray's logs name left a core; then both make one report. */

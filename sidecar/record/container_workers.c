@@ -24,10 +24,8 @@ static void worker_report(struct container *c, const struct ray_finding *finding
 	};
 	const struct watched_end *end =
 		worker_watch_end_of(&c->observer.workers, finding->event.pid, finding->at_ns);
-	bool signaled = end && end->status_known && WIFSIGNALED(end->wait_status);
 
-	container_explain_missing_core(c, signaled ? WTERMSIG(end->wait_status) : 0,
-				       signaled && WCOREDUMP(end->wait_status));
+	container_explain_missing_core(c, end && end->status_known ? end->wait_status : 0);
 	e.core_needs = c->core_needs;
 	container_report_process(c, &e, NULL, "worker-died");
 }
@@ -101,11 +99,6 @@ void container_workers_due(struct container *c, int64_t now_ns)
 			c->dead_workers[i] = TAKE_PTR(finding);
 		free(finding);
 	}
-}
-
-void container_report_waiting(struct container *c)
-{
-	container_workers_due(c, INT64_MAX);
 }
 
 void container_workers_release(struct container *c)

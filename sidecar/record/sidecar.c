@@ -86,7 +86,7 @@ static void remove_container(struct sidecar *r, struct container *c)
 /* Returns whether nothing of it is left to be reported. */
 static bool may_be_removed(struct container *c)
 {
-	container_report_waiting(c);
+	container_workers_due(c, INT64_MAX);
 	return !container_publishes(c);
 }
 
