@@ -237,7 +237,7 @@ $(BUILD)/test/sidecar/keeping/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/container_threshold_test: LDFLAGS += -Wl,--wrap=report_to_termination_message
 $(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin,--wrap=report_to_termination_message,--wrap=limits_read
 $(BUILD)/test/sidecar/record/container_events_test: LDFLAGS += -Wl,--wrap=gate_admit,--wrap=fd_is_on_cgroupfs
-$(BUILD)/test/sidecar/record/container_report_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=keeper_go_on,--wrap=elf_core_open,--wrap=ray_watch_finish,--wrap=ray_watch_last_summary,--wrap=ray_watch_logs_dir,--wrap=gpu_words_at_end,--wrap=limits_read,--wrap=kernel_log_look
+$(BUILD)/test/sidecar/record/container_report_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=keeper_go_on,--wrap=elf_core_open,--wrap=ray_watch_finish,--wrap=ray_watch_last_summary,--wrap=ray_watch_process_words,--wrap=ray_watch_logs_dir,--wrap=gpu_words_at_end,--wrap=limits_read,--wrap=kernel_log_look
 $(BUILD)/test/sidecar/keeping/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
 $(BUILD)/test/sidecar/socket/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
 $(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(BUILD)/obj/pack.a

@@ -152,6 +152,12 @@ check "a task crashes and its notebook goes on: it did" grep -q 'went on' "$home
 check "a task crashes and its notebook goes on: the task is named" says 'class (WorkerCrash|Segfault), .*load_samples'
 notebook "$start" 'os.kill(ray._private.worker._global_node.all_processes["raylet"][0].process.pid, 9)' 'import time; time.sleep(60)'
 check "a notebook's raylet is killed: it is listed" listed '^python RayletFailed (certain|likely)'
+notebook "$start" 'os.kill(ray._private.worker._global_node.all_processes["raylet"][0].process.pid, 9)
+ray.shutdown()'
+check "a notebook's raylet is killed and Ray is stopped at once: the exit code is 0" test "$code" = 0
+check "a notebook's raylet is killed and Ray is stopped at once: it is listed" listed '^python RayletFailed (certain|likely)'
+notebook "$start" 'ray.shutdown()'
+check "a notebook stops Ray: nothing is listed" test "$(as_user 'afterglow list')" = 'No failures were found.'
 notebook 'import ctypes' 'ctypes.string_at(0)'
 died "a notebook's kernel crashes" 'had crashed with SIGSEGV'
 

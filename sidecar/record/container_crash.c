@@ -440,6 +440,7 @@ void container_report_other_crashes(struct container *c)
 	/* Where the container failed, its report has these ends as evidence. */
 	if (c->succeeded)
 		container_children_due(c, INT64_MAX);
+	container_ray_due(c, now_boottime_ns());
 	while ((crash = crashes_find(c->crashes, is_other, c->death_crash)))
 		settle(c, crash);
 }

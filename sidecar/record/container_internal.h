@@ -309,7 +309,7 @@ void container_ray_message(struct container *c, const struct launch_message *m);
 void container_asked(struct container *c, const struct launch_message *m);
 /*
  * After each sample: watches Ray's processes, and reports a process that has ended if the container
- * goes on without it.
+ * goes on without it. After a success: if raylet failed before Ray was stopped.
  */
 void container_ray_due(struct container *c, int64_t now_ns);
 

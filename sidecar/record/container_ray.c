@@ -70,14 +70,18 @@ static bool is_vital(const struct ray_process_end *end)
 	return end->kind == RAY_PROCESS_RAYLET || end->kind == RAY_PROCESS_GCS_SERVER;
 }
 
+static bool has_failed(const struct ray_process_end *end)
+{
+	return end->status_known && !ray_process_ended_in_order(end->wait_status);
+}
+
 /*
  * Returns whether the end is that of a job that failed: its driver or supervisor was killed, or
  * exited with a code other than 0.
  */
 static bool is_of_failed_job(const struct ray_process_end *end)
 {
-	return end->status_known && !ray_process_ended_in_order(end->wait_status) &&
-	       end->kind == RAY_PROCESS_DRIVER;
+	return end->kind == RAY_PROCESS_DRIVER && has_failed(end);
 }
 
 static bool has_words_of_agent(const struct container *c, const struct ray_process_end *end)
@@ -90,18 +94,37 @@ static bool has_words_of_agent(const struct container *c, const struct ray_proce
 static bool is_due(const struct container *c, const struct ray_process_end *end, int64_t now_ns)
 {
 	const struct process_watch *w = &c->observer.processes;
-	bool in_order = end->status_known && ray_process_ended_in_order(end->wait_status);
 	bool raylet_lives =
 		end->kind != RAY_PROCESS_GCS_SERVER && process_watch_lives(w, RAY_PROCESS_RAYLET);
 
 	if (is_of_failed_job(end))
 		return now_ns - end->ended_ns >= SETTLED_NS;
-	if (in_order && !has_words_of_agent(c, end))
+	if (end->status_known && !has_failed(end) && !has_words_of_agent(c, end))
 		return now_ns - end->ended_ns >= STOPPED_NS;
 	/* Where all of Ray is being stopped, that raylet ends in this time, too. */
 	return now_ns - end->ended_ns >=
 	       (raylet_lives || process_watch_lives(w, RAY_PROCESS_START) ? START_STOPS_NS :
 									    SETTLED_NS);
+}
+
+/*
+ * Returns whether raylet failed, and then somebody stopped the rest of Ray in order: `ray.shutdown()`
+ * of a driver that goes on. Who stops Ray kills a raylet that takes longer than a second, but that
+ * raylet has logged the request.
+ */
+static bool is_failed_before_stop(const struct container *c, const struct ray_process_end *end)
+{
+	const struct process_watch *w = &c->observer.processes;
+	const struct ray_process_words *words = ray_watch_process_words(c->observer.ray);
+
+	if (end->kind != RAY_PROCESS_RAYLET || !has_failed(end) ||
+	    (words && words->stopped.pid == end->pid))
+		return false;
+	/* The launcher may have seen both at once. */
+	for (const struct ray_process_end *e = w->ends; e < w->ends + w->n_ends; e++)
+		if (e->kind == RAY_PROCESS_GCS_SERVER && e->ended_ns > end->ended_ns - NS_PER_SEC)
+			return e->status_known && ray_process_ended_in_order(e->wait_status);
+	return false;
 }
 
 /*
@@ -112,7 +135,6 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 static bool is_missed(const struct container *c, const struct ray_process_end *end)
 {
 	const struct process_watch *w = &c->observer.processes;
-	bool failed = end->status_known && !ray_process_ended_in_order(end->wait_status);
 
 	if (is_of_failed_job(end))
 		return true;
@@ -121,10 +143,11 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	/* Several nodes of a test may run here, each with a raylet. */
 	if (ray_process_is_of_start(end->kind) &&
 	    (!is_vital(end) || process_watch_lives(w, end->kind)))
-		return failed && process_watch_goes_on(w, end);
+		return has_failed(end) && process_watch_goes_on(w, end);
 	/* No command ends because of it where Ray was left behind. */
 	return is_vital(end) && !process_watch_lives(w, end->kind) &&
-	       (process_watch_any_lives(w) || (c->options->left_behind && failed));
+	       (process_watch_any_lives(w) || (c->options->left_behind && has_failed(end)) ||
+		is_failed_before_stop(c, end));
 }
 
 /* Returns the core of the process, or that of the agent with which it ended. */
@@ -185,11 +208,11 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, watch_order, c);
 	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, watch_order,
 			  c);
-	while (!container_is_over(c) && (end = next_unreported(c)) &&
+	while ((!container_is_over(c) || c->succeeded) && (end = next_unreported(c)) &&
 	       !is_part_of_stop(c, end, now_ns)) {
-		bool missed = is_missed(c, end);
+		bool missed = c->succeeded ? is_failed_before_stop(c, end) : is_missed(c, end);
 
-		if (missed && !is_due(c, end, now_ns))
+		if (missed && !c->succeeded && !is_due(c, end, now_ns))
 			return;
 		o->processes.reported_ns = end->ended_ns;
 		o->processes.vital_ns =

@@ -115,6 +115,15 @@ bool __wrap_ray_watch_last_summary(struct ray_watch *w, struct ray_summary *ret_
 	return crashed > 0;
 }
 
+static struct ray_process_words words;
+
+const struct ray_process_words *__wrap_ray_watch_process_words(const struct ray_watch *w);
+const struct ray_process_words *__wrap_ray_watch_process_words(const struct ray_watch *w)
+{
+	(void)w;
+	return &words;
+}
+
 int __wrap_ray_watch_logs_dir(const struct ray_watch *w);
 int __wrap_ray_watch_logs_dir(const struct ray_watch *w)
 {
@@ -220,6 +229,7 @@ static struct container *greet(const char *hello, int *ret_launcher)
 static int setup(void **state)
 {
 	(void)state;
+	words = (struct ray_process_words){ 0 };
 
 	fake_root_init(&root);
 	base = event_base_new();
@@ -502,6 +512,63 @@ static void a_job_that_failed_before_the_pod_was_stopped_is_reported_nevertheles
 	assert_false(container_publishes(container));
 	container->terminating_ns = now_ns + NS_PER_SEC;
 	container_ray_due(container, now_ns + 10 * NS_PER_SEC);
+	run_until(is_reported);
+}
+
+static void a_raylet_that_fails_before_ray_is_stopped_in_order_is_reported(void **state)
+{
+	static const struct {
+		int raylet, gcs_server, after_ms;
+		bool reported;
+		pid_t stopped; /* the raylet that has logged that it was asked to stop */
+	} cases[] = {
+		{ SIGKILL, 0, 100, true, 0 },
+		{ SIGKILL, 0, 100, false, 12 },
+		{ SIGKILL, 0, 100, true, 7 }, /* of another session */
+		{ SIGSEGV, SIGTERM, 100, true, 0 },
+		{ 1 << 8, 0, 0, true, 0 },
+		{ 0, 0, 100, false, 0 },
+		{ SIGTERM, 0, 100, false, 0 },
+		{ SIGKILL, SIGKILL, 0, false, 0 }, /* the driver was killed, and all with it */
+		{ SIGKILL, 0, -16000, false, 0 }, /* `ray stop` waits so long for raylet */
+	};
+	struct process_watch *w = &container->observer.processes;
+	const int64_t now_ns = now_boottime_ns();
+	(void)state;
+
+	other_is_kept = false;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct ray_process_end raylet = { RAY_PROCESS_RAYLET, 12, true,
+							cases[i].raylet,    0,	now_ns },
+					     gcs_server = {
+						     RAY_PROCESS_GCS_SERVER,
+						     13,
+						     true,
+						     cases[i].gcs_server,
+						     0,
+						     now_ns + cases[i].after_ms * NS_PER_MS
+					     };
+
+		w->ends[cases[i].after_ms < 0] = raylet;
+		w->ends[cases[i].after_ms >= 0] = gcs_server;
+		w->n_ends = 2;
+		w->vital_ns = 0;
+		words.stopped = (struct ray_process_word){ .at_ns = 1,
+							   .process = RAY_PROCESS_RAYLET,
+							   .pid = cases[i].stopped };
+		w->reported_ns = 0;
+		n_reports = 0;
+		container_ray_due(container, now_ns + 10 * NS_PER_SEC);
+		assert_int_equal(container_publishes(container), cases[i].reported);
+		if (cases[i].reported)
+			run_until(is_reported);
+	}
+	/* Its driver ends with code 0 before it is known whether Ray goes on. */
+	w->ends[0] = (struct ray_process_end){ RAY_PROCESS_RAYLET, 12, true, SIGKILL, 0, now_ns };
+	w->ends[1] = (struct ray_process_end){ RAY_PROCESS_GCS_SERVER, 13, true, 0, 0, now_ns + 1 };
+	w->reported_ns = 0;
+	n_reports = 0;
+	send_exit(0);
 	run_until(is_reported);
 }
 
@@ -804,6 +871,7 @@ int main(void)
 		TEST(an_end_waits_for_the_report_of_a_process_that_ended_before),
 		TEST(a_launcher_that_dies_meanwhile_is_not_overlooked),
 		TEST(a_job_that_failed_before_the_pod_was_stopped_is_reported_nevertheless),
+		TEST(a_raylet_that_fails_before_ray_is_stopped_in_order_is_reported),
 		TEST(a_core_of_a_container_that_is_given_up_is_reported_nevertheless),
 		TEST(a_container_that_is_killed_after_a_request_to_stop_has_its_cpu_limit_as_evidence),
 		TEST(a_request_to_stop_of_long_ago_says_nothing_of_the_limits_at_the_end),
