@@ -458,8 +458,8 @@ test-wheel: wheel
 	@tools/apt-install.sh python3-venv
 	@e2e/wheel/install_test.sh
 # The same in fresh roots of Debian with real Ray, as steps of a real Slurm on cgroup v1 or v2 of this machine and on v2, on two machines
-# of one Ray cluster, with a memory limit of Ray's own; below PyTorch, in a notebook, by `ray up`; in the shape of WSL 2:
-# an hour, packages of Debian and PyPI.
+# of one Ray cluster, with a memory limit of Ray's own; below PyTorch, in a notebook, by `ray up`; in the shape of WSL 2; below systemd's manager
+# of a user; in and around Apptainer: an hour, packages of Debian and PyPI.
 .PHONY: test-wheel-long
 test-wheel-long: wheel kernel-programs
 	@tools/apt-install.sh python3-venv
@@ -469,6 +469,8 @@ test-wheel-long: wheel kernel-programs
 	@e2e/wheel/limit_test.sh
 	@e2e/wheel/jobs_test.sh
 	@e2e/wheel/wsl_test.sh
+	@e2e/wheel/systemd_test.sh
+	@e2e/wheel/apptainer_test.sh
 	@e2e/wheel/distributions.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
