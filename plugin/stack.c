@@ -171,8 +171,9 @@ static int answers_write(const struct options *o, struct asks *asks, struct strb
 		stack_groups_write(groups, out);
 	stack_groups_free(groups);
 	if (!processes && !out->len)
-		return err_set(err, EPROTO, "no process there is called \"%.80s\"",
-			       o->second ? o->second : "");
+		return o->second ? err_set(err, EPROTO, "no process there is called \"%.80s\"",
+					   o->second) :
+				   err_set(err, EPROTO, STACKS_NOBODY);
 	return processes ? 0 : 1;
 }
 

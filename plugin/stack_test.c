@@ -33,6 +33,8 @@ static const char script[] =
 	"'get pod --output=json -- endless') pod endless afterglow ;;\n"
 	"'exec endless '*) printf 'target 7 x\\nprocess 7 stopped for 900 us, threads: 1\\n'; exec yes '  more' ;;\n"
 	"'get pods '*) echo '{\"items\": []}' ;;\n"
+	"'get pod --output=json -- held') pod held afterglow ;;\n"
+	"'exec held '*) echo end ;;\n"
 	"'exec worker-'[012]' --namespace ml --container afterglow -- /usr/bin/afterglow-sidecar stack --raw'*)\n"
 	"	[ \"${11}\" != absent ] || { echo end; exit 0; }\n"
 	"	printf 'target 7 ray::train\\nprocess 7 stopped for 900 us, threads: 1\\nthread 7 S still python3\\n  Python, innermost first:\\n'\n"
@@ -105,12 +107,16 @@ static void what_cannot_be_asked_is_one_error_that_says_what_to_do(void **state)
 	static const struct {
 		const char *what, *name, *error;
 	} rows[] = {
-		{ "lone", NULL, "pod lone: it has no container afterglow, which would have to be asked. Ray pods that are made while Afterglow runs have "
-				"one; `kubectl afterglow doctor` says what keeps it out" },
+		{ "lone", NULL,
+		  "pod lone: it has no container afterglow, which would have to be asked. Ray pods that are made while Afterglow runs have "
+		  "one; `kubectl afterglow doctor` says what keeps it out" },
 		{ "asleep", NULL, "pod asleep: it does not run" },
 		{ "nobody", NULL, "no pod, and no RayCluster with pods, is called \"nobody\"" },
-		{ "RayJob/nobody", NULL, "no pod, and no RayCluster with pods, is called \"RayJob/nobody\"" },
+		{ "RayJob/nobody", NULL,
+		  "no pod, and no RayCluster with pods, is called \"RayJob/nobody\"" },
 		{ "pod/nobody", NULL, NULL }, /* kubectl says it */
+		{ "held", NULL,
+		  "no process is watched there, as when its container has ended or is held after a failure" },
 		{ "worker-1", "absent", "no process there is called \"absent\"" },
 	};
 	(void)state;

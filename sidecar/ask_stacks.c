@@ -213,6 +213,7 @@ int ask_stacks_run(char **argv)
 		return fd_write_all(STDOUT_FILENO, strbuf_str(&answers), answers.len, NULL) < 0;
 	if (answers_print(&o, &answers))
 		return 0;
-	fprintf(stderr, "afterglow: no watched process is called so\n");
+	fprintf(stderr, "afterglow: %s\n",
+		o.wanted ? "no watched process is called so" : STACKS_NOBODY);
 	return 1;
 }

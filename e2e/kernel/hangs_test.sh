@@ -38,6 +38,18 @@ chmod 755 "$work" "$work"/bin/*
 chown -R 65532:65532 "$work"
 as_user() { exec ${session:-} setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all env -i HOME="$work" TMPDIR="$work" PATH=/usr/bin:/bin "$@"; }
 
+# Nobody watches a container that is held. That is said, too.
+(as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" --name held --hold-on-failure 600 -- sh -c 'exit 3' >"$work/log" 2>&1) &
+held=$!
+launched=$held
+wait_until grep -qs 'held until' "$work/log"
+says_it_is_held() { ! (as_user "$work/bin/afterglow-sidecar" stack >"$work/out" 2>"$work/err") && grep -q 'no process is watched there, as when' "$work/err"; }
+check "a container that is held after its failure has no stacks, and that is said" wait_until says_it_is_held
+kill $held
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
+check "SIGTERM to who started it ends the hold" wait_until is_gone $held
+launched=''
+
 # A session of their own: the command ends all of it when it is asked to.
 session=setsid as_user "$work/bin/afterglow-sidecar" exec --store "$work/store" -- "$work/bin/all" "$work" "$names" >"$work/log" 2>&1 &
 launched=$!

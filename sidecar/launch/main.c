@@ -250,7 +250,9 @@ static void read_signals(struct launcher *l)
 								     l->release_ns;
 		else if (!l->ended)
 			launcher_forward(l, &info);
-		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+		else if (IS_ONE_OF(info.ssi_signo == FORWARDING_ASKED ? info.ssi_int & 127 :
+									(int)info.ssi_signo,
+				   SIGTERM, SIGINT))
 			/* after the command's end, this signal asks the launcher itself to end */
 			l->released = true;
 	}
