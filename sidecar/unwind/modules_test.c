@@ -2,11 +2,12 @@
 /* Tests of finding modules: where a program begins if the core has its first page. */
 #include "sidecar/unwind/modules.h"
 
+#include <cmocka.h>
+#include <elf.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -86,10 +87,69 @@ static void a_module_begins_where_the_kernels_pages_say(void **state)
 	}
 }
 
+/* A library with these sections, in memory as the vDSO is. */
+struct sections {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[4];
+	char names[48];
+};
+
+static bool has_section(Elf *elf, const char *wanted)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((s = elf_nextscn(elf, s)) && gelf_getshdr(s, &header))
+		if (strcmp(elf_strptr(elf, names, header.sh_name), wanted) == 0)
+			return true;
+	return false;
+}
+
+/* libdw finds .eh_frame by its name, and uses no table that comes after it. */
+static void unwind_information_without_its_table_is_not_found_by_its_name(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		bool found;
+	} rows[] = {
+		{ ".eh_frame_hdr", ".eh_frame", true }, /* as of GNU ld */
+		{ ".eh_frame", ".eh_frame_hdr", false }, /* as of gold */
+		{ ".eh_frame", ".data", true },
+		{ ".text", ".eh_frame", true },
+	};
+	struct core core = { .machine = core_machine_of(EM_X86_64) };
+
+	(void)state;
+	elf_version(EV_CURRENT);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sections s = {
+			.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
+				    .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_ehsize = sizeof(s.header), .e_shoff = offsetof(struct sections, sections),
+				    .e_shentsize = sizeof(s.sections[0]), .e_shnum = ARRAY_SIZE(s.sections), .e_shstrndx = 3 },
+			.sections = {
+				[1] = { .sh_type = SHT_PROGBITS, .sh_name = 1 }, [2] = { .sh_type = SHT_PROGBITS, .sh_name = 24 },
+				[3] = { .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct sections, names), .sh_size = sizeof(s.names) },
+			},
+		};
+		struct module m = { .memory = &s, .memory_len = sizeof(s) };
+		struct modules modules = { .core = &core, .list = &m, .n = 1 };
+
+		memcpy(s.names + 1, rows[i].first, strlen(rows[i].first));
+		memcpy(s.names + 24, rows[i].second, strlen(rows[i].second));
+		assert_true(module_open(&modules, &m));
+		if (has_section(m.elf, ".eh_frame") != rows[i].found)
+			fail_msg("%s before %s", rows[i].first, rows[i].second);
+		elf_end(m.elf);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_module_begins_where_the_kernels_pages_say),
+		cmocka_unit_test(unwind_information_without_its_table_is_not_found_by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, NULL, NULL);

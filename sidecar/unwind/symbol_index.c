@@ -3,8 +3,11 @@
 #include "sidecar/unwind/symbol_index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/macros.h"
+
+#define BUCKETS ((size_t)65536) /* for the symbols of a module */
 
 /* Of symbols with the same bytes, the one that libdwfl prefers comes first. */
 static int symbol_index_compare(const void *a, const void *b)
@@ -16,6 +19,37 @@ static int symbol_index_compare(const void *a, const void *b)
 	if (one->end != other->end)
 		return one->end < other->end ? -1 : 1;
 	return one->rank != other->rank ? other->rank - one->rank : one->number - other->number;
+}
+
+static size_t bucket_of(const struct indexed_symbol *s, GElf_Addr low, int shift)
+{
+	return s->start <= low ? 0 : MIN((s->start - low) >> shift, BUCKETS - 1);
+}
+
+/*
+ * Sorts n symbols of list into to: first into BUCKETS by their place in the module, which compares
+ * nothing, then in each of those, where few are.
+ */
+static void symbol_index_sort(Dwfl_Module *mod, const struct indexed_symbol *list, size_t n,
+			      struct indexed_symbol *to)
+{
+	static uint32_t ends[BUCKETS + 1]; /* at first ends[i] is where bucket i begins */
+	GElf_Addr low = 0, high = 0;
+	int shift = 0;
+
+	/* Absolute symbols are elsewhere. */
+	dwfl_module_info(mod, NULL, &low, &high, NULL, NULL, NULL, NULL);
+	while ((high - low) >> shift >= BUCKETS)
+		shift++;
+	memset(ends, 0, sizeof(ends));
+	for (size_t i = 0; i < n; i++)
+		ends[bucket_of(&list[i], low, shift) + 1]++;
+	for (size_t i = 1; i < BUCKETS; i++)
+		ends[i] += ends[i - 1];
+	for (size_t i = 0; i < n; i++)
+		to[ends[bucket_of(&list[i], low, shift)]++] = list[i];
+	for (size_t i = 0, at = 0; i < BUCKETS; at = ends[i++])
+		qsort(to + at, ends[i] - at, sizeof(*to), symbol_index_compare);
 }
 
 /* Takes the symbols that libdwfl may choose. Returns their number. */
@@ -44,15 +78,16 @@ static void symbol_index_add(struct symbol_index *index, Dwfl_Module *mod)
 {
 	struct indexed_module *m = &index->modules[index->n_modules++];
 	int n = dwfl_module_getsymtab(mod);
+	bool fits = n > 0 && (size_t)n <= SYMBOL_INDEX_MAX - index->n_symbols;
+	_cleanup_free_ struct indexed_symbol *read = fits ? calloc((size_t)n, sizeof(*read)) : NULL;
 
 	m->mod = mod;
-	if (n > 0 && (size_t)n <= SYMBOL_INDEX_MAX - index->n_symbols)
-		m->list = calloc((size_t)n, sizeof(*m->list));
+	m->list = read ? calloc((size_t)n, sizeof(*m->list)) : NULL;
 	if (!m->list)
 		return;
 	index->n_symbols += (size_t)n;
-	m->n = symbol_index_read(mod, n, m->list);
-	qsort(m->list, m->n, sizeof(*m->list), symbol_index_compare);
+	m->n = symbol_index_read(mod, n, read);
+	symbol_index_sort(mod, read, m->n, m->list);
 	for (size_t i = 0; i < m->n; i++)
 		m->list[i].reach = MAX(m->list[i].end, i ? m->list[i - 1].reach : 0);
 }
