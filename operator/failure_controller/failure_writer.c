@@ -16,6 +16,8 @@
 
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
+/* Of one namespace, whose users can make each inquiry last until its deadline, by many Events. */
+#define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
 /*
  * A replica that does not act keeps only failures of pods that are gone, because nobody could
  * derive those again. It keeps them as long as there may be no leader: the Lease lasts 15 s.
@@ -48,6 +50,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 	writer->o = *options;
 	writer->counts.quote_verdicts = options->quote_verdicts;
 	workqueue_init(&writer->queue);
+	writer->queue.most = IN_FLIGHT_MAX_EACH;
 	writer->wake = evtimer_new(options->base, failure_writer_run, writer);
 	writer->walk = evtimer_new(options->base, failure_writer_walk, writer);
 	if (!writer->wake || !writer->walk) {
