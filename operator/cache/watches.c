@@ -159,8 +159,21 @@ static const char *const namespace_fields[] = {
 	"metadata.labels", NULL,
 };
 
-/* The fields that submitter.h reads. */
 /* clang-format off */
+/* Of RayFailures, to which whoever may write them adds other labels and annotations. */
+static const char *const failure_fields[] = {
+	PROJECTION_IDENTITY, "metadata.creationTimestamp",
+	"metadata.labels.ray.io/cluster", "metadata.labels.ray.io/group",
+	"metadata.labels.ray.io/node-type", "metadata.labels.afterglow.dev/class",
+	"metadata.labels.afterglow.dev/incident", "metadata.annotations.afterglow.dev/caused-by",
+	"metadata.annotations.afterglow.dev/consequences",
+	"metadata.annotations.afterglow.dev/ended-at", "metadata.annotations.afterglow.dev/facts",
+	"metadata.annotations.afterglow.dev/more-ends",
+	"metadata.annotations.afterglow.dev/pod-created-at",
+	"metadata.annotations.afterglow.dev/pod-deleted", NULL,
+};
+
+/* The fields that submitter.h reads. */
 static const char *const job_fields[] = {
 	PROJECTION_IDENTITY, "metadata.labels", "metadata.ownerReferences",
 	"status.active",     "status.ready",	"status.failed",	    NULL,
@@ -210,7 +223,8 @@ static int new_informers(struct watches *w, struct err *err)
 					     resource_find("afterglow.dev/v1alpha1", "RayFailure"),
 				     .bytes_max = FAILURES_BYTES_MAX,
 				     .metadata_only = true,
-				     .index_fn = group_key },
+				     .index_fn = group_key,
+				     .fields = failure_fields },
 		[WATCH_POLICIES] = { .resource =
 					     resource_find("afterglow.dev/v1alpha1", "RayPolicy"),
 				     .bytes_max = OTHERS_BYTES_MAX },

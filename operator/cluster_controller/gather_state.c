@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base64.h"
+#include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/strbuf.h"
@@ -72,15 +73,6 @@ static int collect_pods(const struct watches *watches, const struct failure_writ
  * -----------------------------------------------------------------------------------
  */
 
-static const struct store_entry *next_failure(const struct watches *watches, const char *key,
-					      const char *group, const struct store_entry *at)
-{
-	char value[KEY_MAX];
-
-	snprintf(value, sizeof(value), "%s/%s", key, group);
-	return store_index_next(watches_store(watches, WATCH_FAILURES), value, at);
-}
-
 /*
  * Returns whether Ray's own container ended by itself, and for no outside reason. The name of the
  * container is a part of the failure's name.
@@ -102,50 +94,53 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	return name && strstr(name, part) && !story_container_lives(failure);
 }
 
-static int64_t gather_state_time_of(const char *text)
-{
-	int64_t ns;
-
-	return text && time_parse(text, &ns, NULL) == 0 ? ns : 0;
-}
-
 static bool take_crash(const cJSON *failure, const char *group, const char *container,
 		       int64_t now_ns, struct crash *ret_crash)
 {
+	int known = failure_class_from_name(object_label(failure, "afterglow.dev/class"));
+	const char *made = object_annotation(failure, FAILURE_POD_ANNOTATION);
 	struct crash crash = {
 		.group = group,
-		.at_ns = gather_state_time_of(json_str(failure, "metadata.creationTimestamp")),
-		.made_ns = gather_state_time_of(object_annotation(failure, FAILURE_POD_ANNOTATION)),
-		.class = object_label(failure, "afterglow.dev/class"),
-		.failure = json_str(failure, "metadata.name"),
+		.class = known < 0 ? NULL : failure_class_name((enum failure_class)known),
 	};
 
+	json_time(failure, "metadata.creationTimestamp", &crash.at_ns);
+	if (made)
+		time_parse(made, &crash.made_ns, NULL);
 	if (crash.at_ns < now_ns - CRASH_LOOP_WINDOW_NS || !died_by_itself(failure, container))
 		return false;
+	snprintf(crash.failure, sizeof(crash.failure), "%s", json_str(failure, "metadata.name"));
 	*ret_crash = crash;
 	return true;
 }
 
+/*
+ * Has no views: those of all failures of a group, of which a tenant can make thousands, would take
+ * hundreds of megabytes.
+ */
 static int collect_crashes(const struct watches *watches, const char *key, enum ray_node node,
 			   const cJSON *spec, struct cluster_state *o)
 {
 	const char *group = group_name(node, spec),
 		   *container = json_str(ray_container(json_get(spec, "template.spec")), "name");
 	const struct store *store = watches_store(watches, WATCH_FAILURES);
-	const struct store_entry *entry = next_failure(watches, key, group, NULL);
+	const struct store_entry *entry;
 	int64_t now_ns = now_realtime_ns();
 	struct crash *crashes;
 	size_t most = o->n_crashes + OBSERVE_CRASHES_MAX;
+	char value[KEY_MAX];
 
+	snprintf(value, sizeof(value), "%s/%s", key, group);
+	entry = store_index_next(store, value, NULL);
 	if (!entry)
 		return 0;
 	crashes = realloc(o->crashes, most * sizeof(*crashes));
 	if (!crashes)
 		return -ENOMEM;
 	o->crashes = crashes;
-	for (; entry && o->n_crashes < most; entry = next_failure(watches, key, group, entry))
-		o->n_crashes += take_crash(store_entry_object(store, entry), group, container,
-					   now_ns, &crashes[o->n_crashes]);
+	for (; entry && o->n_crashes < most; entry = store_index_next(store, value, entry))
+		o->n_crashes += take_crash(store_entry_peek(store, entry), group, container, now_ns,
+					   &crashes[o->n_crashes]);
 	return 0;
 }
 

@@ -145,6 +145,34 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	assert_string_equal(in.crashes[1].failure, "w1-ray-worker-aaaa");
 }
 
+/* Whoever may write RayFailures can have thousands, of which each is as wide as its annotations. */
+static void failures_are_looked_at_one_by_one_and_of_each_only_what_is_read_is_kept(void **state)
+{
+	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };
+	struct plan_input in = { 0 };
+	struct bed *bed = *state;
+	char now[TIME_TEXT_MAX], items[2048];
+
+	time_of_now(now);
+	snprintf(
+		items, sizeof(items),
+		FAILURE("w1-ray-worker-aaaa", "g", "KernelOOMContainer", "%s", ",\"annotations\":{\"a\":\"\",\"b\":\"\",\"afterglow.dev/facts\":\"runsRay: yes\"}") "," FAILURE(
+			"w2-ray-worker-bbbb", "g", "NoSuchClass", "%s", ""),
+		now, now);
+	fake_api_lists(&bed->api, "/rayfailures", items);
+	bed_start(bed);
+	gather(bed, &o, &in);
+	const struct store *failures = watches_store(bed->watches, WATCH_FAILURES);
+	const cJSON *kept = store_peek(failures, "ml/w1-ray-worker-aaaa");
+
+	assert_null(failures->views);
+	assert_int_equal(cJSON_GetArraySize(json_get(kept, "metadata.annotations")), 1);
+	assert_int_equal(in.n_crashes, 2);
+	assert_string_equal(in.crashes[1].failure, "w1-ray-worker-aaaa");
+	assert_string_equal(in.crashes[1].class, "KernelOOMContainer");
+	assert_null(in.crashes[0].class);
+}
+
 /*
  * Nothing is planned for such a cluster. Its groups may be thousands, and each might have hundreds
  * of crashes.
@@ -209,12 +237,22 @@ static void each_plan_has_names_and_a_token_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_cluster_has_the_pods_that_it_controls_and_those_with_its_label, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_cluster_of_which_nothing_is_there_has_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(crashes_are_the_recent_deaths_that_happened_by_themselves, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_a_cluster_that_is_refused_no_crashes_are_gathered, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_whose_failure_waits_to_be_written_is_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(each_plan_has_names_and_a_token_of_its_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_cluster_has_the_pods_that_it_controls_and_those_with_its_label, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_cluster_of_which_nothing_is_there_has_nothing,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			crashes_are_the_recent_deaths_that_happened_by_themselves, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			failures_are_looked_at_one_by_one_and_of_each_only_what_is_read_is_kept,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			of_a_cluster_that_is_refused_no_crashes_are_gathered, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_whose_failure_waits_to_be_written_is_kept,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(each_plan_has_names_and_a_token_of_its_own, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

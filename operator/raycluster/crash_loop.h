@@ -20,8 +20,8 @@ struct crash {
 	const char *group; /* HEAD_GROUP_NAME for the head's */
 	int64_t at_ns; /* when it was recorded, by the API server's clock */
 	int64_t made_ns; /* when its pod was made, by the same clock; 0: not known */
-	const char *class; /* NULL: not known */
-	const char *failure; /* the RayFailure's name */
+	const char *class; /* static; NULL: not known */
+	char failure[254]; /* the RayFailure's name */
 };
 
 struct crash_loop {
