@@ -13,6 +13,7 @@
 #include "operator/cluster_controller/op_result.h"
 #include "operator/injection/inject_undo.h"
 #include "operator/injection/report_key.h"
+#include "operator/kube/event.h"
 #include "operator/raycluster/news.h"
 
 /* One operation of a plan, and what is needed to handle its answer. */
@@ -62,13 +63,39 @@ static void learn_gone(struct executor *e, const cJSON *body)
 	e->learns_gone = false;
 }
 
-static void note_applied(struct execution *x, const struct plan_op *op, bool taken)
+/* Tells people, every ten minutes at most, that a token's Secret, which may not be read, stays. */
+static void execution_tell_going(struct execution *x, const char *name)
+{
+	struct executor *e = x->executor;
+	const cJSON *cluster = store_get(watches_store(e->watches, WATCH_CLUSTERS), x->key);
+	char note[512];
+
+	snprintf(note, sizeof(note), "Secret %s/%s is being deleted and is kept by its finalizers",
+		 x->namespace, name);
+	if (cluster && event_recorder_is_time(e->recorder, x->key, e->applied_ns))
+		event_recorder_emit(e->recorder,
+				    event_warning(cluster, "FailedToCreateSecret", "Create", note,
+						  now_realtime_ns()),
+				    EVENT_COUNTED);
+	watches_drop_views(e->watches);
+}
+
+/*
+ * Notes that the object is there. answer is that to a creation which found the name taken, or NULL;
+ * it says if the other object is being deleted. A plan without doubt, which is one for a cluster
+ * that is being deleted, has its own time to look again.
+ */
+static void note_applied(struct execution *x, const struct plan_op *op, const cJSON *answer)
 {
 	struct known_cluster *cluster = known_state_of_cluster(x->executor->known, x->key);
-	int64_t ns = MIN(taken ? x->plan.doubt_ns : INT64_MAX, x->executor->applied_ns);
+	bool taken = answer, going = strstr(json_str_or(answer, "message", ""), "being deleted");
+	int64_t doubt_ns = going ? MIN(x->plan.doubt_ns, PLAN_GOING_NS) : x->plan.doubt_ns;
+	int64_t ns = MIN(taken ? doubt_ns : INT64_MAX, x->executor->applied_ns);
 	int64_t until_ns = now_boottime_ns() + ns;
 
-	if (taken)
+	if (going && doubt_ns == PLAN_GOING_NS && op_is_kind(op, "Secret"))
+		execution_tell_going(x, json_str(op->body, "metadata.name"));
+	if (taken && ns)
 		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
 	if (cluster && taken)
 		cluster->taken_until_ns = until_ns;
@@ -84,7 +111,7 @@ static void execution_take_answer(struct execution *x, const struct plan_op *op,
 
 	if ((response->status / 100 == 2 || op_result_is_taken(op, response)) &&
 	    !op_is_kind(op, "Pod") && (op->kind == PLAN_APPLY || op->kind == PLAN_CREATE))
-		note_applied(x, op, response->status == 409);
+		note_applied(x, op, response->status == 409 ? response->object : NULL);
 	if (response->status / 100 == 2 && op->kind == PLAN_CREATE &&
 	    (known = known_state_of_namespace(e->known, x->namespace)))
 		known->ends = false;
@@ -243,10 +270,9 @@ static void on_op_done(void *arg, struct client_response *response)
 		execution_take_trouble(x, op, response);
 	}
 	note_expectation(x, op, response);
-
-	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
+	assert(x->in_flight > 0 && e->n_writes >= x->in_flight);
 	x->in_flight--;
-	x->executor->n_writes--;
+	e->n_writes--;
 	x->answered(x->arg);
 }
 
@@ -289,7 +315,7 @@ static void execution_emit(struct execution *x, const struct plan_op *op)
 static bool done_at_once(struct execution *x, const struct plan_op *op)
 {
 	if (op->kind == PLAN_BELIEVE)
-		note_applied(x, op, false);
+		note_applied(x, op, NULL);
 	else if (op->kind == PLAN_EVENT)
 		execution_emit(x, op);
 	else

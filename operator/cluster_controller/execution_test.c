@@ -191,6 +191,41 @@ static void an_object_that_is_taken_is_believed_for_as_long_as_its_cluster_is_ol
 	}
 }
 
+/* The Job that deletes a cluster's keys is looked at after seconds, as the plan wants it. */
+static void a_farewell_that_finds_a_name_taken_looks_again_when_it_planned_to(void **state)
+{
+	static const struct exchange script[] = { { "POST", NS "/services", 409, EXISTS } };
+	struct fixture f = { 0 };
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	add(&f, PLAN_CREATE, SERVICE);
+	f.execution.plan.requeue_ns = 2 * NS_PER_SEC;
+	run(&f);
+	assert_int_equal(f.execution.plan.requeue_ns, 2 * NS_PER_SEC);
+	stop(&f);
+}
+
+static void
+a_name_that_is_taken_by_an_object_which_is_being_deleted_is_tried_again_in_a_minute(void **state)
+{
+	static const struct exchange script[] = {
+		{ "POST", NS "/services", 409,
+		  "{\"kind\":\"Status\",\"code\":409,\"reason\":\"AlreadyExists\",\"message\":"
+		  "\"object is being deleted: services \\\"s\\\" already exists\"}" }
+	};
+	struct fixture f = { 0 };
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	f.executor.applied_ns = INT64_MAX / 2;
+	add(&f, PLAN_CREATE, SERVICE);
+	f.execution.plan.doubt_ns = 3600 * NS_PER_SEC;
+	run(&f);
+	assert_int_equal(f.execution.plan.requeue_ns, 60 * NS_PER_SEC);
+	stop(&f);
+}
+
 static void an_event_behind_a_write_that_fails_is_not_emitted(void **state)
 {
 	static const struct exchange script[] = { { "POST", NS "/services", 403, FORBIDDEN } };
@@ -322,6 +357,9 @@ int main(void)
 		cmocka_unit_test(an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting),
 		cmocka_unit_test(
 			an_object_that_is_taken_is_believed_for_as_long_as_its_cluster_is_old),
+		cmocka_unit_test(a_farewell_that_finds_a_name_taken_looks_again_when_it_planned_to),
+		cmocka_unit_test(
+			a_name_that_is_taken_by_an_object_which_is_being_deleted_is_tried_again_in_a_minute),
 		cmocka_unit_test(an_event_behind_a_write_that_fails_is_not_emitted),
 		cmocka_unit_test(a_group_that_is_refused_leaves_the_others_their_pods),
 		cmocka_unit_test(a_pod_that_is_refused_with_its_sidecar_is_tried_once_without_it),

@@ -324,21 +324,70 @@ static void who_may_not_write_any_more_keeps_the_key_for_later(void **state)
 	assert_int_equal(workqueue_next_ns(&f->queue), 0);
 }
 
+static bool has_told_of_the_secret(void *arg)
+{
+	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies),
+		      "\"reason\":\"FailedToCreateSecret\"") != NULL;
+}
+
+/* It may not be read, and the API server's refusal is all that shows it. */
+static void a_secret_that_is_being_deleted_and_stays_is_named_in_an_event(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(
+		&f->bed.api, "POST", "/secrets", 409,
+		"{\"kind\":\"Status\",\"code\":409,\"reason\":\"AlreadyExists\",\"message\":"
+		"\"object is being deleted: secrets \\\"demo\\\" already exists\"}",
+		0);
+	start(f,
+	      "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"namespace\":\"ml\",\"name\":\"demo\","
+	      "\"uid\":\"u1\",\"generation\":1,\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-11-21T01:00:00Z\"},"
+	      "\"spec\":{\"rayVersion\":\"2.55.0\",\"authOptions\":{\"mode\":\"token\"},\"headGroupSpec\":{"
+	      "\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"h\",\"image\":\"ray\"}]}}}}}");
+	reconcile(f);
+	assert_int_equal(fake_api_count(&f->bed.api, "POST /api/v1/namespaces/ml/secrets"), 1);
+	fake_api_turn(&f->bed.api, has_told_of_the_secret, f);
+	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies),
+			       "Secret ml/demo is being deleted and is kept by its finalizers"));
+	/* It is looked at again after a minute, and not told again so soon. */
+	assert_in_range(workqueue_next_ns(&f->queue) - now_boottime_ns(), 0, 60 * NS_PER_SEC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_new_cluster_gets_its_service_its_pods_and_its_status, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_service_that_the_watch_does_not_show_is_looked_up_and_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_answer_is_known_before_the_watch_delivers_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_cluster_that_is_gone_is_forgotten_without_a_write, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_new_leader_lists_the_pods_before_it_creates_any, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_of_the_leader_before_is_asked_for_and_not_made_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_that_lost_a_label_gets_it_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_may_not_write_puts_no_label_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_refused_pod_is_tried_again_later_and_the_status_says_why, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_may_not_write_any_more_keeps_the_key_for_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_new_cluster_gets_its_service_its_pods_and_its_status, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_secret_that_is_being_deleted_and_stays_is_named_in_an_event, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_service_that_the_watch_does_not_show_is_looked_up_and_left_alone, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(an_answer_is_known_before_the_watch_delivers_it,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cluster_that_is_gone_is_forgotten_without_a_write,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_new_leader_lists_the_pods_before_it_creates_any,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_pod_of_the_leader_before_is_asked_for_and_not_made_again, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_lost_a_label_gets_it_back, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_may_not_write_puts_no_label_back, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_refused_pod_is_tried_again_later_and_the_status_says_why, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_creation_without_a_clear_answer_is_looked_up_before_the_next_plan, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(who_may_not_write_any_more_keeps_the_key_for_later,
+						setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

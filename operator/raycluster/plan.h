@@ -61,6 +61,12 @@ struct plan_op {
 	const cJSON *template;
 };
 
+/*
+ * The longest time between two looks at an object that is to go, such as a former cluster's. If it
+ * is still there then, an Event says so.
+ */
+#define PLAN_GOING_NS ((int64_t)60 * 1000000000)
+
 struct plan {
 	struct plan_op *ops;
 	size_t n_ops;

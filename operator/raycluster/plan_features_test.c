@@ -361,7 +361,8 @@ static void other_objects_of_others_are_left_alone_and_reported_once(void **stat
 }
 
 /* The garbage collector removes them soon, and until the next look the cluster would go without. */
-static void what_a_former_cluster_of_the_name_left_is_looked_at_again_when_this_one_is_twice_as_old(
+static void
+what_a_former_cluster_of_the_name_left_is_looked_at_each_minute_at_least_and_named_if_it_stays(
 	void **state)
 {
 	struct world *w = *state;
@@ -386,11 +387,63 @@ static void what_a_former_cluster_of_the_name_left_is_looked_at_again_when_this_
 	assert_int_equal(w->plan.requeue_ns, 6 * NS_PER_SEC);
 	assert_int_equal(count(w, PLAN_BELIEVE) + count(w, PLAN_EVENT), 0);
 	assert_null(op_of_kind(w, "Role"));
-	/* One that stays keeps this cluster from having its own, and is named. */
-	w->now_ns += 600 * NS_PER_SEC;
+	/* One that stays keeps this cluster from having its own, and is named once in a while. */
+	for (int i = 0; i < 3; i++) {
+		w->now_ns += 600 * NS_PER_SEC;
+		plan(w);
+		assert_int_equal(w->plan.requeue_ns, 60 * NS_PER_SEC);
+		assert_int_equal(count(w, PLAN_EVENT), i ? 0 : 5);
+		assert_int_equal(tells_of(w, "FailedToCreateIngress"), i == 0);
+		assert_null(op_of_kind(w, "RoleBinding"));
+		execute(w);
+	}
+	cJSON_Delete(TAKE_PTR(w->role));
+	w->ingress = NULL;
 	plan(w);
-	assert_int_equal(count(w, PLAN_BELIEVE), 5);
+	assert_non_null(op_of_kind(w, "Role"));
+	assert_string_equal(json_str(op(w, PLAN_APPLY, 0), "kind"), "Ingress");
+}
+
+static void a_role_of_a_former_cluster_that_stays_serves_this_one(void **state)
+{
+	struct world *w = *state;
+	char text[TIME_TEXT_MAX];
+
+	json_set_str(json_get(w->cluster, "metadata"), "creationTimestamp",
+		     time_format(w->now_ns - 900 * NS_PER_SEC, text));
+	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
+	w->role = json_of(
+		"metadata: {namespace: ray, name: demo, uid: u, ownerReferences: "
+		"[{apiVersion: ray.io/v1, kind: RayCluster, name: demo, uid: former, controller: true}]}");
+	plan(w);
+	assert_true(tells_of(w, "FailedToCreateRole"));
+	assert_non_null(op_of_kind(w, "RoleBinding"));
+}
+
+/* Such as an Ingress of this cluster that waits for a load balancer which nobody removes. */
+static void an_object_that_is_being_deleted_and_stays_is_named_with_its_finalizers(void **state)
+{
+	struct world *w = *state;
+	_cleanup_json_ cJSON *ingress = ingress_of("uid-1");
+	cJSON *metadata = json_get(ingress, "metadata");
+	char text[TIME_TEXT_MAX];
+
+	wants_an_ingress(w);
+	json_set_str(metadata, "deletionTimestamp", time_format(w->now_ns, text));
+	json_set(metadata, "finalizers", json_of("[example.com/balancer, x/y]"));
+	w->ingress = ingress;
+	w->now_ns += 6 * NS_PER_SEC;
+	plan(w);
+	assert_int_equal(w->plan.requeue_ns, 6 * NS_PER_SEC);
+	assert_false(tells_of(w, "FailedToCreateIngress"));
+	w->now_ns += 60 * NS_PER_SEC;
+	plan(w);
 	assert_true(tells_of(w, "FailedToCreateIngress"));
+	assert_non_null(strstr(json_str(op(w, PLAN_EVENT, 0), "note"),
+			       "Ingress ml/demo-head-ingress is being deleted and is kept by its "
+			       "finalizers: example.com/balancer x/y;"));
+	assert_int_equal(w->plan.requeue_ns, 60 * NS_PER_SEC);
+	w->ingress = NULL;
 }
 
 static void a_service_for_ray_serve_is_made_where_it_is_asked_for(void **state)
@@ -1046,7 +1099,9 @@ int main(void)
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(nobody_is_bound_to_a_role_that_is_not_the_clusters),
 		TEST(other_objects_of_others_are_left_alone_and_reported_once),
-		TEST(what_a_former_cluster_of_the_name_left_is_looked_at_again_when_this_one_is_twice_as_old),
+		TEST(what_a_former_cluster_of_the_name_left_is_looked_at_each_minute_at_least_and_named_if_it_stays),
+		TEST(a_role_of_a_former_cluster_that_stays_serves_this_one),
+		TEST(an_object_that_is_being_deleted_and_stays_is_named_with_its_finalizers),
 		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
 		TEST(labels_for_batch_schedulers_are_reported_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/strbuf.h"
 #include "operator/kube/event.h"
 #include "operator/kube/object.h"
 #include "operator/raycluster/auth.h"
@@ -22,6 +23,7 @@
 
 #define NOT_OURS "already exists and is not owned by this RayCluster"
 #define UNREADABLE "may not be read by the operator"
+/* In a cluster of this age the head's account is bound also to a Role that is to go. */
 #define GOING_MAX_NS (600 * NS_PER_SEC)
 #define NO_RIGHT ", so the operator gives Ray's autoscaler no right by it"
 
@@ -48,23 +50,6 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 }
 
 /*
- * Returns whether the garbage collector is to remove have, and plans to look again: it is of a
- * former cluster, which was deleted and made again at once, or it is being deleted. One that stays
- * is treated like any other.
- */
-static bool is_going(struct planner *p, const cJSON *have)
-{
-	const cJSON *cluster = p->in->cluster;
-	bool former = object_controller(have) && object_is_of_cluster(have, cluster) &&
-		      !pod_is_owned(have, json_str(cluster, "metadata.uid"));
-
-	if ((!former && !pod_is_terminating(have)) || p->plan.doubt_ns >= GOING_MAX_NS)
-		return false;
-	planner_requeue(p, p->plan.doubt_ns);
-	return true;
-}
-
-/*
  * Says that an object is not ours, and believes body, so that it is not said again soon. Takes
  * body.
  */
@@ -82,6 +67,47 @@ static void plan_objects_leave(struct planner *p, cJSON *body, const char *why)
 }
 
 /*
+ * Tells people, every ten minutes at most, that this cluster cannot have the object body while have
+ * is there, and what keeps have.
+ */
+static void plan_objects_tell_going(struct planner *p, const cJSON *have, const cJSON *body)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT(320);
+	bool deleted = pod_is_terminating(have);
+	_cleanup_json_ cJSON *mark = cJSON_Duplicate(body, true);
+
+	json_set_str(mark, "status", "going"); /* it is believed in place of body */
+	strbuf_adds(&why, deleted ?
+				  "is being deleted and is kept by its finalizers:" :
+				  "is of a former RayCluster of this name, and nobody deletes it");
+	json_each(finalizer, deleted ? json_get(have, "metadata.finalizers") : NULL)
+		strbuf_addf(&why, " %s", cJSON_GetStringValue(finalizer) ?: "?");
+	if (!is_believed(p, mark))
+		plan_objects_leave(p, TAKE_PTR(mark), strbuf_str(&why));
+}
+
+/*
+ * Returns whether have, which has the name of body, is to go, and plans to look again: it is being
+ * deleted, or it is of a former cluster, which was deleted and made again at once, and the garbage
+ * collector removes it.
+ */
+static bool is_going(struct planner *p, const cJSON *have, const cJSON *body)
+{
+	const cJSON *cluster = p->in->cluster;
+	int64_t since_ns = p->in->now_ns - p->plan.doubt_ns;
+	bool former = object_controller(have) && object_is_of_cluster(have, cluster) &&
+		      !pod_is_owned(have, json_str(cluster, "metadata.uid"));
+
+	if (!json_time(have, "metadata.deletionTimestamp", &since_ns) && !former)
+		return false;
+	int64_t ns = MAX(p->in->now_ns - since_ns, PLAN_RETRY_NS);
+	planner_requeue(p, MIN(ns, PLAN_GOING_NS));
+	if (ns >= PLAN_GOING_NS)
+		plan_objects_tell_going(p, have, body);
+	return true;
+}
+
+/*
  * Plans an object that is created once: as with KubeRay, it stays as it is if it exists. One that
  * is to have no owner may be anybody's. Takes wanted; NULL means that there is nothing to do.
  */
@@ -89,7 +115,7 @@ static void plan_objects_create(struct planner *p, const cJSON *have, cJSON *wan
 {
 	_cleanup_json_ cJSON *body = wanted;
 
-	if (!body || is_believed(p, body) || is_going(p, have))
+	if (!body || is_believed(p, body) || is_going(p, have, body))
 		return;
 	if (have && object_controller(body) && !object_is_of_cluster(have, p->in->cluster))
 		plan_objects_leave(p, TAKE_PTR(body), NOT_OURS);
@@ -121,7 +147,7 @@ static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 	const char *cluster_ip = json_str(have, "spec.clusterIP");
 	bool ours = object_is_of_cluster(have, p->in->cluster);
 
-	if (!ours && foreign && (is_believed(p, foreign) || is_going(p, have)))
+	if (!ours && foreign && (is_believed(p, foreign) || is_going(p, have, foreign)))
 		return;
 	if (have && !ours) {
 		plan_objects_leave(p, TAKE_PTR(foreign), NOT_OURS);
@@ -168,20 +194,24 @@ static void plan_autoscaler(struct planner *p)
 	const cJSON *cluster = p->in->cluster, *role = p->in->role;
 	_cleanup_json_ cJSON *binding =
 		autoscaler_enabled(cluster) ? autoscaler_binding(cluster) : NULL;
+	_cleanup_json_ cJSON *wanted = binding ? autoscaler_role(cluster) : NULL;
 
 	if (!binding)
 		return;
 	plan_objects_create(p, p->in->account, autoscaler_account(cluster));
-	if (is_believed(p, binding) || is_going(p, role))
+	if (is_believed(p, binding))
+		return;
+	bool going = is_going(p, role, wanted);
+	if (going && (p->in->binding || p->plan.doubt_ns < GOING_MAX_NS))
 		return;
 	if (p->in->role_refused || (role && !object_is_of_cluster(role, cluster))) {
-		plan_objects_leave(p, autoscaler_role(cluster),
+		plan_objects_leave(p, TAKE_PTR(wanted),
 				   role ? NOT_OURS NO_RIGHT : UNREADABLE NO_RIGHT);
 		planner_add(p, PLAN_BELIEVE, TAKE_PTR(binding));
 	} else if (role) {
 		plan_objects_create(p, p->in->binding, TAKE_PTR(binding));
 	} else {
-		planner_add(p, PLAN_CREATE, autoscaler_role(cluster));
+		planner_add(p, PLAN_CREATE, TAKE_PTR(wanted));
 		planner_requeue(p, PLAN_RETRY_NS);
 	}
 }
@@ -196,7 +226,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 	const cJSON *have = p->in->ingress;
 	bool ours = have && pod_is_owned(have, json_str(p->in->cluster, "metadata.uid"));
 
-	if (!ingress || is_believed(p, ingress) || is_going(p, have))
+	if (!ingress || is_believed(p, ingress) || is_going(p, have, ingress))
 		return;
 	if ((have && !ours) || p->in->ingress_refused) {
 		plan_objects_leave(p, TAKE_PTR(ingress), have ? NOT_OURS : UNREADABLE);

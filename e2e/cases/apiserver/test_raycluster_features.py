@@ -303,6 +303,32 @@ def test_a_token_that_a_former_cluster_holds_is_made_when_it_goes_whatever_happe
     wait_for("its own token", lambda: api.get("secrets", "demo")["metadata"]["uid"] != former)
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("operator")
+def test_what_finalizers_keep_is_named_once_and_made_anew_within_a_minute_of_their_end(make, api):
+    """The Secret may not be read: the API server's refusal says that it is being deleted."""
+    head = {**ray_cluster("demo")["spec"]["headGroupSpec"], "enableIngress": True}
+    wanted = {"rayVersion": "2.55.0", "authOptions": {"mode": "token"}, "headGroupSpec": head}
+    make("demo", group("small"), **wanted).wait_pods(1, 1)
+    kinds = {"secrets": "demo", "ingresses": "demo-head-ingress"}
+    former = {plural: wait_for(plural, lambda p=plural, n=name: api.get(p, n))["metadata"]["uid"] for plural, name in kinds.items()}
+    for plural, name in kinds.items():
+        api.patch(plural, name, {"metadata": {"finalizers": ["example.com/never"]}})
+    api.delete("rayclusters", "demo")
+    cluster = make("demo", group("small"), **wanted)
+    for plural, name in kinds.items():
+        api.delete(plural, name)
+    wait_for("heads of both clusters", lambda: len(cluster.pods("head")) == 2)
+    (secret,) = wait_for("the Event about the Secret", lambda: events(api, "FailedToCreateSecret"), timeout=300)
+    (ingress,) = wait_for("the Event about the Ingress", lambda: events(api, "FailedToCreateIngress"), timeout=300)
+    assert "is being deleted and is kept by its finalizers" in secret["note"]
+    assert "demo-head-ingress is being deleted and is kept by its finalizers: example.com/never;" in ingress["note"]
+    for plural, name in kinds.items():
+        api.patch(plural, name, {"metadata": {"finalizers": None}})
+    for plural, name in kinds.items():
+        wait_for(f"its own {plural}", lambda p=plural, n=name: api.get(p, n)["metadata"]["uid"] not in former.values(), timeout=150)
+
+
 # --- tokens, ingress, services ---
 
 def test_the_token_is_made_once_and_survives_a_restart(make, operator, start, api, kubelet):
