@@ -33,23 +33,12 @@ struct report {
 
 static const char *const marks[LEVELS] = { "ok", "gap", "broken", "not known" };
 
-static void add_finding(cJSON *findings, enum level level, const char *what, const char *cost,
-			const char *fix)
-{
-	cJSON *finding = cJSON_CreateObject();
-
-	json_set_str(finding, "level", marks[level]);
-	json_set_str(finding, "what", what);
-	json_set_str(finding, "costs", cost);
-	json_set_str(finding, "fix", fix);
-	json_append(findings, finding);
-}
-
 /* Adds a finding. cost and fix may be NULL; the format says what was found. */
 static void _printf_(5, 6) report_add(struct report *report, enum level level, const char *cost,
 				      const char *fix, const char *format, ...)
 {
 	struct strbuf *out = &report->parts[level];
+	cJSON *finding = cJSON_CreateObject();
 	char what[TEXT_MAX];
 	va_list ap;
 	unsigned *const counts[LEVELS] = { &report->result.good, &report->result.gaps,
@@ -58,7 +47,11 @@ static void _printf_(5, 6) report_add(struct report *report, enum level level, c
 	va_start(ap, format);
 	vsnprintf(what, sizeof(what), format, ap);
 	va_end(ap);
-	add_finding(report->findings, level, what, cost, fix);
+	json_set_str(finding, "level", marks[level]);
+	json_set_str(finding, "what", what);
+	json_set_str(finding, "costs", cost);
+	json_set_str(finding, "fix", fix);
+	json_append(report->findings, finding);
 	strbuf_addf(out, "%-9s  ", marks[level]);
 	add_between(out, "", what, "\n");
 	if (cost) {
@@ -98,10 +91,12 @@ static bool is_afterglows(const cJSON *object, const struct doctor_facts *facts)
 	return !is_known;
 }
 
-static bool has_rayfailures(const cJSON *crds)
+/* namespace is NULL for what has none. */
+static bool has_object(const cJSON *list, const char *namespace, const char *name)
 {
-	json_each(crd, json_get(crds, "items"))
-		if (json_is(crd, "metadata.name", "rayfailures.afterglow.dev"))
+	json_each(object, json_get(list, "items"))
+		if (json_is(object, "metadata.name", name) &&
+		    (!namespace || json_is(object, "metadata.namespace", namespace)))
 			return true;
 	return false;
 }
@@ -110,7 +105,7 @@ static void look_at_crds(struct report *report, const struct doctor_facts *facts
 {
 	if (!facts->crds)
 		not_known(report, "CustomResourceDefinitions");
-	else if (!has_rayfailures(facts->crds))
+	else if (!has_object(facts->crds, NULL, "rayfailures.afterglow.dev"))
 		report_add(report, BROKEN, "Failures are recorded nowhere in Kubernetes.", INSTALL,
 			   "The CRD rayfailures.afterglow.dev is not installed.");
 	else
@@ -258,15 +253,6 @@ static bool ships_elsewhere(const cJSON *pod)
 			 text_begins_with(store, "webhdfs"));
 }
 
-static bool has_claim(const cJSON *claims, const char *namespace)
-{
-	json_each(claim, json_get(claims, "items"))
-		if (json_is(claim, "metadata.namespace", namespace) &&
-		    json_is(claim, "metadata.name", CLAIM))
-			return true;
-	return false;
-}
-
 /* One finding for all namespaces, because it costs the same in each. */
 static void find_without_claim(struct report *report, size_t n, const char *names)
 {
@@ -302,7 +288,7 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 			continue;
 		if (strmap_put(&seen, namespace, report, NULL) < 0)
 			continue;
-		if (has_claim(facts->claims, namespace)) {
+		if (has_object(facts->claims, namespace, CLAIM)) {
 			report_add(report, GOOD, NULL, NULL,
 				   "Namespace %.63s has the claim " CLAIM ".", namespace);
 			continue;
@@ -370,14 +356,12 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 
 	if (!pattern || !*pattern)
 		return;
-	if (taken)
+	if (taken || !strchr("|/@", pattern[0]))
 		report_add(
-			report, GOOD, NULL, NULL,
-			"Node %.253s has the core_pattern \"%.130s\"; the node agent brings cores of Ray containers to their sidecars.",
-			node, pattern);
-	else if (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@')
-		report_add(report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\".",
-			   node, pattern);
+			report, GOOD, NULL, NULL, "Node %.253s has the core_pattern \"%.130s\"%s.",
+			node, pattern,
+			taken ? "; the node agent brings cores of Ray containers to their sidecars" :
+				"");
 	else
 		report_add(
 			report, GAP,

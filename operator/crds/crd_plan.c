@@ -156,11 +156,6 @@ const char *crd_changed_by(const cJSON *live)
 	return NULL;
 }
 
-static bool crd_plan_is_ours(const cJSON *owner)
-{
-	return json_is(owner, "manager", CLIENT_FIELD_MANAGER);
-}
-
 int crd_disown(const cJSON *live, cJSON **ret_patch)
 {
 	size_t lost = oom_count();
@@ -169,7 +164,7 @@ int crd_disown(const cJSON *live, cJSON **ret_patch)
 	bool found = false;
 
 	json_each(owner, json_get(live, "metadata.managedFields"))
-		if (crd_plan_is_ours(owner))
+		if (json_is(owner, "manager", CLIENT_FIELD_MANAGER))
 			found = true;
 		else
 			json_append(others, cJSON_Duplicate(owner, true));

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/fileio.h"
 #include "lib/log.h"
@@ -27,17 +26,23 @@ static void crd_upgrade_on_answer(void *arg, struct client_response *response)
 	event_base_loopbreak(answer->base);
 }
 
-/* Waits for the answer to a request that was started with the result r. */
-static int crd_upgrade_await(struct answer *answer, int r, struct err *err)
+/*
+ * Waits for the answer to a request that was started with the result r. *ret_live is the CRD as the
+ * API server has it.
+ */
+static int crd_upgrade_await(struct answer *answer, int r, cJSON **ret_live, struct err *err)
 {
 	if (r < 0)
 		return r;
 	if (event_base_dispatch(answer->base) < 0)
 		return err_set(err, EIO, "event loop");
+	_cleanup_json_ cJSON *object = answer->object;
 	if (answer->err.code)
 		*err = answer->err;
-	else if (!cJSON_IsObject(answer->object))
+	else if (!cJSON_IsObject(object))
 		return err_set(err, EPROTO, "the API server answered without an object");
+	else
+		*ret_live = TAKE_PTR(object);
 	return -answer->err.code;
 }
 
@@ -48,25 +53,16 @@ static int read_installed(struct event_base *base, struct client *client, const 
 	int r = client_get(client, resource_of(wanted), NULL, json_str(wanted, "metadata.name"),
 			   crd_upgrade_on_answer, &answer, err);
 
-	r = crd_upgrade_await(&answer, r, err);
-	if (r == 0)
-		*ret_live = TAKE_PTR(answer.object);
-	cJSON_Delete(answer.object);
-	return r;
+	return crd_upgrade_await(&answer, r, ret_live, err);
 }
 
-/* *ret_live is the CRD as the API server has stored it. */
 static int write_patch(struct event_base *base, struct client *client, const cJSON *patch,
 		       cJSON **ret_live, struct err *err)
 {
 	struct answer answer = { .base = base };
-	int r = crd_upgrade_await(
-		&answer, client_merge(client, patch, crd_upgrade_on_answer, &answer, err), err);
+	int r = client_merge(client, patch, crd_upgrade_on_answer, &answer, err);
 
-	if (r == 0)
-		*ret_live = TAKE_PTR(answer.object);
-	cJSON_Delete(answer.object);
-	return r;
+	return crd_upgrade_await(&answer, r, ret_live, err);
 }
 
 /* A Job that was killed between both patches is repeated, and does it then. */
@@ -131,8 +127,7 @@ static int read_wanted(int dir, const char *file, cJSON **ret_crd, struct err *e
 		r = json_parse(strbuf_str(&text), text.len, &crd, err);
 	if (r < 0)
 		return r;
-	const char *kind = json_str(crd, "kind");
-	if (!kind || strcmp(kind, "CustomResourceDefinition") != 0 || !resource_of(crd) ||
+	if (!json_is(crd, "kind", "CustomResourceDefinition") || !resource_of(crd) ||
 	    !json_str(crd, "metadata.name") || !cJSON_IsObject(json_get(crd, "spec.names")) ||
 	    cJSON_GetArraySize(json_get(crd, "spec.versions")) == 0)
 		return err_set(

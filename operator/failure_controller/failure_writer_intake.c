@@ -151,8 +151,7 @@ bool failure_writer_add(struct failure_writer *writer, struct ray_failure *failu
 	_cleanup_free_ char *key = ray_failure_key(failure);
 
 	failure_writer_intake_add(writer, failure, false, false, false);
-	return key && (failure_writer_intake_known(writer, key) ||
-		       pending_failures_get(&writer->pending, key));
+	return key && failure_writer_intake_known(writer, key);
 }
 
 /* Returns whether the sidecar may still bring the node agent's proof of the end. */

@@ -231,11 +231,7 @@ static void incident_writer_give_up(struct job *job, int64_t least_ns, const str
 	incidents->o.on_idle(incidents->o.arg);
 }
 
-static const struct err *incident_writer_out_of_memory(struct err *err)
-{
-	err_set(err, ENOMEM, "incidents");
-	return err;
-}
+static const struct err incident_writer_no_memory = { .code = ENOMEM, .text = "no memory" };
 
 /*
  * Returns whether a retry would fail, too: the object is gone or was replaced, or the server
@@ -325,7 +321,7 @@ static void on_status(void *arg, struct client_response *response)
 	if (response->status / 100 != 2)
 		incident_writer_on_answer(job, response);
 	else if (!patch)
-		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
+		incident_writer_give_up(job, 0, &incident_writer_no_memory);
 	else if (client_merge(job->incidents->o.client, patch, on_marks, job, &err) < 0)
 		incident_writer_give_up(job, 0, &err);
 }
@@ -337,7 +333,7 @@ static void write_change(struct job *job)
 	struct err err = { 0 };
 
 	if (!patch)
-		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
+		incident_writer_give_up(job, 0, &incident_writer_no_memory);
 	else if (client_merge_status(job->incidents->o.client, patch, on_status, job, &err) < 0)
 		incident_writer_give_up(job, 0, &err);
 }
@@ -408,7 +404,6 @@ static void incident_writer_start(struct incident_writer *incidents, const char 
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
 	struct job *job = cluster ? job_new(incidents) : NULL;
-	struct err err = { 0 };
 
 	if (!job) {
 		/* Earlier failures of this key are remembered in the cluster, not in the queue. */
@@ -419,7 +414,7 @@ static void incident_writer_start(struct incident_writer *incidents, const char 
 	snprintf(job->key, sizeof(job->key), "%s", key);
 	snprintf(job->namespace, sizeof(job->namespace), "%.*s", (int)strcspn(key, "/"), key);
 	if (incident_plan_make(cluster, now_boottime_ns(), now_realtime_ns(), &job->plan) < 0) {
-		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
+		incident_writer_give_up(job, 0, &incident_writer_no_memory);
 		return;
 	}
 	/* While not all failures are known, a first cause may be missing. */

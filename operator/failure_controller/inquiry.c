@@ -217,13 +217,6 @@ static void inquiry_gather(const struct inquiry *q, struct fate_facts *known)
 	known->node_events = inquiry_object_of(q, FATE_NODE_EVENTS, NULL);
 }
 
-static const char *const *inquiry_fields_of(enum fate_source source)
-{
-	return source == FATE_NODE ? node_mark_fields :
-	       source == FATE_JOB  ? claim_job_fields :
-				     claim_event_fields;
-}
-
 static bool inquiry_ask_next(struct inquiry *q);
 
 static void inquiry_finish(struct inquiry *q)
@@ -259,7 +252,9 @@ static bool inquiry_ask(struct inquiry *q)
 	struct client_request request = { .method = "GET",
 					  .answer_max = ANSWER_MAX,
 					  .drop = inquiry_free,
-					  .fields = inquiry_fields_of(q->source) };
+					  .fields = q->source == FATE_NODE ? node_mark_fields :
+						    q->source == FATE_JOB  ? claim_job_fields :
+									     claim_event_fields };
 
 	fate_path(q->failure, q->source, &path);
 	if (strbuf_failed(&path))

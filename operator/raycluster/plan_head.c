@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/json.h"
 #include "operator/kube/object.h"
@@ -90,10 +89,9 @@ bool plan_head_is_final(const cJSON *cluster)
 {
 	const char *disabled =
 		object_annotation(cluster, "ray.io/disable-provisioned-head-restart");
-	const cJSON *provisioned =
-		json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned");
 
-	return disabled && strcmp(disabled, "true") == 0 && json_is(provisioned, "status", "True");
+	return TEXT_IS_ONE_OF(disabled, "true") &&
+	       object_condition_is_true(cluster, "RayClusterProvisioned");
 }
 
 static void create_head(struct planner *p, const cJSON *template)
