@@ -2,7 +2,6 @@
 /* Tests of finding modules: where a program begins if the core has its first page. */
 #include "sidecar/unwind/modules.h"
 
-#include <cmocka.h>
 #include <elf.h>
 #include <gelf.h>
 #include <setjmp.h>
@@ -10,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include <cmocka.h>
 
 #include "lib/fileio.h"
 #include "sidecar/unwind/core_machine.h"

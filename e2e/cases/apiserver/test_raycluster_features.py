@@ -276,7 +276,7 @@ def test_a_cluster_that_is_made_again_at_once_gets_what_its_former_self_loses(ma
     wanted = {"rayVersion": "2.55.0", "authOptions": {"mode": "token"}, "enableInTreeAutoscaling": True}
     make("demo", group("small"), **wanted).wait_pods(1, 1)
     kinds = "serviceaccounts", "roles", "rolebindings", "secrets"
-    former = {plural: api.get(plural, "demo")["metadata"]["uid"] for plural in kinds}
+    former = {plural: wait_for(plural, lambda p=plural: api.get(p, "demo"))["metadata"]["uid"] for plural in kinds}
     api.delete("rayclusters", "demo")
     cluster = make("demo", group("small"), **wanted)
     wait_for("heads of both clusters", lambda: len(cluster.pods("head")) == 2)
@@ -291,7 +291,7 @@ def test_a_token_that_a_former_cluster_holds_is_made_when_it_goes_whatever_happe
     """Each event of a pod has the cluster looked at early, while the name still counts as taken."""
     wanted = {"rayVersion": "2.55.0", "authOptions": {"mode": "token"}}
     make("demo", group("small"), **wanted).wait_pods(1, 1)
-    former = api.get("secrets", "demo")["metadata"]["uid"]
+    former = wait_for("the token", lambda: api.get("secrets", "demo"))["metadata"]["uid"]
     api.delete("rayclusters", "demo")
     cluster = make("demo", group("small"), **wanted)
     wait_for("heads of both clusters", lambda: len(cluster.pods("head")) == 2)
