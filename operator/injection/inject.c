@@ -136,20 +136,18 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	}
 }
 
-static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
-{
-	json_each(command, commands) {
-		json_append_str(args, option);
-		add_literal(args, command->valuestring);
-	}
-}
-
 static void add_value(cJSON *args, const char *option, const char *value)
 {
 	if (!value)
 		return;
 	json_append_str(args, option);
 	add_literal(args, value);
+}
+
+static void add_hooks(cJSON *args, const char *option, const cJSON *commands)
+{
+	json_each(command, commands)
+		add_value(args, option, command->valuestring);
 }
 
 static void add_bound(cJSON *args, const char *option, int64_t value)
@@ -202,8 +200,7 @@ static void add_store_args(cJSON *args, const cJSON *ray, const struct injection
 			json_append_str(args, "--store-s3-bucket-key");
 		add_value(args, "--store-proxy", p->store.proxy);
 		add_value(args, "--store-no-proxy", p->store.no_proxy);
-		if (p->store.ca_secret)
-			add_value(args, "--store-ca", STORE_SECRETS_CA);
+		add_value(args, "--store-ca", p->store.ca_secret ? STORE_SECRETS_CA : NULL);
 	} else if (in->store) {
 		add_value(args, "--store", STORE_DIR);
 		add_bound(args, "--keep-days", p->store.keep_days);
@@ -261,12 +258,9 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	cJSON *args = json_array_at(sidecar, "args");
 	char text[24];
 
-	json_append_str(args, "--socket");
-	json_append_str(args, SOCKET);
-	json_append_str(args, "--node-socket");
-	json_append_str(args, NODE_SOCKET);
-	json_append_str(args, "--spool");
-	json_append_str(args, SPOOL_DIR);
+	add_value(args, "--socket", SOCKET);
+	add_value(args, "--node-socket", NODE_SOCKET);
+	add_value(args, "--spool", SPOOL_DIR);
 	add_value(args, "--spool-fallback", MEMORY_DIR);
 	add_store_args(args, ray, in);
 	add_value(args, "--leave-after", leave_after(pod_spec, ray));
@@ -275,35 +269,21 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	if (in->oom_group)
 		json_append_str(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
-	json_append_str(args, "--warn-at");
-	json_append_str(args, text);
+	add_value(args, "--warn-at", text);
 	add_hooks(args, "--hook-at-threshold",
 		  json_get(in->policy->recording.hooks, "atThreshold"));
 	add_hooks(args, "--hook-at-death", json_get(in->policy->recording.hooks, "atDeath"));
-	if (in->policy->recording.core_dumps != CORE_DUMPS_SUMMARY) {
-		json_append_str(args, "--cores");
-		json_append_str(args, in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" :
-											    "off");
-	}
-	if (in->hold_s > 0) {
-		snprintf(text, sizeof(text), "%lld", (long long)in->hold_s);
-		json_append_str(args, "--hold-on-failure");
-		json_append_str(args, text);
-	}
+	if (in->policy->recording.core_dumps != CORE_DUMPS_SUMMARY)
+		add_value(args, "--cores",
+			  in->policy->recording.core_dumps == CORE_DUMPS_FULL ? "full" : "off");
+	add_bound(args, "--hold-on-failure", in->hold_s);
 	if (in->policy->recording.stacks_at_stop)
 		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
 	add_bound(args, "--stacks-at-wait", in->policy->recording.stacks_at_wait);
 	if (in->policy->recording.stacks_at_threshold)
 		json_append_str(args, "--stacks-at-threshold");
-	if (in->policy->syslog) {
-		json_append_str(args, "--syslog");
-		json_append_str(args, SYSLOG);
-	}
-	if (in->policy->recording.kernel_log) {
-		snprintf(text, sizeof(text), "%d", SIDECAR_UID);
-		json_append_str(args, "--run-as");
-		json_append_str(args, text);
-	}
+	add_value(args, "--syslog", in->policy->syslog ? SYSLOG : NULL);
+	add_bound(args, "--run-as", in->policy->recording.kernel_log ? SIDECAR_UID : 0);
 }
 
 static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
@@ -394,8 +374,7 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	if (!number)
 		return;
 	snprintf(text, sizeof(text), ":%d", number);
-	json_append_str(args, "--http");
-	json_append_str(args, text);
+	add_value(args, "--http", text);
 	port = json_named_new(SIDECAR_HTTP_PORT);
 	json_set_int(port, "containerPort", number);
 	json_set_str(port, "protocol", "TCP");
