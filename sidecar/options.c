@@ -237,6 +237,9 @@ static const struct option_row rows[] = {
 	{ "--stacks-at-threshold", NULL, OPTION_FLAG, AT(stacks_at_threshold),
 	  .help = "when memory use has risen above --warn-at, see where the processes are, for the\n"
 		  "report, at most every 10 minutes; they stand still for some milliseconds" },
+	{ "--stacks-at-probe", "PORT/PATH", OPTION_TEXT, AT(stacks_at_probe), .only = RECORD,
+	  .help = "get http://127.0.0.1:PORT/PATH every 5 seconds; when it first fails, say where the\n"
+		  "processes are, at most every 10 minutes; they stand still for some milliseconds" },
 	{ "--record-success", NULL, OPTION_FLAG, AT(record_success), .help = "write a report for exit code 0 as well" },
 	{ "--help", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, help) },
 	{ "--version", .kind = OPTION_FLAG, .at = offsetof(struct sidecar_options, version), .help = "" },

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hangs.py NAME DIR: hangs in the way of that name, and writes its PID to the file DIR/NAME first."""
 import ctypes
+import http.server
 import os
 import signal
 import subprocess
@@ -122,6 +123,25 @@ def stops_slowly():
     yield
     while True:
         time.sleep(1000)
+
+
+def answers_no_more():
+    # Answers until there is a file `hang`.
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if os.path.exists(os.path.join(sys.argv[2], "hang")):
+                stands()
+            self.send_response(200)
+            self.end_headers()
+            with open(os.path.join(sys.argv[2], "answered"), "w", encoding="ascii"):
+                pass
+
+    def stands():
+        time.sleep(1000)
+
+    server = http.server.HTTPServer(("127.0.0.1", 52365), Handler)
+    yield
+    server.serve_forever()
 
 
 def deep_threads():

@@ -177,6 +177,26 @@ wait "$alone"
 reports() { tr -s ' \n' ' ' <"$work/log" | grep -Eq "$1"; }
 check "its report says so" wait_until reports 'diagnosis [0-9.]+ s after the request to stop and .* 1 process still ran; its main thread: .*ignores_the_request'
 
+# A port that a liveness probe asks answers no more. In a network of its own no port is taken.
+unshare --net sh -c 'ip link set lo up && exec sleep 1000' &
+network=$!
+launched="$launched $network"
+in_network() { exec nsenter --net="/proc/$network/ns/net" "$@"; }
+has_network() { nsenter --net="/proc/$network/ns/net" ip -o link show up | grep -q ' lo:'; }
+wait_until has_network
+(in_network "$work/bin/afterglow-sidecar" --socket "$work/probed" --store "$work/store" --spool "$work/spool-probed" --kernel-log off --grace 1 \
+	--stacks-at-probe 52365/api/healthz) >"$work/log" 2>&1 &
+launched="$launched $!"
+wait_until test -S "$work/probed"
+(in_network "$work/bin/afterglow-launch" --socket "$work/probed" -- /usr/bin/python3 "$work/bin/hangs.py" answers_no_more "$work") >"$work/err" 2>&1 &
+launched="$launched $!"
+check "a port that a probe asks is asked" wait_until test -e "$work/answered"
+check "while it answers, no stacks are taken" test "$(grep -c 'liveness probe' "$work/err")" = 0
+touch "$work/hang"
+check "when it fails for the first time, the line where it hangs is said" \
+	wait_until says 'When the port of its liveness probe had just failed, 1 process ran; its main thread: .*hangs.py:[0-9]+ in (answers_no_more.<locals>.)?stands'
+check "all threads are in the sidecar's log" wait_until grep -Eq 'hangs.py:[0-9]+ in .*do_GET' "$work/log"
+
 # Once its memory is full but for a little, what a look costs would be the end of it if it had to pay. Swap is no way out.
 fill() { # DIRECTORY ROOM
 	if [ "$version" = 1 ]; then echo 0 >"$1/memory.force_empty"; else echo 1G >"$1/memory.reclaim"; fi 2>/dev/null

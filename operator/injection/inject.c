@@ -44,6 +44,7 @@
  * needed; more would reduce Ray's CPUs.
  */
 #define GUARANTEED_CPU "100m"
+#define PROBE_TARGET_MAX 256
 
 /*
  * Doubles each $ in a text that must arrive unchanged: Kubernetes replaces $(NAME) in command and
@@ -252,11 +253,32 @@ static int64_t stacks_at_stop(const cJSON *pod_spec)
 	return MIN(MAX(grace_s - before_s, (int64_t)1), STACKS_AT_STOP_MAX_S);
 }
 
+/*
+ * Writes --stacks-at-probe for the sidecar: what the liveness probe gets by plain HTTP, itself or by
+ * the first wget of Ray's command. Returns false if there is no such thing, or no port in it.
+ */
+static bool stacks_at_probe(const cJSON *ray, char ret_target[static PROBE_TARGET_MAX])
+{
+	const cJSON *get = json_get(ray, "livenessProbe.httpGet"),
+		    *words = json_get(ray, "livenessProbe.exec.command");
+	const char *text = cJSON_GetStringValue(
+			   cJSON_GetArrayItem(words, cJSON_GetArraySize(words) - 1)),
+		   *url = text ? strstr(text, "http://localhost:") : NULL;
+
+	if (get ? snprintf(ret_target, PROBE_TARGET_MAX, "%d%s", (int)json_int(get, "port", 0),
+			   json_str(get, "path") ?: "/") >= PROBE_TARGET_MAX ||
+			    json_get(get, "host") || json_is(get, "scheme", "HTTPS") :
+		  !url || sscanf(url, "http://localhost:%255s", ret_target) != 1)
+		return false;
+	return strtoul(ret_target, NULL, 10) > 0 && !strpbrk(ret_target, " \t\r\n") &&
+	       ret_target[strspn(ret_target, "0123456789")] == '/';
+}
+
 static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON *ray,
 			     const struct injection *in)
 {
 	cJSON *args = json_array_at(sidecar, "args");
-	char text[24];
+	char text[24], target[PROBE_TARGET_MAX];
 
 	add_value(args, "--socket", SOCKET);
 	add_value(args, "--node-socket", NODE_SOCKET);
@@ -279,6 +301,8 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const cJSON 
 	add_bound(args, "--hold-on-failure", in->hold_s);
 	if (in->policy->recording.stacks_at_stop)
 		add_bound(args, "--stacks-at-stop", stacks_at_stop(pod_spec));
+	if (in->policy->recording.stacks_at_stop && stacks_at_probe(ray, target))
+		add_value(args, "--stacks-at-probe", target);
 	add_bound(args, "--stacks-at-wait", in->policy->recording.stacks_at_wait);
 	if (in->policy->recording.stacks_at_threshold)
 		json_append_str(args, "--stacks-at-threshold");

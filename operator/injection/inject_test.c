@@ -918,6 +918,52 @@ static void stacks_are_taken_shortly_before_the_grace_period_is_over(void **stat
 	}
 }
 
+static void the_sidecar_asks_what_the_liveness_probe_asks_if_it_is_plain_http(void **state)
+{
+	static const struct {
+		const char *probe, *target; /* NULL: it asks nothing */
+	} rows[] = {
+		{ "{httpGet: {port: 52365, path: /api/healthz, scheme: HTTP}}",
+		  "52365/api/healthz" },
+		{ "{httpGet: {port: 80}}", "80/" },
+		{ "{httpGet: {port: 80, path: /, scheme: HTTPS}}", NULL },
+		{ "{httpGet: {port: 80, path: /, host: example.com}}", NULL },
+		{ "{httpGet: {port: web, path: /}}", NULL },
+		{ "{httpGet: {port: 80, path: \"/a b\"}}", NULL },
+		{ "{httpGet: {port: 80, path: \"/\\r\\nX: y\"}}", NULL },
+		{ "{tcpSocket: {port: 80}}", NULL },
+		{ "{exec: {command: [bash, -c, \"wget --tries 1 -T 2 -q -O- http://localhost:52365/api/local_raylet_healthz | grep success && wget "
+		  "-q http://localhost:8265/api/gcs_healthz | grep success\"]}}",
+		  "52365/api/local_raylet_healthz" },
+		{ "{exec: {command: [bash, -c, \"wget http://localhost:$PORT/x\"]}}", NULL },
+		{ "{exec: {command: [bash, -c, \"curl http://localhost:8265\"]}}", NULL },
+		{ "{exec: {command: [test, -e, /tmp/well]}}", NULL },
+		{ "{exec: {command: []}}", NULL },
+		{ "{}", NULL },
+	};
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	(void)state;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		const char *target = rows[i / 2].target;
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		_cleanup_free_ char *args = NULL;
+		char wanted[64];
+
+		json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "livenessProbe",
+			 json_of(rows[i / 2].probe));
+		p.recording.stacks_at_stop = i % 2;
+		assert_true(inject(spec, &in));
+		args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
+		snprintf(wanted, sizeof(wanted), "\"--stacks-at-probe\",\"%s\"",
+			 target ? target : "");
+		if ((strstr(args, target ? wanted : "--stacks-at-probe") != NULL) !=
+		    (target && i % 2))
+			fail_msg("%s: %s", rows[i / 2].probe, args);
+	}
+}
+
 static void hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys(void **state)
 {
 	static const struct {
@@ -956,7 +1002,8 @@ int main(void)
 		cmocka_unit_test(the_sidecar_stays_as_long_as_the_pod_has_for_its_end),
 		cmocka_unit_test(it_knows_what_the_ray_container_may_write_to_the_disk),
 		cmocka_unit_test(a_pod_that_is_not_restarted_for_ever_ends_with_its_last_container),
-		cmocka_unit_test(the_sidecar_of_a_container_that_its_rules_may_restart_leaves_after_a_success),
+		cmocka_unit_test(
+			the_sidecar_of_a_container_that_its_rules_may_restart_leaves_after_a_success),
 		cmocka_unit_test(the_sidecar_alone_reaches_the_nodes_socket),
 		cmocka_unit_test(a_pod_that_mounts_a_volume_to_come_goes_without),
 		cmocka_unit_test(without_the_sidecar_the_pod_is_as_before_but_for_the_launcher),
@@ -982,7 +1029,9 @@ int main(void)
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
 		cmocka_unit_test(a_volume_of_a_few_bytes_bounds_the_core_as_well),
 		cmocka_unit_test(stacks_are_taken_shortly_before_the_grace_period_is_over),
-		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
+		cmocka_unit_test(the_sidecar_asks_what_the_liveness_probe_asks_if_it_is_plain_http),
+		cmocka_unit_test(
+			hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,8 @@ struct record_options {
 	 * none, and no driver is looked at.
 	 */
 	int stacks_at_wait_s;
+	/* "PORT/PATH" of the liveness probe: take them when it fails; NULL: it is not asked */
+	const char *stacks_at_probe;
 	bool stacks_at_threshold; /* take them when memory has risen above warn_at */
 	int grace_s; /* seconds to ship the spool's bundles after SIGTERM */
 	int reconnect_s; /* seconds to wait until the launchers of a previous sidecar reconnect */

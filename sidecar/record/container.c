@@ -414,6 +414,7 @@ void container_free(struct container *c)
 		background_cancel(&c->end->making.child);
 	free(c->end);
 	background_cancel(&c->limits);
+	probe_watch_release(&c->probe);
 	strbuf_release(&c->stacks);
 	strbuf_release(&c->stacks_answer);
 	errand_cancel(&c->spilling);

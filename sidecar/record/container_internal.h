@@ -17,6 +17,7 @@
 #include "sidecar/node/node_message.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/container_state.h"
+#include "sidecar/record/probe_watch.h"
 #include "sidecar/socket/channel.h"
 
 /* A message of its launcher. A function that takes a descriptor puts -1 in its place. */
@@ -30,7 +31,8 @@ struct received {
 #define DEAD_WORKERS_MAX 4
 #define STILL_RUNNING_MAX 416
 #define STACKS_WHEN_MAX 64
-#define STACKS_FULL_SPACING_NS (600 * NS_PER_SEC) /* between two thresholds of memory */
+/* between two thresholds of memory, and between two failures of a probe */
+#define STACKS_FULL_SPACING_NS (600 * NS_PER_SEC)
 
 /* Which looks at what still runs a request to stop has brought about. */
 enum stop_looked {
@@ -125,6 +127,7 @@ struct container {
 	int64_t driver_looked_ns, driver_told_ns;
 	int64_t driver_since_ns; /* the first of the looks in a row that showed the same */
 	char driver_where[STACK_MAIN_MAX]; /* what they showed; "": none is in a call of Ray's */
+	struct probe_watch probe;
 	bool full_waits; /* others were being answered when memory rose above it */
 	/* The one whose answer is still to come, and the last in which a process was seen. */
 	struct stacks_moment stacks_begun, stacks_taken;
@@ -239,6 +242,11 @@ void container_check_full(struct container *c, int64_t now_ns, double fraction);
  * for as long as they say, says so and takes the stacks of all.
  */
 void container_check_driver(struct container *c, int64_t now_ns);
+/*
+ * After each sample: asks the port of its liveness probe, if the options name one. After the first
+ * bad answer in some minutes takes the stacks, unless the container was asked to stop.
+ */
+void container_check_probe(struct container *c, int64_t now_ns);
 /* At its end: adds to e what still ran when stacks were taken. */
 void container_add_stacks(struct container *c, struct ending *e);
 /*

@@ -185,6 +185,7 @@ void container_sample(struct container *c)
 	container_check_request(c, now);
 	container_check_stop(c, now);
 	container_check_driver(c, now);
+	container_check_probe(c, now);
 	container_check_spill(c, now);
 	container_check_growth(c, now);
 	container_poll_ray(c, now);

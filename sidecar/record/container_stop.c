@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the stacks of a container's processes: some time after it was asked to stop and when its
- * memory is nearly full, because it may end then, and when a driver has waited for long.
+ * Takes the stacks of a container's processes: some time after it was asked to stop, when its
+ * memory is nearly full and when its probe fails, because it may end then, and when a driver has
+ * waited for long.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@
 #define ALONE_AFTER_NS (1 * NS_PER_SEC)
 #define DRIVER_LOOKS 8 /* at a driver, in the time after which its wait is said */
 
-static const char driver_waited[] = "When a driver had waited for long";
+static const char driver_waited[] = "When a driver had waited for long",
+		  probe_failed[] = "When the port of its liveness probe had just failed";
 
 /* Returns when somebody who kills it later asked for its end; INT64_MAX: nobody did, it seems. */
 static int64_t stop_began_ns(const struct container *c)
@@ -98,6 +100,22 @@ void container_check_driver(struct container *c, int64_t now_ns)
 	if (after_ns && (all || now_ns - c->driver_looked_ns >= after_ns / DRIVER_LOOKS) &&
 	    stacks_begin(c, now_ns, all ? driver_waited : "", all ? "ran" : NULL))
 		c->driver_looked_ns = now_ns;
+}
+
+void container_check_probe(struct container *c, int64_t now_ns)
+{
+	struct probe_watch *w = &c->probe;
+
+	/* What ends closes its ports. */
+	if (!c->options->stacks_at_probe || stop_began_ns(c) != INT64_MAX)
+		return;
+	if (w->told_ns && now_ns - w->told_ns < STACKS_FULL_SPACING_NS)
+		w->failed = false;
+	if (w->failed && stacks_begin(c, now_ns, probe_failed, "ran")) {
+		w->failed = false;
+		w->told_ns = now_ns;
+	}
+	probe_watch_ask(w, c->base, c->options->stacks_at_probe, now_ns);
 }
 
 static void driver_look_digest(struct container *c, int64_t at_ns)
@@ -181,8 +199,12 @@ void container_take_stacks(struct container *c, const char *text, size_t len, bo
 	/* Where all of a pod is killed at once, we are as well: this line is all that is left. */
 	snprintf(line, sizeof(line), "[afterglow] %s%s\n", c->stacks_taken.when, c->still_run);
 	container_say(c, line);
-	/* Below exec, who runs the command can ask for them. */
-	if (strcmp(c->stacks_taken.when, driver_waited) == 0 && !c->options->own_launcher)
+	/*
+	 * No end may follow that has them in its bundle. Below exec, who runs the command can ask
+	 * for them.
+	 */
+	if (TEXT_IS_ONE_OF(c->stacks_taken.when, driver_waited, probe_failed) &&
+	    !c->options->own_launcher)
 		outlet_write(c->options->report_fd, strbuf_str(&c->stacks), c->stacks.len);
 }
 

@@ -293,6 +293,44 @@ a_driver_that_stands_at_the_same_call_of_ray_for_long_is_said_once_and_all_are_l
 	container_stacks_release(&c);
 }
 
+static void at_the_first_failure_of_its_probe_they_are_taken_but_not_too_often(void **state)
+{
+	static const struct record_options at_probe = { .stacks_at_probe = "1/", .report_fd = -1 };
+	static const struct {
+		const char *what;
+		int at_s;
+		bool failed, refused, asked;
+		unsigned int looks; /* so far */
+		bool stays_failed;
+	} rows[] = {
+		{ "it is well", 100, false, false, false, 0, false },
+		{ "it fails while others are answered", 101, true, true, false, 0, true },
+		{ "they have been answered", 102, true, false, false, 1, false },
+		{ "it fails again some minutes later", 700, true, false, false, 1, false },
+		{ "it fails after ten minutes", 703, true, false, false, 2, false },
+		{ "it was asked to stop", 2000, true, false, true, 2, true },
+	};
+	struct container c = container_with(&at_probe), off = container_with(&without);
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		c.probe.failed = off.probe.failed = rows[i].failed;
+		c.probe.asked_ns = AT(rows[i].at_s); /* nothing is asked */
+		refused = rows[i].refused;
+		if (rows[i].asked)
+			c.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = AT(1999) };
+		container_check_probe(&c, AT(rows[i].at_s));
+		container_check_probe(&off, AT(rows[i].at_s));
+		if (n_wanted != rows[i].looks || c.probe.failed != rows[i].stays_failed)
+			fail_msg("%s: %u looks, %d", rows[i].what, n_wanted, c.probe.failed);
+		take_answer(&c, ANSWER);
+	}
+	assert_string_equal(c.stacks_taken.when,
+			    "When the port of its liveness probe had just failed");
+	assert_non_null(strstr(strbuf_str(&c.stacks), "train.py:88 in wait"));
+	container_stacks_release(&c);
+}
+
 static void what_there_is_no_room_for_is_left_out(void **state)
 {
 	static char large[(1 << 20) + 1];
@@ -319,6 +357,8 @@ int main(void)
 		cmocka_unit_test(
 			a_later_moment_takes_the_place_of_an_earlier_one_if_something_is_seen),
 		cmocka_unit_test(what_there_is_no_room_for_is_left_out),
+		cmocka_unit_test(
+			at_the_first_failure_of_its_probe_they_are_taken_but_not_too_often),
 		cmocka_unit_test(
 			a_driver_that_stands_at_the_same_call_of_ray_for_long_is_said_once_and_all_are_looked_at),
 	};

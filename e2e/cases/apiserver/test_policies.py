@@ -185,12 +185,14 @@ def test_a_policy_is_for_new_pods_and_its_end_gives_back_the_base(api, operator,
     (head,), (first,) = cluster.wait_pods(1, 1)
     kubelet.run_all()
     assert origin(first) is None and "--hold-on-failure" not in str(sidecar(first)["args"])
-    api.create("raypolicies", policy("team-a", recording={"holdOnFailure": 77}, memory={"usageThreshold": 0.9}))
+    api.create("raypolicies", policy("team-a", recording={"holdOnFailure": 77, "stacksAtStop": True}, memory={"usageThreshold": 0.9}))
     wait_status(api, "raypolicies", "team-a", "Accepted", "True")
     cluster.scale(small=2)
     second = new_worker(cluster, [first])
     assert origin(second) == "RayPolicy/team-a generation 1 (memory, recording)"
     assert "77" in sidecar(second)["args"]
+    args = sidecar(second)["args"]
+    assert args[args.index("--stacks-at-probe") + 1] == "52365/api/local_raylet_healthz"
     assert {"name": "RAY_memory_usage_threshold", "value": "0.9"} in second["spec"]["containers"][0]["env"]
     api.delete("raypolicies", "team-a")
     cluster.scale(small=3)
