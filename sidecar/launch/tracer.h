@@ -17,7 +17,7 @@
 
 #include <sys/types.h>
 
-#define TRACER_STOP_MS 20 /* from the first interrupt on; then all threads are let go */
+#define TRACER_STOP_MS 19 /* from the first interrupt on; to let all threads go takes some tenths */
 #define TRACER_FDS 2
 
 /*
