@@ -319,7 +319,7 @@ static const struct {
 	  { "it was asked to stop" }, "core file" },
 	{ "SIGABRT 3 s after a driver of Ray was asked to stop, by the alarm of Ray's handler", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 4),
 	    .has_raylet = true }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 134, SIGABRT,
-	  "before). Most likely for that: Ray aborts what runs 3 s after a SIGTERM.", { "it was asked to stop" }, "core file" },
+	  "aborted after it had been asked to stop (SIGTERM from PID 12, 4.0 s before), most likely because Ray aborts what still runs 3 s after a SIGTERM.", { "it was asked to stop" }, "core file" },
 	{ "SIGABRT as soon as a driver of Ray was asked to stop", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 1), .has_raylet = true },
 	  FAILURE_ABORT, CONFIDENCE_CERTAIN, 134, SIGABRT, "it had been asked to stop (SIGTERM from PID 12, 1.0 s before).", { NULL }, "core file" },
 	{ "SIGABRT long after a driver of Ray was asked to stop", { SIGNALED(SIGABRT), QUIET, NO_OOM_SEEN, ASKED(12, 60), .has_raylet = true },

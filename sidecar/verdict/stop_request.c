@@ -60,7 +60,8 @@ void stop_request_append(const struct observation *o, struct verdict *v)
 	    (o->crash && o->crash->message[0]) || after_ns < RAY_ABORTS_NS ||
 	    after_ns > RAY_ABORTS_NS + 2 * NS_PER_SEC)
 		return;
-	v->class = FAILURE_TERMINATED;
-	v->confidence = CONFIDENCE_LIKELY;
-	verdict_continue(v, ". Most likely for that: Ray aborts what runs 3 s after a SIGTERM.");
+	verdict_set(v, FAILURE_TERMINATED, CONFIDENCE_LIKELY,
+		    "Container %s aborted after it had been asked to stop (%s), most likely "
+		    "because Ray aborts what still runs 3 s after a SIGTERM.",
+		    o->container, asked);
 }

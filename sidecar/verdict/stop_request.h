@@ -24,8 +24,8 @@ void stop_request_evidence(const struct observation *o, struct verdict *v);
 
 /*
  * Appends the request to v's sentence as its last clause, if the request may have to do with the
- * end; an abort by Ray's handler of SIGTERM becomes part of the stop. The sentence ends with a full
- * stop before and after.
+ * end. The sentence ends with a full stop before and after. An abort by Ray's handler of SIGTERM
+ * gets another sentence and class: it interrupts a function that is not to blame.
  */
 void stop_request_append(const struct observation *o, struct verdict *v);
 
