@@ -420,7 +420,9 @@ if setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all true 2
 	if command -v prlimit >/dev/null && printf '6.15\n%s\n' "$(uname -r)" | sort -VC 2>/dev/null; then
 		until_reported='n=0; until ls "$1"/local/*/*/report.txt >/dev/null 2>&1 || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done'
 		(cd "$work/user" && TMPDIR=$work/user setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all "$sidecar" exec \
-			--store "$work/user/limited" -- sh -c 'sleep 300 & sleep 2; prlimit --pid "$(cut -d " " -f 4 "/proc/$PPID/stat")" --nproc=1
+			--store "$work/user/limited" -- sh -c 'sleep 300 & n=0
+			until grep -qs "^Pid:[[:space:]]*$!\$" "/proc/$PPID"/fdinfo/* || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done
+			prlimit --pid "$(cut -d " " -f 4 "/proc/$PPID/stat")" --nproc=1
 			kill -SEGV $!; wait $!; '"$until_reported"'; exit 0' sh "$work/user/limited") 2>"$work/err"
 		code=$?
 		check "a sidecar that can start no process leaves the command its exit code" gives 0
