@@ -49,19 +49,28 @@ static void forwarding_send(pid_t command, int signo)
 static void forwarding_pair(struct forwarding *f, int signo, bool asked, int64_t now_ns)
 {
 	bool was_sent = f->sent_ns[signo] && now_ns - f->sent_ns[signo] < SENT_TO_ALL_NS,
-	     waits = f->forward_at_ns[signo];
+	     was_asked = f->forward_at_ns[signo] && !was_sent;
 
 	/* What others send to our process group does not reach a command that has left it. */
-	if (asked ? waits : getpgid(f->command) != getpgrp())
+	if (asked ? was_asked : getpgid(f->command) != getpgrp())
 		forwarding_send(f->command, signo);
 	/*
 	 * Two at once, as from timeout(1) or when a terminal hangs up, may be one here and two
 	 * there.
 	 */
-	f->sent_ns[signo] = (asked ? was_sent : waits) ? now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS :
-			    asked		       ? 0 :
-							 now_ns;
-	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS : 0;
+	f->sent_ns[signo] = (asked ? was_sent : was_asked) ?
+				    now_ns - SENT_TO_ALL_NS + SENT_TO_ONE_NS :
+			    asked ? 0 :
+				    now_ns;
+	/*
+	 * What `afterglow run`, which is alive, has not got in this time, was sent to us alone, as
+	 * by a command that signals its parent.
+	 */
+	bool alone =
+		!asked && !was_asked && getpgid(f->command) == getpgrp() && getppid() == f->run;
+	f->forward_at_ns[signo] = asked && !was_sent ? now_ns + SENT_TO_ONE_NS :
+				  alone		     ? now_ns + SENT_TO_ALL_NS :
+						       0;
 }
 
 bool forwarding_take(struct forwarding *f, int signo, bool asked, int64_t now_ns)

@@ -13,7 +13,8 @@
  * sent to all of their process group, as by `kill %1` and by schedulers, has reached the command
  * already: then the launcher gets it from its sender too, and neither that nor what `afterglow run`
  * asks for is forwarded. A program may take a second SIGTERM or SIGINT for an order to give up at
- * once.
+ * once. What only the launcher gets, as from a command that signals its parent, is forwarded a
+ * second later, when `afterglow run` has not asked for it.
  */
 #pragma once
 
@@ -36,8 +37,8 @@ struct forwarding {
 	int64_t look_at_ns; /* when to look again at the signals that are held */
 	pid_t run; /* `afterglow run`; 0: there is none */
 	/*
-	 * Of a signal that others have sent to us, perhaps to all: when; of one that was asked for:
-	 * when to forward it. 0: none
+	 * Of a signal that others have sent to us, perhaps to all: when; and when to forward it. Of
+	 * one that was asked for: when to forward it. 0: none
 	 */
 	int64_t sent_ns[FORWARDING_ASKED + 1], forward_at_ns[FORWARDING_ASKED + 1];
 };

@@ -42,17 +42,41 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 		int n; /* that we send: the command has got those to the group itself */
 	} rows[] = {
 		{ "to `afterglow run` alone", { { 1, 'r' }, { 25, '.' } }, 1 },
-		{ "it is not forwarded before the launcher may have got it, too", { { 1, 'r' }, { 15, '.' } }, 0 },
-		{ "two in turn to `afterglow run` alone", { { 1, 'r' }, { 5, 'r' }, { 50, '.' } }, 2 },
-		{ "to the group, the launcher being first", { { 1, 'o' }, { 3, 'r' }, { 50, '.' } }, 0 },
-		{ "to the group, `afterglow run` being first", { { 1, 'r' }, { 3, 'o' }, { 50, '.' } }, 0 },
-		{ "to the group, and `afterglow run` is slow", { { 1, 'o' }, { 900, 'r' }, { 950, '.' } }, 0 },
-		{ "to the group, then to `afterglow run` alone", { { 1, 'o' }, { 2, 'r' }, { 300, 'r' }, { 350, '.' } }, 1 },
-		{ "twice at once to the group, of which the launcher got one", { { 1, 'o' }, { 2, 'r' }, { 4, 'r' }, { 50, '.' } }, 0 },
-		{ "the same, `afterglow run` being first", { { 1, 'r' }, { 2, 'o' }, { 3, 'r' }, { 50, '.' } }, 0 },
-		{ "twice to the group", { { 1, 'o' }, { 2, 'r' }, { 300, 'o' }, { 301, 'r' }, { 350, '.' } }, 0 },
-		{ "to the group while `afterglow run` is gone", { { 1, 'o' }, { 50, '.' } }, 0 },
-		{ "long after one to the launcher alone", { { 1, 'o' }, { 1500, 'r' }, { 1550, '.' } }, 1 },
+		{ "it is not forwarded before the launcher may have got it, too",
+		  { { 1, 'r' }, { 15, '.' } },
+		  0 },
+		{ "two in turn to `afterglow run` alone",
+		  { { 1, 'r' }, { 5, 'r' }, { 50, '.' } },
+		  2 },
+		{ "to the group, the launcher being first",
+		  { { 1, 'o' }, { 3, 'r' }, { 50, '.' } },
+		  0 },
+		{ "to the group, `afterglow run` being first",
+		  { { 1, 'r' }, { 3, 'o' }, { 50, '.' } },
+		  0 },
+		{ "to the group, and `afterglow run` is slow",
+		  { { 1, 'o' }, { 900, 'r' }, { 950, '.' } },
+		  0 },
+		{ "to the group, then to `afterglow run` alone",
+		  { { 1, 'o' }, { 2, 'r' }, { 300, 'r' }, { 350, '.' } },
+		  1 },
+		{ "twice at once to the group, of which the launcher got one",
+		  { { 1, 'o' }, { 2, 'r' }, { 4, 'r' }, { 50, '.' } },
+		  0 },
+		{ "the same, `afterglow run` being first",
+		  { { 1, 'r' }, { 2, 'o' }, { 3, 'r' }, { 50, '.' } },
+		  0 },
+		{ "twice to the group",
+		  { { 1, 'o' }, { 2, 'r' }, { 300, 'o' }, { 301, 'r' }, { 350, '.' } },
+		  0 },
+		{ "to the group while `afterglow run` is gone", { { 1, 'o' }, { 1010, '.' } }, 0 },
+		{ "to the launcher, and `afterglow run` may still have got it",
+		  { { 1, 'o' }, { 990, '.' } },
+		  0 },
+		{ "to the launcher alone", { { 1, 'o' }, { 1010, '.' }, { 1100, '.' } }, 1 },
+		{ "long after one to the launcher alone",
+		  { { 1, 'o' }, { 1010, '.' }, { 1500, 'r' }, { 1550, '.' } },
+		  2 },
 	};
 	sigset_t set;
 
@@ -61,7 +85,9 @@ static void the_command_gets_each_signal_as_often_as_without_us(void **state)
 	sigaddset(&set, SIGNO);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct forwarding f = { .command = getpid(), .run = getppid() };
+		struct forwarding f = { .command = getpid(),
+					.run = strstr(rows[i].what, "is gone") ? getpid() :
+										 getppid() };
 
 		for (size_t e = 0; e < ARRAY_SIZE(rows[i].events) && rows[i].events[e].from; e++) {
 			int64_t now = rows[i].events[e].at_ms * NS_PER_MS;
