@@ -23,7 +23,7 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 98738
+LINES_MAX = 98618
 # There are none. What two modules share goes into a third, which includes neither.
 KNOTS_MAX = 0
 # Percent of the functions. A static carries its noun: victim_find, not find.

@@ -68,11 +68,12 @@ static void execution_tell_going(struct execution *x, const char *name)
 {
 	struct executor *e = x->executor;
 	const cJSON *cluster = store_get(watches_store(e->watches, WATCH_CLUSTERS), x->key);
-	char note[512];
+	char note[512], once[600];
 
+	snprintf(once, sizeof(once), "%s FailedToCreateSecret", x->key);
 	snprintf(note, sizeof(note), "Secret %s/%s is being deleted and is kept by its finalizers",
 		 x->namespace, name);
-	if (cluster && event_recorder_is_time(e->recorder, x->key, e->applied_ns))
+	if (cluster && event_recorder_is_time(e->recorder, once, e->applied_ns))
 		event_recorder_emit(e->recorder,
 				    event_warning(cluster, "FailedToCreateSecret", "Create", note,
 						  now_realtime_ns()),
@@ -91,14 +92,17 @@ static void note_applied(struct execution *x, const struct plan_op *op, const cJ
 	bool taken = answer, going = strstr(json_str_or(answer, "message", ""), "being deleted");
 	int64_t doubt_ns = going ? MIN(x->plan.doubt_ns, PLAN_GOING_NS) : x->plan.doubt_ns;
 	int64_t ns = MIN(taken ? doubt_ns : INT64_MAX, x->executor->applied_ns);
-	int64_t until_ns = now_boottime_ns() + ns;
+	int64_t now_ns = now_boottime_ns(), until_ns = now_ns + ns;
 
 	if (going && doubt_ns == PLAN_GOING_NS && op_is_kind(op, "Secret"))
 		execution_tell_going(x, json_str(op->body, "metadata.name"));
 	if (taken && ns)
 		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
+	/* Of several names that are taken, the first that is to be looked at counts. */
 	if (cluster && taken)
-		cluster->taken_until_ns = until_ns;
+		cluster->taken_until_ns = cluster->taken_until_ns > now_ns ?
+						  MIN(cluster->taken_until_ns, until_ns) :
+						  until_ns;
 	if (cluster)
 		known_state_note_applied(cluster, op->body, until_ns);
 }

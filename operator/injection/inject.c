@@ -268,7 +268,8 @@ static bool stacks_at_probe(const cJSON *ray, char ret_target[static PROBE_TARGE
 	if (get ? snprintf(ret_target, PROBE_TARGET_MAX, "%d%s", (int)json_int(get, "port", 0),
 			   json_str(get, "path") ?: "/") >= PROBE_TARGET_MAX ||
 			    json_get(get, "host") || json_is(get, "scheme", "HTTPS") :
-		  !url || sscanf(url, "http://localhost:%255s", ret_target) != 1)
+		  !url || sscanf(url, "http://localhost:%255[^][ \t\r\n'\"|;&()<>]", ret_target) !=
+				    1)
 		return false;
 	return strtoul(ret_target, NULL, 10) > 0 && !strpbrk(ret_target, " \t\r\n") &&
 	       ret_target[strspn(ret_target, "0123456789")] == '/';

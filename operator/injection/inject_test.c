@@ -935,6 +935,8 @@ static void the_sidecar_asks_what_the_liveness_probe_asks_if_it_is_plain_http(vo
 		{ "{exec: {command: [bash, -c, \"wget --tries 1 -T 2 -q -O- http://localhost:52365/api/local_raylet_healthz | grep success && wget "
 		  "-q http://localhost:8265/api/gcs_healthz | grep success\"]}}",
 		  "52365/api/local_raylet_healthz" },
+		{ "{exec: {command: [bash, -c, \"wget -qO- 'http://localhost:8000/-/healthz' | grep success\"]}}",
+		  "8000/-/healthz" },
 		{ "{exec: {command: [bash, -c, \"wget http://localhost:$PORT/x\"]}}", NULL },
 		{ "{exec: {command: [bash, -c, \"curl http://localhost:8265\"]}}", NULL },
 		{ "{exec: {command: [test, -e, /tmp/well]}}", NULL },

@@ -202,9 +202,10 @@ static void plan_autoscaler(struct planner *p)
 	if (is_believed(p, binding))
 		return;
 	bool going = is_going(p, role, wanted);
-	if (going && (p->in->binding || p->plan.doubt_ns < GOING_MAX_NS))
+	bool of_cluster = role && object_is_of_cluster(role, cluster);
+	if (going && (p->in->binding || p->plan.doubt_ns < GOING_MAX_NS || !of_cluster))
 		return;
-	if (p->in->role_refused || (role && !object_is_of_cluster(role, cluster))) {
+	if (p->in->role_refused || (role && !of_cluster)) {
 		plan_objects_leave(p, TAKE_PTR(wanted),
 				   role ? NOT_OURS NO_RIGHT : UNREADABLE NO_RIGHT);
 		planner_add(p, PLAN_BELIEVE, TAKE_PTR(binding));

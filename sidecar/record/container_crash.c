@@ -334,10 +334,15 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	 * `ray start` exits after one of Ray's processes has crashed. The first such process is
 	 * taken.
 	 */
-	for (size_t i = 0; !crash && !end.signal && i < c->observer.processes.n_ends; i++)
-		if (e->ended_ns - c->observer.processes.ends[i].ended_ns <= EXPLAINS_NS)
-			crash = crashes_find(c->crashes, is_of_pid,
-					     &c->observer.processes.ends[i].pid);
+	const struct process_watch *w = &c->observer.processes;
+	bool succeeded = e->status_known && e->wait_status == 0;
+
+	for (const struct ray_process_end *of_ray = w->ends;
+	     !crash && !end.signal && of_ray < w->ends + w->n_ends; of_ray++)
+		/* After a success, that of a raylet which has a report of its own stays for it. */
+		if (e->ended_ns - of_ray->ended_ns <= EXPLAINS_NS &&
+		    !(succeeded && container_failed_before_stop(c, of_ray)))
+			crash = crashes_find(c->crashes, is_of_pid, &of_ray->pid);
 	end.must_match = false;
 	if (!crash && !end.signal && e->status_known && e->wait_status != 0)
 		crash = crashes_find(c->crashes, explains, &end);

@@ -320,6 +320,11 @@ void container_asked(struct container *c, const struct launch_message *m);
  * goes on without it. After a success: if raylet failed before Ray was stopped.
  */
 void container_ray_due(struct container *c, int64_t now_ns);
+/*
+ * Returns whether it is a raylet that failed, and then somebody stopped the rest of Ray in order:
+ * `ray.shutdown()` of a driver that goes on.
+ */
+bool container_failed_before_stop(const struct container *c, const struct ray_process_end *end);
 
 /* At hello: starts to watch for cores, if the options ask for them. */
 void container_watch_crashes(struct container *c);

@@ -108,17 +108,28 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 }
 
 /*
- * Returns whether raylet failed, and then somebody stopped the rest of Ray in order: `ray.shutdown()`
- * of a driver that goes on. Who stops Ray kills a raylet that takes longer than a second, but that
- * raylet has logged the request.
+ * Who stops Ray kills a raylet that takes longer than a second, but that raylet has logged the
+ * request. Of several that are stopped together, the last request is known.
  */
-static bool is_failed_before_stop(const struct container *c, const struct ray_process_end *end)
+static bool was_asked_to_stop(const struct container *c, const struct ray_process_end *raylet)
 {
 	const struct process_watch *w = &c->observer.processes;
 	const struct ray_process_words *words = ray_watch_process_words(c->observer.ray);
+	const struct ray_process_end *e = w->ends;
 
-	if (end->kind != RAY_PROCESS_RAYLET || !has_failed(end) ||
-	    (words && words->stopped.pid == end->pid))
+	while (words && e < w->ends + w->n_ends &&
+	       (e->kind != RAY_PROCESS_RAYLET || e->pid != words->stopped.pid))
+		e++;
+	return words &&
+	       (words->stopped.pid == raylet->pid ||
+		(e < w->ends + w->n_ends && llabs(e->ended_ns - raylet->ended_ns) <= STOPPED_NS));
+}
+
+bool container_failed_before_stop(const struct container *c, const struct ray_process_end *end)
+{
+	const struct process_watch *w = &c->observer.processes;
+
+	if (end->kind != RAY_PROCESS_RAYLET || !has_failed(end) || was_asked_to_stop(c, end))
 		return false;
 	/* The launcher may have seen both at once. */
 	for (const struct ray_process_end *e = w->ends; e < w->ends + w->n_ends; e++)
@@ -147,7 +158,7 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	/* No command ends because of it where Ray was left behind. */
 	return is_vital(end) && !process_watch_lives(w, end->kind) &&
 	       (process_watch_any_lives(w) || (c->options->left_behind && has_failed(end)) ||
-		is_failed_before_stop(c, end));
+		container_failed_before_stop(c, end));
 }
 
 /* Returns the core of the process, or that of the agent with which it ended. */
@@ -210,7 +221,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 			  c);
 	while ((!container_is_over(c) || c->succeeded) && (end = next_unreported(c)) &&
 	       !is_part_of_stop(c, end, now_ns)) {
-		bool missed = c->succeeded ? is_failed_before_stop(c, end) : is_missed(c, end);
+		bool missed =
+			c->succeeded ? container_failed_before_stop(c, end) : is_missed(c, end);
 
 		if (missed && !c->succeeded && !is_due(c, end, now_ns))
 			return;

@@ -563,6 +563,18 @@ static void a_raylet_that_fails_before_ray_is_stopped_in_order_is_reported(void 
 		if (cases[i].reported)
 			run_until(is_reported);
 	}
+	/* Of two raylets that are stopped together, the words of one are known. */
+	w->ends[0] = (struct ray_process_end){ RAY_PROCESS_RAYLET, 11, true, SIGKILL, 0, now_ns };
+	w->ends[1] =
+		(struct ray_process_end){ RAY_PROCESS_RAYLET, 12, true, SIGKILL, 0, now_ns + 1 };
+	w->ends[2] = (struct ray_process_end){ RAY_PROCESS_GCS_SERVER, 13, true, 0, 0, now_ns + 2 };
+	w->n_ends = 3;
+	words.stopped.pid = 12;
+	w->reported_ns = 0;
+	container_ray_due(container, now_ns + 10 * NS_PER_SEC);
+	assert_false(container_publishes(container));
+	w->n_ends = 2;
+	words.stopped.pid = 0;
 	/* Its driver ends with code 0 before it is known whether Ray goes on. */
 	w->ends[0] = (struct ray_process_end){ RAY_PROCESS_RAYLET, 12, true, SIGKILL, 0, now_ns };
 	w->ends[1] = (struct ray_process_end){ RAY_PROCESS_GCS_SERVER, 13, true, 0, 0, now_ns + 1 };

@@ -55,9 +55,11 @@ void probe_watch_ask(struct probe_watch *w, struct event_base *base, const char 
 	if (w->asking || (w->asked_ns && now_ns - w->asked_ns < PROBE_EVERY_NS))
 		return;
 	w->asked_ns = now_ns;
-	w->asking = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	w->asking = fd < 0 ? NULL : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!w->asking)
 		return;
+	TAKE_FD(fd);
 	bufferevent_setcb(w->asking, on_answer, NULL, on_probe_event, w);
 	bufferevent_set_timeouts(w->asking, &patience, &patience);
 	evbuffer_add_printf(bufferevent_get_output(w->asking),

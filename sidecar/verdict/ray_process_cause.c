@@ -170,6 +170,15 @@ static struct ray_process_cause cause_of_other(const struct observation *o,
 	return c;
 }
 
+/* Returns whether another GCS server has ended after this one. */
+static bool is_of_earlier_ray(const struct observation *o, const struct ray_process_end *gcs_server)
+{
+	for (const struct ray_process_end *end = gcs_server + 1; end < o->ends + o->n_ends; end++)
+		if (end->kind == gcs_server->kind)
+			return true;
+	return false;
+}
+
 /*
  * Decides by the ends alone. The process that asked raylet to stop also kills the processes that
  * end after raylet's orderly end.
@@ -181,8 +190,11 @@ static struct ray_process_cause cause_by_ends(const struct observation *o)
 	for (size_t i = 0; i < o->n_ends; i++) {
 		const struct ray_process_end *end = &o->ends[i];
 
-		int64_t follows_ns =
-			end->kind == RAY_PROCESS_GCS_SERVER ? GCS_FOLLOWS_NS : RAY_FOLLOWS_NS;
+		/* `ray start` looks each second; a driver may start Ray again. */
+		int64_t follows_ns = end->kind == RAY_PROCESS_GCS_SERVER && !o->ray_start &&
+						     !is_of_earlier_ray(o, end) ?
+					     GCS_FOLLOWS_NS :
+					     RAY_FOLLOWS_NS;
 
 		if (o->ended_ns - end->ended_ns > follows_ns || !ray_process_is_of_start(end->kind))
 			continue;

@@ -283,6 +283,20 @@ static void a_gcs_server_explains_what_waited_a_minute_for_it(void **state)
 	make(&row, &w);
 	classify(&w.o, &v);
 	assert_string_equal(v.process.name, "dashboard");
+	/* Nor does what Ray had before it was started again explain the end of what runs now. */
+	row.ends[0].before_ms = 61050;
+	row.no_ray_start = false;
+	make(&row, &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.process.name, "dashboard");
+	row.no_ray_start = true;
+	struct row again = row;
+	again.ends[1].kind = RAY_PROCESS_GCS_SERVER;
+	again.ends[1].status = 0;
+	again.ends[2] = row.ends[1];
+	make(&again, &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.process.name, "dashboard");
 	/* Another process of Ray's does not wait so long for what it needs. */
 	row.ends[0].kind = RAY_PROCESS_LOG_MONITOR;
 	row.ends[0].before_ms = 61050;
