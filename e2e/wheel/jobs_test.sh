@@ -157,7 +157,7 @@ ray.shutdown()'
 check "a notebook's raylet is killed and Ray is stopped at once: the exit code is 0" test "$code" = 0
 check "a notebook's raylet is killed and Ray is stopped at once: it is listed" listed '^python RayletFailed (certain|likely)'
 notebook "$start" 'ray.shutdown()'
-check "a notebook stops Ray: nothing is listed" test "$(as_user 'afterglow list')" = 'No failures were found.'
+check "a notebook stops Ray: nothing is listed" test "$(as_user 'afterglow list' 2>&1)" = 'No failures were found.'
 notebook 'import ctypes' 'ctypes.string_at(0)'
 died "a notebook's kernel crashes" 'had crashed with SIGSEGV'
 
