@@ -50,7 +50,8 @@ STOPPED = [
           outside="await $D/pid; sleep 2; kill $(cat $D/pid); sleep 1; kill -9 $(cat $D/pid)"),
     asked("asked to stop from outside, and exit 3 of a handler", exits(3, "Terminated"), "trap 'exit 3' TERM; echo $$ >$D/begun; while :; do sleep 0.1; done"),
     asked("asked to stop from outside, and exit 0 of a handler", exits(0), "trap 'exit 0' TERM; echo $$ >$D/begun; while :; do sleep 0.1; done"),
-    asked("asked to stop from outside, and it does", signalled(15), "echo $$ >$D/begun; exec sleep 60"),
+    # Process 1 has to catch SIGTERM, or the kernel drops it, and so does the launcher in its place.
+    asked("asked to stop from outside, and it does", signalled(15), "trap 'trap - TERM; kill $$' TERM; echo $$ >$D/begun; while :; do sleep 0.1; done"),
     asked("asked to stop from outside, and all of it killed after the grace period", signalled(9, victim="none"),
           "trap '' TERM; echo $$ >$D/begun; while :; do sleep 0.1; done", outside=ASKED + "; sleep 2; kill -9 $(cat $D/launcher)"),
     asked("asked to stop from outside, and a crash on the way", signalled(11), "trap 'exec probe fault segv' TERM; echo $$ >$D/begun; while :; do sleep 0.1; done"),
