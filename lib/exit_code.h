@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This is what an exit code says by itself. A shell and the kubelet report a signal as 128 + its number,
- * and a shell reports a command that it could not start as 126 or 127. Any program may also exit
- * with such a code of its own, so a code proves neither. Signals have the numbers of Linux on every
- * system.
+ * This is what an exit code says by itself. A shell and the kubelet report a signal as 128 + its
+ * number, and a shell reports a command that it could not start as 126 or 127. Any program may also
+ * exit with such a code of its own, so a code proves neither. Signals have the numbers of Linux on
+ * every system.
  */
 #pragma once
 

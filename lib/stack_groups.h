@@ -13,7 +13,7 @@
 #define GROUP_THREADS_MAX 65536 /* further threads are only counted */
 #define GROUP_NOTES_MAX 16384 /* further notes are only counted */
 
-/* What is said in place of an answer without processes to who asked for all of them. */
+/* This stands in place of an answer that has no process, if somebody asked for all of them. */
 #define STACKS_NOBODY \
 	"no process is watched there, as when its container has ended or is held after a failure"
 

@@ -2,7 +2,8 @@
 /*
  * Counts a core's file in memory (tmpfs) for the pod of the process that crashed. The kernel counts
  * the pages of such a file for the memory cgroup of the process that writes them. The program for
- * cores is in no pod, so a pod that crashes in a directory of memory could use memory beyond its limit.
+ * cores is in no pod, so a pod that crashes in a directory of memory could use memory beyond its
+ * limit.
  */
 #pragma once
 

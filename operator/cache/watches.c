@@ -160,7 +160,7 @@ static const char *const namespace_fields[] = {
 };
 
 /* clang-format off */
-/* Of RayFailures, to which whoever may write them adds other labels and annotations. */
+/* Tenants may give RayFailures other labels and annotations; no copy keeps those. */
 static const char *const failure_fields[] = {
 	PROJECTION_IDENTITY, "metadata.creationTimestamp",
 	"metadata.labels.ray.io/cluster", "metadata.labels.ray.io/group",

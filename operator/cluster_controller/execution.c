@@ -98,7 +98,7 @@ static void note_applied(struct execution *x, const struct plan_op *op, const cJ
 		execution_tell_going(x, json_str(op->body, "metadata.name"));
 	if (taken && ns)
 		x->plan.requeue_ns = MIN(x->plan.requeue_ns ?: ns, ns);
-	/* Of several names that are taken, the first that is to be looked at counts. */
+	/* Several names may be taken: the cluster is looked at again when the first of them is due. */
 	if (cluster && taken)
 		cluster->taken_until_ns = cluster->taken_until_ns > now_ns ?
 						  MIN(cluster->taken_until_ns, until_ns) :

@@ -145,7 +145,7 @@ static void crashes_are_the_recent_deaths_that_happened_by_themselves(void **sta
 	assert_string_equal(in.crashes[1].failure, "w1-ray-worker-aaaa");
 }
 
-/* Whoever may write RayFailures can have thousands, of which each is as wide as its annotations. */
+/* A tenant who may write RayFailures can make thousands of them, each with many annotations. */
 static void failures_are_looked_at_one_by_one_and_of_each_only_what_is_read_is_kept(void **state)
 {
 	_cleanup_(cluster_state_release) struct cluster_state o = { 0 };

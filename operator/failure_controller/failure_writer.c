@@ -16,7 +16,7 @@
 
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
-/* Of one namespace, whose users can make each inquiry last until its deadline, by many Events. */
+/* One namespace gets no more: by many Events its users can make each inquiry last very long. */
 #define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
 /*
  * A replica that does not act keeps only failures of pods that are gone, because nobody could

@@ -460,7 +460,7 @@ static void an_event_of_long_ago_is_not_waited_for(void **state)
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "Terminated"));
 }
 
-/* The namespace's own deaths have half of the places at a time, and that of another has its turn. */
+/* The deaths of one namespace have half of the places at a time: one of another has its turn. */
 static bool another_namespace_was_asked_about(void *arg)
 {
 	const struct fixture *f = arg;
@@ -469,7 +469,7 @@ static bool another_namespace_was_asked_about(void *arg)
 	return fake_api_count(&f->api, "GET /api/v1/namespaces/other/events") > 0;
 }
 
-/* Who may write Events can have so many that reading them takes as long as an inquiry may. */
+/* A tenant can write so many Events that it takes as long to read them as an inquiry may last. */
 static void deaths_of_which_the_inquiries_take_long_leave_places_to_those_of_another_namespace(
 	void **state)
 {

@@ -35,8 +35,8 @@ struct answer_sinks {
 };
 
 /*
- * A pod can cause so many RayFailures at once by its sidecar's answers, the length of a journal, and
- * then one in this time. A hostile pod cannot cause more.
+ * By its sidecar's answers a pod can cause as many RayFailures at once as a journal is long, and
+ * then one in each spacing. A hostile pod cannot cause more.
  */
 #define POD_FAILURES_BURST 64
 #define POD_FAILURES_SPACING_NS (60 * NS_PER_SEC)

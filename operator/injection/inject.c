@@ -254,8 +254,9 @@ static int64_t stacks_at_stop(const cJSON *pod_spec)
 }
 
 /*
- * Writes --stacks-at-probe for the sidecar: what the liveness probe gets by plain HTTP, itself or by
- * the first wget of Ray's command. Returns false if there is no such thing, or no port in it.
+ * Writes the value of the sidecar's --stacks-at-probe: the port and path that the liveness probe
+ * asks by plain HTTP, with its httpGet or with the first wget of Ray's command. Returns false if
+ * the probe asks otherwise, or names no port number.
  */
 static bool stacks_at_probe(const cJSON *ray, char ret_target[static PROBE_TARGET_MAX])
 {

@@ -37,8 +37,8 @@ struct forwarding {
 	int64_t look_at_ns; /* when to look again at the signals that are held */
 	pid_t run; /* `afterglow run`; 0: there is none */
 	/*
-	 * Of a signal that others have sent to us, perhaps to all: when; and when to forward it. Of
-	 * one that was asked for: when to forward it. 0: none
+	 * When others sent the signal to us, perhaps as to the whole group; and when it is to be
+	 * forwarded, whether they sent it or `afterglow run` asked for it. 0: never
 	 */
 	int64_t sent_ns[FORWARDING_ASKED + 1], forward_at_ns[FORWARDING_ASKED + 1];
 };
